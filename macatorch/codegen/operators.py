@@ -1,0 +1,154 @@
+"""Write the C++ registrations of the device operators for one torch release.
+
+Reads the release's own operator list (native_functions.yaml, which the wheel carries under torchgen/packaged) and
+operators.toml, and writes one file with a row for each operator and shards with the unboxed wrappers.
+"""
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Set
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python < 3.11
+    import tomli as tomllib  # type: ignore[no-redef]
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--site", type=Path, required=True, help="the unpacked wheel: the folder that holds torchgen/")
+    parser.add_argument("--table", type=Path, required=True, help="operators.toml")
+    parser.add_argument("--library", type=Path, required=True, help="libtorch_cuda.so, for upstream's wrapper names")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
+    parser.add_argument("--shards", type=int, default=8)
+    return parser.parse_args()
+
+
+def iterator_operators(yaml: Path) -> Set[str]:
+    """Names that native_functions.yaml marks as computed by TensorIterator: the mark is a comment or a base class."""
+    names: Set[str] = set()
+    for entry in re.split(r"^- func: ", yaml.read_text(), flags=re.M)[1:]:
+        name = entry.split("(", 1)[0].strip()
+        if re.search(r"device_check:\s*NoCheck\s*#\s*TensorIterator", entry) or "structured_inherits: TensorIteratorBase" in entry:
+            names.add(name)
+    return names
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    chosen = set(patterns)
+    return name in chosen or name.split(".", 1)[0] in {pattern for pattern in chosen if "." not in pattern}
+
+
+def unboxable(schema: Any) -> bool:
+    """Signatures that Unboxed.h covers: no generator or device argument, and at most one tensor written."""
+    text = str(schema)
+    if re.search(r"\b(Generator|Device|Storage|Stream)\b|\?\[\]|Tensor\?\[\]", text):
+        return False
+    written = [a for a in schema.arguments.flat_all if a.annotation is not None and a.annotation.is_write]
+    if any(a.type.is_list_like() for a in written) or len(written) > 1:
+        return False
+    return not (written and len(schema.returns) != 1)
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    sys.path.insert(0, str(arguments.site))
+    from torchgen.gen import parse_native_yaml
+    from torchgen.model import DeviceCheckType, DispatchKey
+
+    native = arguments.site / "torchgen" / "packaged" / "ATen" / "native"
+    parsed = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml"))
+    iterator = iterator_operators(native / "native_functions.yaml")
+    table: Dict[str, List[str]] = tomllib.loads(arguments.table.read_text())
+    wrappers = set(re.findall(rb"wrapper_CUDA_\w+", arguments.library.read_bytes()))
+
+    by_name = {str(f.func.name): f for f in parsed.native_functions}
+
+    def has_kernel(f: Any, key: Any) -> bool:
+        if parsed.backend_indices[key].get_kernel(f) is not None:
+            return True
+        return f.structured_delegate is not None and has_kernel(by_name[str(f.structured_delegate)], key)
+
+    def wrapper(f: Any) -> str:
+        name = f.func.name
+        base = str(name.name)
+        overload = name.overload_name
+        suffix = "_out" if f.func.is_out_fn() else ""
+        for candidate in (f"wrapper_CUDA_{overload}_{base}{suffix}", f"wrapper_CUDA_{base}_{overload}", f"wrapper_CUDA_{base}"):
+            if candidate.encode() in wrappers:
+                return candidate
+        return f"wrapper_CUDA_{overload}_{base}{suffix}"
+
+    rows: List[str] = []
+    unboxed: List[Any] = []
+    registered: List[str] = []
+    for name, f in by_name.items():
+        if matches(name, table["keep"]) or matches(name, table["own"]):
+            continue
+        on_cuda = has_kernel(f, DispatchKey.CUDA)
+        on_cpu = (
+            has_kernel(f, DispatchKey.CPU)
+            or f.has_composite_explicit_autograd_kernel
+            or f.has_composite_explicit_autograd_non_functional_kernel
+        )
+        if not ((on_cuda and on_cpu) or (on_cpu and matches(name, table["composite"]))):
+            continue
+        is_iterator = name in iterator or (f.structured_delegate is not None and str(f.structured_delegate) in iterator)
+        if is_iterator:
+            check = "TensorIterator"
+        elif f.device_check == DeviceCheckType.ExactSame:
+            check = "ExactSame"
+        else:
+            check = "None"
+        symbol = f.func.name.unambiguous_name()
+        rows.append(
+            f"DtypeSupport dtypes_{symbol};\n"
+            f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", DeviceCheck::{check}, '
+            f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, &dtypes_{symbol}}};"
+        )
+        registered.append(symbol)
+        if name in table["unboxed"] and unboxable(f.func):
+            unboxed.append(f)
+
+    known = set(by_name)
+    for list_name, names in table.items():
+        missing = [n for n in names if n not in known and not any(k.split(".", 1)[0] == n for k in known)]
+        if missing:
+            print(f"operators.toml, {list_name}: not in this release: {', '.join(missing)}")
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    fast = {f.func.name.unambiguous_name() for f in unboxed}
+    shards: List[List[Any]] = [unboxed[i :: arguments.shards] for i in range(arguments.shards)]
+    lines = ['#include "Operators.h"', "", "namespace macatorch {", *rows, ""]
+    lines += [f"void register_shard_{i}(torch::Library& library);" for i in range(arguments.shards)]
+    lines += ["", "void register_generated(torch::Library& library) {", "  static const OperatorSpec* const boxed[] = {"]
+    lines += [f"      &spec_{symbol}," for symbol in registered if symbol not in fast]
+    lines += ["  };", "  for (const OperatorSpec* spec : boxed) {", "    library.impl(spec->name, boxed_kernel(*spec));", "  }"]
+    lines += [f"  register_shard_{i}(library);" for i in range(arguments.shards)]
+    lines += ["}", "} // namespace macatorch", ""]
+    write(arguments.out / "operators.cpp", "\n".join(lines))
+    for i, shard in enumerate(shards):
+        roots = sorted({f.root_name for f in shard})
+        lines = ['#include "Unboxed.h"', "", *[f"#include <ATen/ops/{root}_ops.h>" for root in roots], "", "namespace macatorch {"]
+        lines += [f"extern const OperatorSpec spec_{f.func.name.unambiguous_name()};" for f in shard]
+        lines += ["", f"void register_shard_{i}(torch::Library& library) {{"]
+        for f in shard:
+            symbol = f.func.name.unambiguous_name()
+            lines.append(f'  library.impl("{f.func.name}", TORCH_FN((Unboxed<at::_ops::{symbol}, spec_{symbol}>::call)));')
+        lines += ["}", "} // namespace macatorch", ""]
+        write(arguments.out / f"unboxed_{i}.cpp", "\n".join(lines))
+    print(f"{len(registered)} operators, {len(unboxed)} of them unboxed")
+    return 0
+
+
+def write(path: Path, text: str) -> None:
+    """Leave an unchanged file alone, so that nothing is compiled again."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

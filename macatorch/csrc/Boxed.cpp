@@ -1,0 +1,304 @@
+#include "Operators.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/op_registration/adaption.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <cstring>
+
+#include "Headers.h"
+#include "Random.h"
+
+namespace macatorch {
+namespace {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
+
+/// Calls `visit(tensor)` for every defined tensor in `value`: a tensor, a list of them, a list of optional ones.
+template <class Visit>
+void for_each_tensor(const IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) {
+      visit(value.toTensor());
+    }
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorList()) {
+      visit(tensor);
+    }
+  } else if (value.isList()) {
+    for (const IValue& element : value.toListRef()) {
+      for_each_tensor(element, visit);
+    }
+  }
+}
+
+/// `value` with every tensor replaced by `change(tensor)`; lists keep their element type.
+template <class Change>
+IValue map_tensors(const IValue& value, const Change& change) {
+  if (value.isTensor()) {
+    return value.toTensor().defined() ? IValue(change(value.toTensor())) : value;
+  }
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    list.reserve(value.toListRef().size());
+    for (const IValue& element : value.toListRef()) {
+      list.push_back(change(element.toTensor()));
+    }
+    return list;
+  }
+  if (value.isList() && value.toListRef().size() != 0) {
+    auto list = c10::impl::GenericList(value.toList().elementType());
+    list.reserve(value.toListRef().size());
+    for (const IValue& element : value.toListRef()) {
+      list.push_back(map_tensors(element, change));
+    }
+    return list;
+  }
+  return value;
+}
+
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+void check_same_device(const OperatorSpec& spec, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  std::optional<c10::Device> common;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      c10::impl::check_and_update_common_device(common, tensor, spec.method, schema.arguments()[i].name().c_str());
+    });
+  }
+}
+
+/// The check that TensorIterator makes: outputs first, then inputs; CPU tensors of no dimension are scalars.
+void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  std::optional<c10::Device> common;
+  auto visit_all = [&](bool written) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (is_written(schema.arguments()[i]) != written) {
+        continue;
+      }
+      for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+        const bool scalar = tensor.dim() == 0 && tensor.is_cpu();
+        if (scalar && !written) {
+          return;
+        }
+        if (!common) {
+          common = tensor.device();
+        }
+        TORCH_CHECK(
+            *common == tensor.device(),
+            "Expected all tensors to be on the same device, but found at least two devices, ",
+            *common,
+            " and ",
+            tensor.device(),
+            "!");
+      });
+    }
+  };
+  visit_all(true);
+  visit_all(false);
+}
+
+at::ScalarType wider(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kHalf:
+    case at::kBFloat16:
+      return at::kFloat;
+    case at::kComplexHalf:
+      return at::kComplexFloat;
+    default:
+      return dtype;
+  }
+}
+
+/// Runs the CPU kernel on the headers in `stack`, computing dtypes of `wide` in the next wider one and rounding once.
+void call_widened(const c10::OperatorHandle& op, Stack* stack, uint64_t wide) {
+  const auto& schema = op.schema();
+  const size_t count = schema.arguments().size();
+  std::optional<at::ScalarType> narrow;
+  auto widen = [&](const at::Tensor& tensor) {
+    const at::ScalarType dtype = tensor.scalar_type();
+    if ((wide & dtype_bit(dtype)) == 0) {
+      return tensor;
+    }
+    narrow = dtype;
+    return tensor.to(wider(dtype));
+  };
+  const size_t first = stack->size() - count;
+  std::vector<std::pair<at::Tensor, at::Tensor>> written; // narrow, wide
+  for (size_t i = 0; i < count; ++i) {
+    IValue& value = (*stack)[first + i];
+    if (is_written(schema.arguments()[i])) {
+      value = map_tensors(value, [&](const at::Tensor& tensor) {
+        at::Tensor other = widen(tensor);
+        if (!other.is_same(tensor)) {
+          written.emplace_back(tensor, other);
+        }
+        return other;
+      });
+    } else {
+      value = map_tensors(value, widen);
+      if (value.isInt() && schema.arguments()[i].type()->str() == "int" && schema.arguments()[i].name() == "dtype") {
+        const auto dtype = static_cast<at::ScalarType>(value.toInt());
+        if ((wide & dtype_bit(dtype)) != 0) {
+          narrow = dtype;
+          value = static_cast<int64_t>(wider(dtype));
+        }
+      }
+    }
+  }
+  op.redispatchBoxed(kCpu, stack);
+  for (auto& [target, value] : written) {
+    if (target.sizes() != value.sizes()) {
+      target.resize_(value.sizes());
+    }
+    target.copy_(value);
+  }
+  auto round = [&](const at::Tensor& tensor) {
+    for (auto& [target, value] : written) {
+      if (value.is_same(tensor)) {
+        return target;
+      }
+    }
+    return narrow && tensor.scalar_type() == wider(*narrow) ? tensor.to(*narrow) : tensor;
+  };
+  const size_t results = schema.returns().size();
+  for (size_t i = stack->size() - results; i < stack->size(); ++i) {
+    (*stack)[i] = map_tensors((*stack)[i], round);
+  }
+}
+
+void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack, uint64_t dtypes) {
+  const uint64_t low = dtypes & kLowPrecision;
+  const uint64_t wide = low & (spec.widens ? kLowPrecision : spec.dtypes->wide.load(std::memory_order_relaxed));
+  if (C10_UNLIKELY(wide != 0)) {
+    call_widened(op, stack, wide);
+    return;
+  }
+  if (C10_LIKELY(low == 0)) {
+    op.redispatchBoxed(kCpu, stack);
+    return;
+  }
+  // Upstream's CPU kernels lack a low-precision dtype here and there; which, only they know.
+  const Stack arguments(stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()), stack->end());
+  at::ScalarType dtype{};
+  try {
+    op.redispatchBoxed(kCpu, stack);
+    spec.dtypes->native.fetch_or(low, std::memory_order_relaxed);
+    return;
+  } catch (const c10::Error& error) {
+    if (!lacks_dtype(error.what_without_backtrace(), low, &dtype)) {
+      throw;
+    }
+  }
+  spec.dtypes->wide.fetch_or(dtype_bit(dtype), std::memory_order_relaxed);
+  spec.dtypes->native.fetch_and(~dtype_bit(dtype), std::memory_order_relaxed);
+  stack->insert(stack->end(), arguments.begin(), arguments.end());
+  call_cpu(spec, op, stack, dtypes);
+}
+
+class BoxedOperator final : public c10::OperatorKernel {
+ public:
+  explicit BoxedOperator(const OperatorSpec& spec) : spec_(spec) {}
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    call_boxed(spec_, op, stack);
+  }
+
+ private:
+  const OperatorSpec& spec_;
+};
+
+} // namespace
+
+bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
+  static constexpr std::pair<const char*, at::ScalarType> complaints[] = {
+      {"not implemented for 'Half'", at::kHalf},
+      {"not implemented for 'BFloat16'", at::kBFloat16},
+      {"not implemented for 'ComplexHalf'", at::kComplexHalf},
+  };
+  for (const auto& [text, type] : complaints) {
+    if ((dtypes & dtype_bit(type)) != 0 && std::strstr(message, text) != nullptr) {
+      *dtype = type;
+      return true;
+    }
+  }
+  return false;
+}
+
+void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack) {
+  const auto& schema = op.schema();
+  const size_t count = schema.arguments().size();
+  const size_t first = stack->size() - count;
+  const at::ArrayRef<IValue> arguments(stack->data() + first, count);
+
+  std::optional<c10::Device> device;
+  uint64_t dtypes = 0;
+  bool mixed = false;
+  for (size_t i = 0; i < count; ++i) {
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (!tensor.is_cuda()) {
+        mixed = true;
+      } else if (!device) {
+        device = tensor.device();
+      } else {
+        mixed |= *device != tensor.device();
+      }
+      dtypes |= dtype_bit(tensor.scalar_type());
+    });
+    if (!device && arguments[i].isDevice() && arguments[i].toDevice().is_cuda()) {
+      device = arguments[i].toDevice();
+    }
+    if (arguments[i].isInt() && schema.arguments()[i].name() == "dtype" && arguments[i].toInt() < 64) {
+      dtypes |= uint64_t(1) << arguments[i].toInt();
+    }
+  }
+  if (C10_UNLIKELY(mixed)) {
+    if (spec.check == DeviceCheck::ExactSame) {
+      check_same_device(spec, schema, arguments);
+    } else if (spec.check == DeviceCheck::TensorIterator) {
+      check_iterator_devices(schema, arguments);
+    }
+  }
+  if (!device || !device->has_index()) {
+    device = c10::Device(c10::kCUDA, c10::cuda::current_device());
+  }
+  if (spec.synchronises && c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
+    c10::cuda::warn_or_error_on_sync();
+  }
+
+  DeviceScope scope(device->index());
+  HeaderSet headers;
+  for (size_t i = 0; i < count; ++i) {
+    IValue& value = (*stack)[first + i];
+    const c10::Argument& argument = schema.arguments()[i];
+    const bool write = is_written(argument);
+    if (value.isTensor() || value.isList()) {
+      value = map_tensors(value, [&](const at::Tensor& tensor) {
+        return tensor.defined() && tensor.is_cuda() && is_plain_cuda(*tensor.unsafeGetTensorImpl())
+            ? headers.bind(tensor, write)
+            : tensor;
+      });
+    } else if (value.isDevice() && value.toDevice().is_cuda()) {
+      value = c10::Device(c10::kCPU);
+    } else if (C10_UNLIKELY(argument.type()->str().rfind("Generator", 0) == 0)) {
+      value = cpu_generator(value.isNone() ? std::nullopt : std::make_optional(value.toGenerator()), device->index());
+    }
+  }
+  call_cpu(spec, op, stack, dtypes);
+  headers.write_back(*device);
+  for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {
+    IValue& value = (*stack)[i];
+    value = map_tensors(value, [&](const at::Tensor& tensor) { return headers.to_device(tensor, *device); });
+  }
+}
+
+torch::CppFunction boxed_kernel(const OperatorSpec& spec) {
+  return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedOperator>(spec));
+}
+
+} // namespace macatorch

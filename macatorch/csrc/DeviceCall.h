@@ -1,0 +1,45 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "DeviceScope.h"
+#include "Headers.h"
+
+namespace macatorch {
+
+/// For operators written by hand: puts the thread on the device of `lead` and hands out CPU headers of its tensors.
+class DeviceCall {
+ public:
+  explicit DeviceCall(const at::Tensor& lead) : device_(lead.device()), scope_(device_.index()) {}
+
+  /// CPU header of a CUDA tensor; CPU and undefined tensors as they are.
+  at::Tensor operator()(const at::Tensor& tensor, bool write = false) {
+    return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? headers_.bind(tensor, write) : tensor;
+  }
+  std::optional<at::Tensor> operator()(const std::optional<at::Tensor>& tensor, bool write = false) {
+    return tensor && tensor->defined() ? std::make_optional((*this)(*tensor, write)) : std::nullopt;
+  }
+
+  /// A result on the device.
+  at::Tensor result(at::Tensor tensor) const {
+    return headers_.to_device(std::move(tensor), device_);
+  }
+  template <class... T>
+  std::tuple<T...> results(T... tensor) const {
+    return std::tuple<T...>(result(std::move(tensor))...);
+  }
+  void write_back() {
+    headers_.write_back(device_);
+  }
+
+  c10::Device device() const {
+    return device_;
+  }
+
+ private:
+  c10::Device device_;
+  DeviceScope scope_;
+  HeaderSet headers_;
+};
+
+} // namespace macatorch

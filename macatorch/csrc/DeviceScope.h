@@ -1,0 +1,74 @@
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Device.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+namespace macatorch {
+
+// Note [Where a device operator runs]
+// Memory of the simulated device is host memory, so an operator on CUDA tensors is computed by upstream's CPU kernel
+// over the same bytes. While it runs, this thread is "on the device": whatever the CPU kernel allocates comes from the
+// device's caching allocator (else memory statistics and out-of-memory would lie), and the dispatch keys above the
+// backend (autograd, autocast) are masked, since they have already seen the operator.
+
+/// Per-thread state of the innermost device operator; depth is 0 outside of any.
+struct ThreadState {
+  int depth = 0;
+  c10::DeviceIndex device = 0;
+};
+
+ThreadState& thread_state() noexcept;
+
+/// Puts the calling thread on `device` for the life of the object. Nests; leaves everything as it was, also on unwinding.
+class DeviceScope {
+ public:
+  explicit DeviceScope(c10::DeviceIndex device)
+      : state_(thread_state()), outer_device_(state_.device), mask_(masked_keys()) {
+    state_.device = device;
+    ++state_.depth;
+  }
+  ~DeviceScope() {
+    --state_.depth;
+    state_.device = outer_device_;
+  }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  static c10::DispatchKeySet masked_keys() {
+    return c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset;
+  }
+  ThreadState& state_;
+  c10::DeviceIndex outer_device_;
+  c10::impl::ExcludeDispatchKeyGuard mask_;
+};
+
+/// Takes the calling thread off the device for the life of the object: allocations are the host's again.
+class HostScope {
+ public:
+  HostScope() : state_(thread_state()), depth_(state_.depth) {
+    state_.depth = 0;
+  }
+  ~HostScope() {
+    state_.depth = depth_;
+  }
+  HostScope(const HostScope&) = delete;
+  HostScope& operator=(const HostScope&) = delete;
+
+ private:
+  ThreadState& state_;
+  int depth_;
+};
+
+/// Replaces the process's CPU allocator by one that serves threads on the device from the caching allocator.
+void install_allocator();
+
+/// The allocator that install_allocator put in front; headers of device tensors name it as theirs.
+c10::Allocator* scoped_allocator() noexcept;
+
+/// True if `data` was handed out by the device's caching allocator to a thread on the device.
+bool is_device_owned(const c10::DataPtr& data) noexcept;
+
+} // namespace macatorch

@@ -1,0 +1,49 @@
+#include "NeuralNet.h"
+
+#include <ATen/ATen.h>
+
+#include "DeviceCall.h"
+#include "Random.h"
+
+namespace macatorch {
+namespace {
+
+/// Inverted dropout: elements are kept with probability 1 - p and scaled by 1 / (1 - p); the mask says which were kept.
+std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double p, std::optional<bool> train) {
+  DeviceCall call(input);
+  const at::Tensor source = call(input);
+  if (input.numel() == 0 || (train.has_value() && !*train) || p == 0) {
+    return call.results(source.clone(), at::ones_like(source, source.options().dtype(at::kBool)));
+  }
+  if (p == 1) {
+    return call.results(at::zeros_like(source), at::zeros_like(source, source.options().dtype(at::kBool)));
+  }
+  at::Tensor mask = at::empty_like(source, source.options().dtype(at::kBool));
+  mask.bernoulli_(1 - p, cpu_generator(std::nullopt, call.device().index()));
+  return call.results(source.mul(mask).mul_(1 / (1 - p)), mask);
+}
+
+/// As native_dropout, but p is the probability of keeping an element and the mask is of bytes.
+std::tuple<at::Tensor, at::Tensor> fused_dropout(
+    const at::Tensor& self, double p, std::optional<at::Generator> generator) {
+  DeviceCall call(self);
+  const at::Tensor source = call(self);
+  at::Tensor mask = at::empty_like(source, source.options().dtype(at::kByte));
+  mask.bernoulli_(p, cpu_generator(generator, call.device().index()));
+  return call.results(source.mul(mask).mul_(1 / p), mask);
+}
+
+at::Tensor masked_scale(const at::Tensor& self, const at::Tensor& mask, double scale) {
+  DeviceCall call(self);
+  return call.result(call(self).mul(call(mask)).mul_(scale));
+}
+
+} // namespace
+
+void register_dropout(torch::Library& cuda) {
+  cuda.impl("native_dropout", TORCH_FN(native_dropout));
+  cuda.impl("_fused_dropout", TORCH_FN(fused_dropout));
+  cuda.impl("_masked_scale", TORCH_FN(masked_scale));
+}
+
+} // namespace macatorch

@@ -1,0 +1,112 @@
+#include "Layout.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ops/_to_copy_native.h>
+#include <ATen/ops/copy_ops.h>
+#include <ATen/ops/view_native.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <cstdlib>
+
+#include "DeviceCall.h"
+
+namespace macatorch {
+namespace {
+
+/// The layout variables, read once: a process has one layout.
+struct LayoutSettings {
+  bool nchw = std::getenv("PYTORCH_DEFAULT_NCHW") != nullptr;
+  bool ndhwc = std::getenv("PYTORCH_DEFAULT_NDHWC") != nullptr;
+  bool nlc = std::getenv("PYTORCH_DEFAULT_NLC") != nullptr;
+};
+
+const LayoutSettings& settings() {
+  static const LayoutSettings read;
+  return read;
+}
+
+bool applies(const at::Tensor& self, const std::optional<at::Device>& device) {
+  return device && device->is_cuda() && self.layout() == at::kStrided && self.dim() >= 3 && self.dim() <= 5 &&
+      self.size(1) > 1 && self.is_contiguous() && !self.is_quantized();
+}
+
+/// `_to_copy` of a CPU tensor: upstream's, with the default layout of the device where the caller left it open.
+at::Tensor to_copy(
+    const at::Tensor& self,
+    std::optional<at::ScalarType> dtype,
+    std::optional<at::Layout> layout,
+    std::optional<at::Device> device,
+    std::optional<bool> pin_memory,
+    bool non_blocking,
+    std::optional<at::MemoryFormat> memory_format) {
+  if (!memory_format && applies(self, device)) {
+    if (self.dim() == 4 && !settings().nchw) {
+      memory_format = at::MemoryFormat::ChannelsLast;
+    } else if (self.dim() == 5 && settings().ndhwc) {
+      memory_format = at::MemoryFormat::ChannelsLast3d;
+    } else if (self.dim() == 3 && settings().nlc) {
+      const int64_t channels = self.size(1);
+      at::Tensor result = at::empty_strided(
+          self.sizes(),
+          {channels * self.size(2), 1, channels},
+          self.options().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory));
+      return result.copy_(self, non_blocking);
+    }
+  }
+  return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);
+}
+
+/// `copy_` where one side or both are on a device. As upstream, a copy between host and device waits unless non_blocking.
+at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
+  if (C10_UNLIKELY(
+          !non_blocking && self.is_cuda() != src.is_cuda() &&
+          c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED)) {
+    c10::cuda::warn_or_error_on_sync();
+  }
+  DeviceCall call(self.is_cuda() ? self : src);
+  at::Tensor target = call(self, true);
+  const at::Tensor source = call(src);
+  at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), target, source, non_blocking);
+  call.write_back();
+  return self;
+}
+
+/// Why a contiguous-looking tensor is not: the layout rule, in words, or "" if it is not the reason.
+std::string layout_hint(const at::Tensor& self) {
+  const bool ours = (self.dim() == 4 && !settings().nchw && self.is_contiguous(at::MemoryFormat::ChannelsLast)) ||
+      (self.dim() == 5 && settings().ndhwc && self.is_contiguous(at::MemoryFormat::ChannelsLast3d)) ||
+      (self.dim() == 3 && settings().nlc && self.transpose(1, 2).is_contiguous());
+  if (!ours) {
+    return "";
+  }
+  return c10::str(
+      " The tensor has the channels-last strides ",
+      self.strides(),
+      ", in which tensors arrive on this device when they are moved there from the CPU; use .reshape(...), or set "
+      "PYTORCH_DEFAULT_NCHW=1 to keep upstream's layout.");
+}
+
+at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
+  try {
+    return at::native::view(self, size);
+  } catch (const c10::Error& error) {
+    const std::string hint = layout_hint(self);
+    if (hint.empty()) {
+      throw;
+    }
+    TORCH_CHECK(false, error.what_without_backtrace(), hint);
+  }
+}
+
+} // namespace
+
+void register_copies(torch::Library& cuda, torch::Library& cpu) {
+  cuda.impl("copy_", TORCH_FN(copy_));
+  cpu.impl("_to_copy", TORCH_FN(to_copy));
+}
+
+void register_views(torch::Library& cuda) {
+  cuda.impl("view", TORCH_FN(view));
+}
+
+} // namespace macatorch

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <torch/library.h>
+
+namespace macatorch {
+
+/// convolution and its backward, cudnn_convolution*, depthwise convolutions.
+void register_convolutions(torch::Library& cuda);
+/// cudnn_batch_norm and the batch_norm_* parts of SyncBatchNorm.
+void register_normalizations(torch::Library& cuda);
+/// Dropout that draws from the CUDA generator.
+void register_dropout(torch::Library& cuda);
+/// _cudnn_rnn and its backward, flattened weights, fused LSTM and GRU cells.
+void register_recurrent(torch::Library& cuda);
+/// ctc_loss.
+void register_losses(torch::Library& cuda);
+/// scaled_dot_product_attention: flash, memory-efficient and cuDNN forms, forward and backward.
+void register_attention(torch::Library& cuda);
+
+} // namespace macatorch

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/stack.h>
+#include <torch/library.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace macatorch {
+
+/// How upstream checks the devices of an operator's tensors (native_functions.yaml, `device_check`).
+enum class DeviceCheck : uint8_t {
+  None, // the kernel itself decides
+  ExactSame, // every tensor on one device, no exception
+  TensorIterator, // one device, but CPU tensors of no dimension count as scalars
+};
+
+/// What is known of a CPU kernel's low-precision dtypes: bits per ScalarType, learned from its first calls.
+struct DtypeSupport {
+  std::atomic<uint64_t> native{0}; // ran as it is
+  std::atomic<uint64_t> wide{0}; // lacks it: computed in the next wider dtype
+};
+
+/// What upstream says of one operator's CUDA kernel, and what ours adds; one row of the generated table.
+struct OperatorSpec {
+  const char* name; // "add.Tensor", as registered under aten::
+  const char* method; // upstream's wrapper name, which its device error carries
+  DeviceCheck check;
+  bool synchronises; // upstream's kernel waits for the device, so sync debug mode speaks
+  bool widens; // low-precision floating dtypes are always computed in float
+  DtypeSupport* dtypes;
+};
+
+constexpr uint64_t dtype_bit(at::ScalarType dtype) {
+  return uint64_t(1) << static_cast<unsigned>(dtype);
+}
+constexpr uint64_t kLowPrecision = dtype_bit(at::kHalf) | dtype_bit(at::kBFloat16) | dtype_bit(at::kComplexHalf);
+
+/// True if `message` is a CPU kernel's complaint that it lacks one of `dtypes`; says which in `dtype`.
+bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype);
+
+/// The whole contract of a device operator, for any schema: device check, headers, generator, widening, results.
+void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+/// call_boxed as a kernel to register.
+torch::CppFunction boxed_kernel(const OperatorSpec& spec);
+
+/// The generated registrations.
+void register_generated(torch::Library& library);
+
+} // namespace macatorch

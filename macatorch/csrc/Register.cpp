@@ -1,0 +1,43 @@
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include "DeviceScope.h"
+#include "Layout.h"
+#include "NeuralNet.h"
+#include "Operators.h"
+
+namespace macatorch {
+namespace {
+
+// Upstream warns when a kernel is registered over another one. Here that is the purpose, and nothing may print on import.
+class QuietHandler final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
+/// Registrations live as long as the process, as upstream's own do.
+struct Registration {
+  torch::Library cuda{torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__};
+  torch::Library cpu{torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__};
+
+  Registration() {
+    QuietHandler handler;
+    c10::WarningUtils::WarningHandlerGuard guard(&handler);
+    install_allocator();
+    register_generated(cuda);
+    register_copies(cuda, cpu);
+    register_views(cuda);
+    register_convolutions(cuda);
+    register_normalizations(cuda);
+    register_dropout(cuda);
+    register_recurrent(cuda);
+    register_attention(cuda);
+    register_losses(cuda);
+  }
+};
+
+// libtorch loads this library, and it needs libtorch_cuda: its constructors run after upstream's registrations.
+const Registration registration;
+
+} // namespace
+} // namespace macatorch

@@ -1,8 +1,10 @@
 #include "NeuralNet.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ops/_conv_depthwise2d_ops.h>
 #include <ATen/ops/convolution_backward_ops.h>
 #include <ATen/ops/convolution_ops.h>
+#include <c10/util/Metaprogramming.h>
 
 #include "DeviceCall.h"
 
@@ -191,7 +193,10 @@ at::Tensor conv_depthwise(
   return convolution(self, weight, bias, stride, padding, dilation, false, none, self.sym_size(1));
 }
 
-at::Tensor& conv_depthwise2d_out(
+// A mutable tensor was declared `const Tensor&` here in older releases.
+using DepthwiseOut = c10::guts::infer_function_traits_t<at::_ops::_conv_depthwise2d_out::schema>::return_type;
+
+DepthwiseOut conv_depthwise2d_out(
     const at::Tensor& self,
     const at::Tensor& weight,
     Ints kernel_size,
@@ -199,10 +204,11 @@ at::Tensor& conv_depthwise2d_out(
     Ints stride,
     Ints padding,
     Ints dilation,
-    at::Tensor& out) {
+    DepthwiseOut out) {
   const at::Tensor result = conv_depthwise(self, weight, kernel_size, bias, stride, padding, dilation);
   out.resize_(result.sizes());
-  return out.copy_(result);
+  out.copy_(result);
+  return out;
 }
 
 } // namespace

@@ -26,11 +26,11 @@ const LayoutSettings& settings() {
 }
 
 bool applies(const at::Tensor& self, const std::optional<at::Device>& device) {
-  return device && device->is_cuda() && self.layout() == at::kStrided && self.dim() >= 3 && self.dim() <= 5 &&
+  return device && device->is_cuda() && self.is_cpu() && self.layout() == at::kStrided && self.dim() >= 3 && self.dim() <= 5 &&
       self.size(1) > 1 && self.is_contiguous() && !self.is_quantized();
 }
 
-/// `_to_copy` of a CPU tensor: upstream's, with the default layout of the device where the caller left it open.
+/// `_to_copy` from or to a device: upstream's, with the default layout of the device where the caller left it open.
 at::Tensor to_copy(
     const at::Tensor& self,
     std::optional<at::ScalarType> dtype,
@@ -100,9 +100,10 @@ at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
 
 } // namespace
 
-void register_copies(torch::Library& cuda, torch::Library& cpu) {
+void register_copies(torch::Library& cuda) {
   cuda.impl("copy_", TORCH_FN(copy_));
-  cpu.impl("_to_copy", TORCH_FN(to_copy));
+  // Dispatched by the target device as well as by the source: a move to the device comes here.
+  cuda.impl("_to_copy", TORCH_FN(to_copy));
 }
 
 void register_views(torch::Library& cuda) {

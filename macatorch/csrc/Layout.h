@@ -10,7 +10,7 @@ namespace macatorch {
 // PYTORCH_DEFAULT_NCHW is set. PYTORCH_DEFAULT_NDHWC and PYTORCH_DEFAULT_NLC turn the same on for 5 and 3 dimensions.
 
 /// copy_, and the move from the CPU to the device.
-void register_copies(torch::Library& cuda, torch::Library& cpu);
+void register_copies(torch::Library& cuda);
 
 /// view, whose error says why strides are not what the program expects.
 void register_views(torch::Library& cuda);

@@ -18,14 +18,13 @@ class QuietHandler final : public c10::WarningHandler {
 /// Registrations live as long as the process, as upstream's own do.
 struct Registration {
   torch::Library cuda{torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__};
-  torch::Library cpu{torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__};
 
   Registration() {
     QuietHandler handler;
     c10::WarningUtils::WarningHandlerGuard guard(&handler);
     install_allocator();
     register_generated(cuda);
-    register_copies(cuda, cpu);
+    register_copies(cuda);
     register_views(cuda);
     register_convolutions(cuda);
     register_normalizations(cuda);

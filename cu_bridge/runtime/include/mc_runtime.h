@@ -1,0 +1,208 @@
+// The simulated MXMACA device: memory, streams, events, kernels. Plain C interface of libmcruntime.
+//
+// Every function that returns mcError_t also records a failure for mcGetLastError in the calling thread. After a launch
+// of device code that is not there the error is sticky: nearly every later call of the process reports it too, as on
+// real hardware, until mcDeviceReset. All functions may be called from any thread.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mc_error_codes.h"
+
+#define MC_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mcStream* mcStream_t;
+typedef struct mcEvent* mcEvent_t;
+typedef struct mcModule* mcModule_t;
+typedef struct mcMemoryPool* mcMemoryPool_t;
+typedef struct mcPhysicalMemory* mcPhysicalMemory_t;
+
+typedef struct mcDim3 {
+  unsigned int x, y, z;
+} mcDim3;
+
+// ---- Errors ---------------------------------------------------------------------------------------------------------
+MC_API mcError_t mcGetLastError(void);         // returns and clears the thread's last error
+MC_API mcError_t mcPeekAtLastError(void);      // returns it
+MC_API mcError_t mcSetLastError(mcError_t error, const char* detail);  // records a failure; detail may be NULL
+MC_API mcError_t mcStickyError(void);          // the process's sticky error, or mcSuccess
+MC_API const char* mcGetErrorString(mcError_t error);  // message, with the detail of the latest such failure
+MC_API const char* mcErrorMessage(mcError_t error);    // message alone
+MC_API const char* mcGetErrorName(mcError_t error);    // "MemoryAllocation", or NULL
+MC_API const char* mcGetDriverErrorName(mcError_t error);  // "OUT_OF_MEMORY", "-" or NULL
+// Says once per function, on stderr, that `function` of `library` is not implemented.
+MC_API void mcReportRefusal(const char* library, const char* function, const char* status);
+
+// ---- Devices --------------------------------------------------------------------------------------------------------
+typedef struct mcDeviceProperties {
+  char name[256];
+  uint8_t uuid[16];
+  size_t memory;  // bytes
+  int major, minor;
+  int multiprocessors;
+  int clockKHz, memoryClockKHz, memoryBusBits, l2Bytes;
+  int warpSize, maxThreadsPerBlock, maxThreadsPerMultiprocessor, maxBlocksPerMultiprocessor;
+  int registersPerBlock, registersPerMultiprocessor;
+  int sharedPerBlock, sharedPerBlockOptin, sharedPerMultiprocessor, sharedReserved;
+  int pciDomain, pciBus, pciDevice;
+  int physicalIndex;  // the device's number before CUDA_VISIBLE_DEVICES
+} mcDeviceProperties;
+
+MC_API mcError_t mcGetDeviceCount(int* count);  // visible devices
+MC_API mcError_t mcGetDevice(int* device);
+MC_API mcError_t mcSetDevice(int device);
+MC_API mcError_t mcGetDeviceProperties(mcDeviceProperties* properties, int device);
+MC_API int mcPhysicalDeviceCount(void);  // devices before CUDA_VISIBLE_DEVICES
+MC_API mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int physicalIndex);
+MC_API mcError_t mcDeviceSynchronize(void);
+MC_API mcError_t mcDeviceReset(void);  // clears the sticky error; memory stays
+MC_API mcError_t mcDeviceCanAccessPeer(int* can, int device, int peer);
+MC_API mcError_t mcDeviceEnablePeerAccess(int peer, unsigned int flags);
+MC_API mcError_t mcDeviceDisablePeerAccess(int peer);
+
+typedef struct mcProcessUse {
+  int pid;
+  uint64_t bytes;
+} mcProcessUse;
+// Processes that hold memory of a device (physical index). *count: room in, number out.
+MC_API mcError_t mcDeviceProcesses(int physicalIndex, mcProcessUse* processes, unsigned int* count);
+MC_API mcError_t mcDeviceMemoryInfo(int physicalIndex, size_t* free, size_t* total);
+
+// ---- Memory ---------------------------------------------------------------------------------------------------------
+typedef enum mcMemoryKind {
+  mcMemoryUnregistered = 0,
+  mcMemoryHost = 1,
+  mcMemoryDevice = 2,
+  mcMemoryManaged = 3
+} mcMemoryKind;
+
+typedef enum mcMemcpyKind {
+  mcMemcpyHostToHost = 0,
+  mcMemcpyHostToDevice = 1,
+  mcMemcpyDeviceToHost = 2,
+  mcMemcpyDeviceToDevice = 3,
+  mcMemcpyDefault = 4
+} mcMemcpyKind;
+
+typedef struct mcPointerAttributes {
+  mcMemoryKind kind;
+  int device;  // -2 for unregistered memory
+  void* base;  // start of the allocation that holds the address
+  size_t size;
+  uint64_t id;  // never reused
+  unsigned int flags;
+} mcPointerAttributes;
+
+MC_API mcError_t mcMalloc(void** pointer, size_t bytes);
+MC_API mcError_t mcMallocManaged(void** pointer, size_t bytes, unsigned int flags);
+MC_API mcError_t mcFree(void* pointer);
+MC_API mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags);
+MC_API mcError_t mcFreeHost(void* pointer);
+MC_API mcError_t mcHostRegister(void* pointer, size_t bytes, unsigned int flags);
+MC_API mcError_t mcHostUnregister(void* pointer);
+MC_API mcError_t mcHostGetDevicePointer(void** device, void* host, unsigned int flags);
+MC_API mcError_t mcHostGetFlags(unsigned int* flags, void* host);
+MC_API mcError_t mcMemGetInfo(size_t* free, size_t* total);
+MC_API mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* pointer);
+MC_API mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind);
+MC_API mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream);
+MC_API mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width,
+                                 size_t height, mcMemcpyKind kind, mcStream_t stream);
+MC_API mcError_t mcMemset(void* pointer, int value, size_t bytes);
+MC_API mcError_t mcMemsetAsync(void* pointer, int value, size_t bytes, mcStream_t stream);
+// Rows of `width` elements of `elementBytes` (1, 2 or 4), each set to `value`.
+MC_API mcError_t mcMemset2DAsync(void* pointer, size_t pitch, unsigned int value, unsigned int elementBytes,
+                                 size_t width, size_t height, mcStream_t stream);
+
+// Stream-ordered pools.
+typedef enum mcPoolAttribute {
+  mcPoolReuseFollowEventDependencies = 1,
+  mcPoolReuseAllowOpportunistic = 2,
+  mcPoolReuseAllowInternalDependencies = 3,
+  mcPoolReleaseThreshold = 4,
+  mcPoolReservedCurrent = 5,
+  mcPoolReservedHigh = 6,
+  mcPoolUsedCurrent = 7,
+  mcPoolUsedHigh = 8
+} mcPoolAttribute;
+MC_API mcError_t mcDeviceGetDefaultMemPool(mcMemoryPool_t* pool, int device);
+MC_API mcError_t mcDeviceGetMemPool(mcMemoryPool_t* pool, int device);
+MC_API mcError_t mcDeviceSetMemPool(int device, mcMemoryPool_t pool);
+MC_API mcError_t mcMemPoolCreate(mcMemoryPool_t* pool, int device);
+MC_API mcError_t mcMemPoolDestroy(mcMemoryPool_t pool);
+MC_API mcError_t mcMemPoolGetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, void* value);
+MC_API mcError_t mcMemPoolSetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, void* value);
+MC_API mcError_t mcMemPoolTrimTo(mcMemoryPool_t pool, size_t bytesToKeep);
+MC_API mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream);
+MC_API mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t pool, mcStream_t stream);
+MC_API mcError_t mcFreeAsync(void* pointer, mcStream_t stream);
+
+// Virtual memory: physical memory is charged to the device when created, and mapped into reserved addresses.
+MC_API size_t mcVirtualGranularity(void);
+MC_API mcError_t mcAddressReserve(void** pointer, size_t bytes, size_t alignment, void* wish);
+MC_API mcError_t mcAddressFree(void* pointer, size_t bytes);
+MC_API mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device);
+MC_API mcError_t mcPhysicalRetain(mcPhysicalMemory_t* memory, void* mapped);
+MC_API mcError_t mcPhysicalRelease(mcPhysicalMemory_t memory);
+MC_API mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes);
+MC_API mcError_t mcPhysicalExport(mcPhysicalMemory_t memory, int* fileDescriptor);
+MC_API mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor);
+MC_API mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t memory);
+MC_API mcError_t mcUnmap(void* pointer, size_t bytes);
+MC_API mcError_t mcSetAccess(void* pointer, size_t bytes, int readable, int writable);
+
+// Memory and events of another process of the same user. The exporter must live as long as the memory is open.
+typedef struct mcIpcHandle {
+  char reserved[64];
+} mcIpcHandle;
+MC_API mcError_t mcIpcGetMemHandle(mcIpcHandle* handle, void* pointer);
+MC_API mcError_t mcIpcOpenMemHandle(void** pointer, const mcIpcHandle* handle);
+MC_API mcError_t mcIpcCloseMemHandle(void* pointer);
+MC_API mcError_t mcIpcGetEventHandle(mcIpcHandle* handle, mcEvent_t event);
+MC_API mcError_t mcIpcOpenEventHandle(mcEvent_t* event, const mcIpcHandle* handle);
+
+// ---- Streams and events ---------------------------------------------------------------------------------------------
+// NULL, (mcStream_t)1 and (mcStream_t)2 are the current device's default streams.
+MC_API mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int priority);
+MC_API mcError_t mcStreamDestroy(mcStream_t stream);
+MC_API mcError_t mcStreamCheck(mcStream_t stream);  // query and synchronize: work is complete when launched
+MC_API mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event);
+MC_API mcError_t mcStreamGetPriority(mcStream_t stream, int* priority);
+MC_API mcError_t mcStreamGetFlags(mcStream_t stream, unsigned int* flags);
+MC_API mcError_t mcStreamGetDevice(mcStream_t stream, int* device);
+MC_API mcError_t mcStreamGetId(mcStream_t stream, unsigned long long* id);
+MC_API void mcStreamPriorityRange(int* least, int* greatest);
+MC_API mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument);
+
+enum { mcEventDisableTiming = 2, mcEventInterprocess = 4 };
+MC_API mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags);
+MC_API mcError_t mcEventDestroy(mcEvent_t event);
+MC_API mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream);
+MC_API mcError_t mcEventCheck(mcEvent_t event);  // query and synchronize
+MC_API mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end);
+
+// ---- Kernels --------------------------------------------------------------------------------------------------------
+// Host code registers its kernels by the address of a host function. A kernel runs only if somebody has given an
+// implementation for that address; otherwise its launch fails, stickily, with the kernel's name.
+typedef void (*mcKernelFunction)(mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes, mcStream_t stream);
+
+MC_API mcModule_t mcModuleRegister(void);
+MC_API void mcModuleUnregister(mcModule_t module);
+MC_API void mcKernelRegister(mcModule_t module, const void* hostFunction, const char* mangledName);
+MC_API void mcVariableRegister(mcModule_t module, const void* hostVariable, const char* mangledName, size_t bytes);
+MC_API mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function);  // NULL removes
+MC_API mcError_t mcKernelCheck(const void* hostFunction);  // NoKernelImageForDevice without implementation; not sticky
+MC_API mcError_t mcVariableCheck(const void* hostVariable);
+MC_API mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
+                                size_t sharedBytes, mcStream_t stream);
+// Records the sticky error for device code known by `name` alone.
+MC_API mcError_t mcLaunchMissing(const char* name);
+
+#ifdef __cplusplus
+}
+#endif

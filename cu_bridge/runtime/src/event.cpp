@@ -1,0 +1,99 @@
+// Events: a stamp of the monotonic clock. Their stream's work is complete when they are recorded.
+
+#include <time.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "device.h"
+#include "state.h"
+#include "stream.h"
+
+struct mcEvent {
+  uint32_t magic;
+  int device;
+  unsigned int flags;
+  std::atomic<int64_t> nanoseconds;  // 0: never recorded
+};
+
+namespace {
+
+constexpr uint32_t kEventMagic = 0x6d636576;
+constexpr unsigned int kKnownFlags = 7;  // blocking sync, disable timing, interprocess
+constexpr char kIpcEventMagic[8] = "mcevent";
+
+int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+bool isEvent(mcEvent_t event) { return event != nullptr && event->magic == kEventMagic; }
+
+}  // namespace
+
+using namespace mc;
+
+mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags) {
+  MC_RETURN_IF_STICKY();
+  const bool timedInterprocess = (flags & mcEventInterprocess) != 0 && (flags & mcEventDisableTiming) == 0;
+  if (event == nullptr || (flags & ~kKnownFlags) != 0 || timedInterprocess) return fail(mcErrorInvalidValue);
+  if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
+  markInitialized();
+  auto created = std::make_unique<mcEvent>();
+  created->magic = kEventMagic;
+  created->device = threadState.device;
+  created->flags = flags;
+  *event = created.release();
+  return mcSuccess;
+}
+
+mcError_t mcEventDestroy(mcEvent_t event) {
+  if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+  event->magic = 0;
+  delete event;
+  return checkSticky();
+}
+
+mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
+  MC_RETURN_IF_STICKY();
+  if (!isEvent(event) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (event->device != streamDevice(stream)) return fail(mcErrorInvalidResourceHandle);
+  event->nanoseconds.store(now(), std::memory_order_relaxed);
+  return mcSuccess;
+}
+
+mcError_t mcEventCheck(mcEvent_t event) {
+  MC_RETURN_IF_STICKY();
+  return isEvent(event) ? mcSuccess : fail(mcErrorInvalidResourceHandle);
+}
+
+mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end) {
+  MC_RETURN_IF_STICKY();
+  if (milliseconds == nullptr) return fail(mcErrorInvalidValue);
+  if (!isEvent(start) || !isEvent(end)) return fail(mcErrorInvalidResourceHandle);
+  const int64_t from = start->nanoseconds.load(std::memory_order_relaxed);
+  const int64_t to = end->nanoseconds.load(std::memory_order_relaxed);
+  const bool untimed = ((start->flags | end->flags) & mcEventDisableTiming) != 0;
+  if (untimed || from == 0 || to == 0) return fail(mcErrorInvalidResourceHandle);
+  *milliseconds = static_cast<float>(static_cast<double>(to - from) * 1e-6);
+  return mcSuccess;
+}
+
+// The work before a recorded event is complete in its own process, so an opened event has nothing to wait for: the
+// handle needs to carry no more than its kind.
+mcError_t mcIpcGetEventHandle(mcIpcHandle* handle, mcEvent_t event) {
+  MC_RETURN_IF_STICKY();
+  if (handle == nullptr || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+  if ((event->flags & mcEventInterprocess) == 0) return fail(mcErrorInvalidResourceHandle);
+  std::memset(handle, 0, sizeof *handle);
+  std::memcpy(handle->reserved, kIpcEventMagic, sizeof kIpcEventMagic);
+  return mcSuccess;
+}
+
+mcError_t mcIpcOpenEventHandle(mcEvent_t* event, const mcIpcHandle* handle) {
+  if (event == nullptr || handle == nullptr) return fail(mcErrorInvalidValue);
+  if (std::memcmp(handle->reserved, kIpcEventMagic, sizeof kIpcEventMagic) != 0) return fail(mcErrorInvalidResourceHandle);
+  return mcEventCreate(event, mcEventInterprocess | mcEventDisableTiming);
+}

@@ -1,0 +1,155 @@
+// Kernels by the address of their host function. Launching one that nobody has implemented fails, stickily and by name.
+
+#include <cxxabi.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "state.h"
+#include "stream.h"
+
+// A library registers tens of thousands of kernels while it loads: an entry is appended, nothing else. Names point into
+// the library, which unregisters the module before it goes.
+struct mcModule {
+  struct Entry {
+    const void* host;
+    const char* name;
+  };
+  std::vector<Entry> entries;
+};
+
+namespace mc {
+namespace {
+
+struct Kernels {
+  std::mutex mutex;
+  std::vector<mcModule*> modules;
+  std::shared_mutex implementationsMutex;
+  std::unordered_map<const void*, mcKernelFunction> implementations;
+  std::atomic<bool> anyImplementation{false};
+};
+
+Kernels& kernels() {
+  static auto* const instance = new Kernels;
+  return *instance;
+}
+
+std::string demangle(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+// Only failures ask for a name, so a walk over all entries is good enough.
+std::string registeredName(const void* host) {
+  Kernels& all = kernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  for (const mcModule* module : all.modules) {
+    for (const mcModule::Entry& entry : module->entries) {
+      if (entry.host == host) return demangle(entry.name);
+    }
+  }
+  return "";
+}
+
+mcKernelFunction implementation(const void* host) {
+  Kernels& all = kernels();
+  if (!all.anyImplementation.load(std::memory_order_acquire)) return nullptr;
+  const std::shared_lock<std::shared_mutex> lock(all.implementationsMutex);
+  const auto found = all.implementations.find(host);
+  return found == all.implementations.end() ? nullptr : found->second;
+}
+
+std::string describe(const void* host, const char* what) {
+  const std::string name = registeredName(host);
+  return std::string(what) + " " + (name.empty() ? "that was never registered" : name);
+}
+
+}  // namespace
+}  // namespace mc
+
+using namespace mc;
+
+mcModule_t mcModuleRegister(void) {
+  auto created = std::make_unique<mcModule>();
+  Kernels& all = kernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.modules.push_back(created.get());
+  return created.release();
+}
+
+void mcModuleUnregister(mcModule_t module) {
+  Kernels& all = kernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  // Libraries go in the reverse order of their coming, so the search from the end is short.
+  for (auto it = all.modules.rbegin(); it != all.modules.rend(); ++it) {
+    if (*it != module) continue;
+    all.modules.erase(std::next(it).base());
+    delete module;
+    return;
+  }
+}
+
+void mcKernelRegister(mcModule_t module, const void* hostFunction, const char* mangledName) {
+  Kernels& all = kernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  module->entries.push_back({hostFunction, mangledName});
+}
+
+void mcVariableRegister(mcModule_t module, const void* hostVariable, const char* mangledName, size_t) {
+  mcKernelRegister(module, hostVariable, mangledName);
+}
+
+mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function) {
+  if (hostFunction == nullptr) return fail(mcErrorInvalidDeviceFunction);
+  Kernels& all = kernels();
+  const std::unique_lock<std::shared_mutex> lock(all.implementationsMutex);
+  if (function == nullptr) {
+    all.implementations.erase(hostFunction);
+  } else {
+    all.implementations[hostFunction] = function;
+  }
+  all.anyImplementation.store(!all.implementations.empty(), std::memory_order_release);
+  return mcSuccess;
+}
+
+mcError_t mcKernelCheck(const void* hostFunction) {
+  MC_RETURN_IF_STICKY();
+  if (implementation(hostFunction) != nullptr) return mcSuccess;
+  return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
+}
+
+mcError_t mcVariableCheck(const void* hostVariable) {
+  MC_RETURN_IF_STICKY();
+  return failWith(mcErrorNoKernelImageForDevice, describe(hostVariable, "device variable").c_str());
+}
+
+mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                         mcStream_t stream) {
+  const mcError_t problem = mcStreamCheck(stream);
+  if (problem != mcSuccess) return problem;
+  const mcKernelFunction function = implementation(hostFunction);
+  if (function == nullptr) {
+    setSticky(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
+    return mcErrorNoKernelImageForDevice;
+  }
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0 || threads == 0;
+  if (empty || threads > 1024 || block.z > 64 || grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) {
+    return fail(mcErrorInvalidConfiguration);
+  }
+  function(grid, block, arguments, sharedBytes, stream);
+  return checkSticky();
+}
+
+mcError_t mcLaunchMissing(const char* name) {
+  MC_RETURN_IF_STICKY();
+  setSticky(mcErrorNoKernelImageForDevice, ("kernel " + demangle(name)).c_str());
+  return mcErrorNoKernelImageForDevice;
+}

@@ -1,0 +1,45 @@
+// What every file of the runtime shares: the calling thread's state, the sticky error, the fork guard.
+#pragma once
+
+#include <atomic>
+
+#include "mc_runtime.h"
+
+namespace mc {
+
+// Lives in initial-exec TLS, so that calls on hot paths cost one load: keep it small and trivially destructible.
+struct ThreadState {
+  int device;
+  mcError_t lastError;
+};
+extern thread_local ThreadState threadState;
+
+extern std::atomic<int> stickyError;
+
+inline mcError_t fail(mcError_t error) {
+  threadState.lastError = error;
+  return error;
+}
+
+// As `fail`, and mcGetErrorString shows `detail` behind the message from now on.
+mcError_t failWith(mcError_t error, const char* detail);
+
+// The process's sticky error, recorded for the calling thread too.
+inline mcError_t checkSticky() {
+  const int sticky = stickyError.load(std::memory_order_relaxed);
+  return __builtin_expect(sticky != 0, 0) ? fail(static_cast<mcError_t>(sticky)) : mcSuccess;
+}
+
+void setSticky(mcError_t error, const char* detail);
+
+// Called by what gives the process something that a fork cannot take along (memory, streams, events): from then on a
+// forked child gets an initialization error, as on real hardware.
+void markInitialized();
+
+#define MC_RETURN_IF_STICKY()                             \
+  do {                                                    \
+    const mcError_t stickyError_ = ::mc::checkSticky();   \
+    if (stickyError_ != mcSuccess) return stickyError_;   \
+  } while (0)
+
+}  // namespace mc

@@ -1,0 +1,101 @@
+// Streams. Work on a stream is complete, in order, when its launch returns; so a stream is never busy.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "device.h"
+#include "state.h"
+#include "stream.h"
+
+namespace mc {
+namespace {
+constexpr int kLeastPriority = 0;
+constexpr int kGreatestPriority = -5;
+
+bool isDefaultStream(mcStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+}  // namespace
+
+bool isStream(mcStream_t stream) { return isDefaultStream(stream) || stream->magic == kStreamMagic; }
+
+int streamDevice(mcStream_t stream) { return isDefaultStream(stream) ? threadState.device : stream->device; }
+
+}  // namespace mc
+
+using namespace mc;
+
+mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int priority) {
+  MC_RETURN_IF_STICKY();
+  if (stream == nullptr || flags > 1) return fail(mcErrorInvalidValue);
+  if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
+  markInitialized();
+  static std::atomic<unsigned long long> lastId{16};
+  auto created = std::make_unique<mcStream>();
+  created->magic = kStreamMagic;
+  created->device = threadState.device;
+  created->flags = flags;
+  created->priority =
+      priority < kGreatestPriority ? kGreatestPriority : (priority > kLeastPriority ? kLeastPriority : priority);
+  created->id = ++lastId;
+  *stream = created.release();
+  return mcSuccess;
+}
+
+mcError_t mcStreamDestroy(mcStream_t stream) {
+  if (isDefaultStream(stream) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  stream->magic = 0;
+  delete stream;
+  return checkSticky();
+}
+
+mcError_t mcStreamCheck(mcStream_t stream) {
+  MC_RETURN_IF_STICKY();
+  return isStream(stream) ? mcSuccess : fail(mcErrorInvalidResourceHandle);
+}
+
+mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
+  const mcError_t problem = mcStreamCheck(stream);
+  return problem != mcSuccess ? problem : mcEventCheck(event);
+}
+
+mcError_t mcStreamGetPriority(mcStream_t stream, int* priority) {
+  if (priority == nullptr) return fail(mcErrorInvalidValue);
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  *priority = isDefaultStream(stream) ? kLeastPriority : stream->priority;
+  return mcSuccess;
+}
+
+mcError_t mcStreamGetFlags(mcStream_t stream, unsigned int* flags) {
+  if (flags == nullptr) return fail(mcErrorInvalidValue);
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  *flags = isDefaultStream(stream) ? 0 : stream->flags;
+  return mcSuccess;
+}
+
+mcError_t mcStreamGetDevice(mcStream_t stream, int* device) {
+  if (device == nullptr) return fail(mcErrorInvalidValue);
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  *device = streamDevice(stream);
+  return mcSuccess;
+}
+
+mcError_t mcStreamGetId(mcStream_t stream, unsigned long long* id) {
+  if (id == nullptr) return fail(mcErrorInvalidValue);
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  *id = isDefaultStream(stream) ? reinterpret_cast<uintptr_t>(stream) : stream->id;
+  return mcSuccess;
+}
+
+void mcStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = kLeastPriority;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
+}
+
+mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument) {
+  const mcError_t problem = mcStreamCheck(stream);
+  if (problem != mcSuccess) return problem;
+  if (function == nullptr) return fail(mcErrorInvalidValue);
+  // All work before it is complete, so its turn has come.
+  function(argument);
+  return mcSuccess;
+}

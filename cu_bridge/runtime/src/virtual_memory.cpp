@@ -1,0 +1,226 @@
+// Address ranges and physical memory as two things: a memfd is the physical memory, mapped into reserved addresses.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "device.h"
+#include "ledger.h"
+#include "memory.h"
+#include "state.h"
+
+struct mcPhysicalMemory {
+  int file = -1;
+  int device = 0;
+  size_t bytes = 0;
+  uint64_t account = 0;    // 0: imported, charged to the exporter
+  int references = 1;      // handles and mappings
+  ~mcPhysicalMemory() {
+    close(file);
+    if (account != 0) mc::ledger().release(account, bytes);
+  }
+};
+
+namespace {
+
+struct VirtualMemory {
+  std::mutex mutex;
+  std::map<uintptr_t, size_t> reserved;
+  std::map<uintptr_t, mcPhysicalMemory*> mapped;
+};
+
+VirtualMemory& virtualMemory() {
+  static auto* const instance = new VirtualMemory;
+  return *instance;
+}
+
+void dropReference(mcPhysicalMemory* memory) {
+  if (--memory->references == 0) delete memory;
+}
+
+// Whether the range lies in one reservation. The mutex is held.
+bool isReserved(const VirtualMemory& all, uintptr_t base, size_t bytes) {
+  auto after = all.reserved.upper_bound(base);
+  if (after == all.reserved.begin()) return false;
+  const auto& [start, size] = *std::prev(after);
+  return base + bytes <= start + size;
+}
+
+bool aligned(const void* pointer, size_t bytes) {
+  return pointer != nullptr && bytes != 0 && (reinterpret_cast<uintptr_t>(pointer) | bytes) % mc::kHugePage == 0;
+}
+
+}  // namespace
+
+using namespace mc;
+
+size_t mcVirtualGranularity(void) { return kHugePage; }
+
+mcError_t mcAddressReserve(void** pointer, size_t bytes, size_t alignment, void* wish) {
+  MC_RETURN_IF_STICKY();
+  const bool powerOfTwo = (alignment & (alignment - 1)) == 0;
+  if (pointer == nullptr || bytes == 0 || bytes % kHugePage != 0 || !powerOfTwo) return fail(mcErrorInvalidValue);
+  if (bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) return fail(mcErrorMemoryAllocation);
+  const size_t unit = alignment > kHugePage ? alignment : kHugePage;
+  void* const whole =
+      mmap(wish, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (whole == MAP_FAILED) return fail(mcErrorMemoryAllocation);
+  const auto start = reinterpret_cast<uintptr_t>(whole);
+  const uintptr_t base = (start + unit - 1) / unit * unit;
+  if (base > start) munmap(whole, base - start);
+  munmap(reinterpret_cast<void*>(base + bytes), start + unit - base);
+  VirtualMemory& all = virtualMemory();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.reserved[base] = bytes;
+  *pointer = reinterpret_cast<void*>(base);
+  return mcSuccess;
+}
+
+mcError_t mcAddressFree(void* pointer, size_t bytes) {
+  VirtualMemory& all = virtualMemory();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto base = reinterpret_cast<uintptr_t>(pointer);
+  const auto found = all.reserved.find(base);
+  if (found == all.reserved.end() || found->second != bytes) return fail(mcErrorInvalidValue);
+  const auto mapped = all.mapped.lower_bound(base);
+  if (mapped != all.mapped.end() && mapped->first < base + bytes) return fail(mcErrorInvalidValue);
+  munmap(pointer, bytes);
+  all.reserved.erase(found);
+  return checkSticky();
+}
+
+mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device) {
+  MC_RETURN_IF_STICKY();
+  if (memory == nullptr || bytes == 0 || bytes % kHugePage != 0) return fail(mcErrorInvalidValue);
+  if (visibleDevice(device) == nullptr) return fail(mcErrorInvalidDevice);
+  auto created = std::make_unique<mcPhysicalMemory>();
+  created->device = device;
+  created->bytes = bytes;
+  uint64_t account = 0;
+  if (bytes > SIZE_MAX / 4 || !chargeDevice(device, bytes, &account)) return fail(mcErrorMemoryAllocation);
+  created->account = account;
+  created->file = memfd_create("mxmaca", MFD_CLOEXEC);
+  if (created->file < 0 || ftruncate(created->file, static_cast<off_t>(bytes)) != 0) return fail(mcErrorOperatingSystem);
+  markInitialized();
+  *memory = created.release();
+  return mcSuccess;
+}
+
+mcError_t mcPhysicalRetain(mcPhysicalMemory_t* memory, void* mapped) {
+  if (memory == nullptr) return fail(mcErrorInvalidValue);
+  VirtualMemory& all = virtualMemory();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto after = all.mapped.upper_bound(reinterpret_cast<uintptr_t>(mapped));
+  if (after == all.mapped.begin()) return fail(mcErrorInvalidValue);
+  const auto& [base, found] = *std::prev(after);
+  if (base + found->bytes <= reinterpret_cast<uintptr_t>(mapped)) return fail(mcErrorInvalidValue);
+  ++found->references;
+  *memory = found;
+  return mcSuccess;
+}
+
+mcError_t mcPhysicalRelease(mcPhysicalMemory_t memory) {
+  if (memory == nullptr) return fail(mcErrorInvalidValue);
+  VirtualMemory& all = virtualMemory();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  dropReference(memory);
+  return checkSticky();
+}
+
+mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes) {
+  if (memory == nullptr) return fail(mcErrorInvalidValue);
+  *device = memory->device;
+  *bytes = memory->bytes;
+  return mcSuccess;
+}
+
+mcError_t mcPhysicalExport(mcPhysicalMemory_t memory, int* fileDescriptor) {
+  MC_RETURN_IF_STICKY();
+  if (memory == nullptr || fileDescriptor == nullptr) return fail(mcErrorInvalidValue);
+  *fileDescriptor = fcntl(memory->file, F_DUPFD_CLOEXEC, 0);
+  return *fileDescriptor < 0 ? fail(mcErrorOperatingSystem) : mcSuccess;
+}
+
+mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor) {
+  MC_RETURN_IF_STICKY();
+  struct stat status {};
+  if (memory == nullptr || fstat(fileDescriptor, &status) != 0 || status.st_size == 0) return fail(mcErrorInvalidValue);
+  auto imported = std::make_unique<mcPhysicalMemory>();
+  imported->file = fcntl(fileDescriptor, F_DUPFD_CLOEXEC, 0);
+  imported->device = threadState.device;
+  imported->bytes = static_cast<size_t>(status.st_size);
+  if (imported->file < 0) return fail(mcErrorOperatingSystem);
+  *memory = imported.release();
+  return mcSuccess;
+}
+
+mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t memory) {
+  MC_RETURN_IF_STICKY();
+  if (memory == nullptr || !aligned(pointer, bytes) || offset != 0 || bytes != memory->bytes) {
+    return fail(mcErrorInvalidValue);
+  }
+  VirtualMemory& all = virtualMemory();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto base = reinterpret_cast<uintptr_t>(pointer);
+  if (!isReserved(all, base, bytes)) return fail(mcErrorInvalidValue);
+  const auto next = all.mapped.lower_bound(base);
+  const bool overlapsNext = next != all.mapped.end() && next->first < base + bytes;
+  const bool overlapsPrevious =
+      next != all.mapped.begin() && std::prev(next)->first + std::prev(next)->second->bytes > base;
+  if (overlapsNext || overlapsPrevious) return fail(mcErrorInvalidValue);
+  if (mmap(pointer, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory->file, 0) == MAP_FAILED) {
+    return fail(mcErrorMapBufferObjectFailed);
+  }
+  madvise(pointer, bytes, MADV_HUGEPAGE);
+  ++memory->references;
+  all.mapped[base] = memory;
+  Allocation allocation{};
+  allocation.base = base;
+  allocation.size = allocation.mapped = bytes;
+  allocation.device = memory->device;
+  allocation.file = -1;
+  allocation.kind = mcMemoryDevice;
+  allocation.origin = Origin::Mapped;
+  allocation.id = nextAllocationId();
+  insertAllocation(allocation);
+  return mcSuccess;
+}
+
+mcError_t mcUnmap(void* pointer, size_t bytes) {
+  VirtualMemory& all = virtualMemory();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto start = reinterpret_cast<uintptr_t>(pointer);
+  if (!aligned(pointer, bytes)) return fail(mcErrorInvalidValue);
+  // Only whole mappings: look first, so that a wrong range changes nothing.
+  size_t covered = 0;
+  for (auto it = all.mapped.lower_bound(start); it != all.mapped.end() && it->first < start + bytes; ++it) {
+    covered += it->second->bytes;
+  }
+  if (covered != bytes) return fail(mcErrorInvalidValue);
+  for (auto it = all.mapped.lower_bound(start); it != all.mapped.end() && it->first < start + bytes;) {
+    Allocation erased;
+    auto* const base = reinterpret_cast<void*>(it->first);
+    eraseAllocation(base, mcMemoryDevice, Origin::Mapped, &erased);
+    mmap(base, it->second->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    dropReference(it->second);
+    it = all.mapped.erase(it);
+  }
+  return checkSticky();
+}
+
+mcError_t mcSetAccess(void* pointer, size_t bytes, int readable, int writable) {
+  MC_RETURN_IF_STICKY();
+  VirtualMemory& all = virtualMemory();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  if (!aligned(pointer, bytes) || !isReserved(all, reinterpret_cast<uintptr_t>(pointer), bytes)) {
+    return fail(mcErrorInvalidValue);
+  }
+  const int protection = (readable != 0 ? PROT_READ : PROT_NONE) | (writable != 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
+  return mprotect(pointer, bytes, protection) == 0 ? mcSuccess : fail(mcErrorInvalidValue);
+}

@@ -1,0 +1,653 @@
+// The CUDA runtime on top of the simulated device: names, types and versions, no behaviour of its own.
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "device_facts.h"
+#include "mc_runtime.h"
+#include "refuse.h"
+
+#pragma GCC visibility push(default)
+#include "cuda_runtime_api.h"
+
+namespace {
+
+cudaError_t result(mcError_t error) { return static_cast<cudaError_t>(error); }
+mcStream_t own(cudaStream_t stream) { return reinterpret_cast<mcStream_t>(stream); }
+mcEvent_t own(cudaEvent_t event) { return reinterpret_cast<mcEvent_t>(event); }
+mcMemoryPool_t own(cudaMemPool_t pool) { return reinterpret_cast<mcMemoryPool_t>(pool); }
+mcMemcpyKind own(cudaMemcpyKind kind) { return static_cast<mcMemcpyKind>(kind); }
+mcDim3 own(dim3 size) { return {size.x, size.y, size.z}; }
+
+cudaError_t fail(mcError_t error) { return result(mcSetLastError(error, nullptr)); }
+
+// The function exists, the feature does not: the error's text says so.
+cudaError_t unsupported(const char* function) { return result(mcSetLastError(mcErrorNotSupported, function)); }
+
+cudaError_t noCapture(const char* function) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%s: graph capture is not implemented for the simulated device", function);
+  return result(mcSetLastError(mcErrorStreamCaptureUnsupported, text));
+}
+
+}  // namespace
+
+namespace mxmaca {
+
+long refuse(const char* library, const char* function, int status, const char* statusName) {
+  mcReportRefusal(library, function, statusName);
+  return mcSetLastError(static_cast<mcError_t>(status), function);
+}
+
+}  // namespace mxmaca
+
+extern "C" {
+
+// ---- Errors ---------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaGetLastError(void) { return result(mcGetLastError()); }
+cudaError_t cudaPeekAtLastError(void) { return result(mcPeekAtLastError()); }
+const char* cudaGetErrorString(cudaError_t error) { return mcGetErrorString(static_cast<mcError_t>(error)); }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+#define MXMACA_ERROR(code, name) \
+  case code: return "cudaError" name;
+#include "error_names.inc"
+#undef MXMACA_ERROR
+    default: return "unrecognized error code";
+  }
+}
+
+// ---- Devices --------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int* count) { return result(mcGetDeviceCount(count)); }
+cudaError_t cudaGetDevice(int* device) { return result(mcGetDevice(device)); }
+cudaError_t cudaSetDevice(int device) { return result(mcSetDevice(device)); }
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
+  mcDeviceProperties properties;
+  return result(mcGetDeviceProperties(&properties, device));
+}
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
+  if (device == nullptr) return fail(mcErrorInvalidValue);
+  *device = 0;
+  int count = 0;
+  return result(mcGetDeviceCount(&count));
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
+  mcDeviceProperties p;
+  if (prop == nullptr) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcGetDeviceProperties(&p, device);
+  if (error != mcSuccess) return result(error);
+  std::memset(prop, 0, sizeof *prop);
+  const auto attribute = [&p](int number) {
+    int value = 0;
+    mxmaca::deviceAttribute(p, number, &value);
+    return value;
+  };
+  std::memcpy(prop->name, p.name, sizeof prop->name);
+  std::memcpy(prop->uuid.bytes, p.uuid, sizeof prop->uuid.bytes);
+  prop->totalGlobalMem = p.memory;
+  prop->sharedMemPerBlock = static_cast<size_t>(p.sharedPerBlock);
+  prop->regsPerBlock = p.registersPerBlock;
+  prop->warpSize = p.warpSize;
+  prop->memPitch = static_cast<size_t>(attribute(cudaDevAttrMaxPitch));
+  prop->maxThreadsPerBlock = p.maxThreadsPerBlock;
+  for (int i = 0; i < 3; ++i) {
+    prop->maxThreadsDim[i] = attribute(cudaDevAttrMaxBlockDimX + i);
+    prop->maxGridSize[i] = attribute(cudaDevAttrMaxGridDimX + i);
+  }
+  prop->totalConstMem = static_cast<size_t>(attribute(cudaDevAttrTotalConstantMemory));
+  prop->major = p.major;
+  prop->minor = p.minor;
+  prop->textureAlignment = static_cast<size_t>(attribute(cudaDevAttrTextureAlignment));
+  prop->texturePitchAlignment = static_cast<size_t>(attribute(cudaDevAttrTexturePitchAlignment));
+  prop->surfaceAlignment = static_cast<size_t>(attribute(cudaDevAttrSurfaceAlignment));
+  prop->multiProcessorCount = p.multiprocessors;
+  prop->canMapHostMemory = 1;
+  prop->concurrentKernels = 1;
+  prop->pciBusID = p.pciBus;
+  prop->pciDeviceID = p.pciDevice;
+  prop->pciDomainID = p.pciDomain;
+  prop->asyncEngineCount = attribute(cudaDevAttrAsyncEngineCount);
+  prop->unifiedAddressing = 1;
+  prop->memoryBusWidth = p.memoryBusBits;
+  prop->l2CacheSize = p.l2Bytes;
+  prop->maxThreadsPerMultiProcessor = p.maxThreadsPerMultiprocessor;
+  prop->streamPrioritiesSupported = 1;
+  prop->globalL1CacheSupported = 1;
+  prop->localL1CacheSupported = 1;
+  prop->sharedMemPerMultiprocessor = static_cast<size_t>(p.sharedPerMultiprocessor);
+  prop->regsPerMultiprocessor = p.registersPerMultiprocessor;
+  prop->managedMemory = 1;
+  prop->hostNativeAtomicSupported = 1;
+  prop->concurrentManagedAccess = 1;
+  prop->computePreemptionSupported = 1;
+  prop->canUseHostPointerForRegisteredMem = 1;
+  prop->cooperativeLaunch = 1;
+  prop->sharedMemPerBlockOptin = static_cast<size_t>(p.sharedPerBlockOptin);
+  prop->maxBlocksPerMultiProcessor = p.maxBlocksPerMultiprocessor;
+  prop->reservedSharedMemPerBlock = static_cast<size_t>(p.sharedReserved);
+  prop->hostRegisterSupported = 1;
+  prop->hostRegisterReadOnlySupported = 1;
+  prop->memoryPoolsSupported = 1;
+  prop->ipcEventSupported = 1;
+#if MXMACA_CUDA_MAJOR == 12
+  prop->clockRate = p.clockKHz;
+  prop->memoryClockRate = p.memoryClockKHz;
+  prop->deviceOverlap = 1;
+  prop->singleToDoublePrecisionPerfRatio = 2;
+#else
+  prop->deviceNumaId = -1;
+  prop->hostNumaId = -1;
+#endif
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr, int device) {
+  mcDeviceProperties p;
+  if (value == nullptr) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcGetDeviceProperties(&p, device);
+  if (error != mcSuccess) return result(error);
+  return mxmaca::deviceAttribute(p, attr, value) ? cudaSuccess : fail(mcErrorInvalidValue);
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  mcDeviceProperties p;
+  if (id == nullptr || length < 13) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcGetDeviceProperties(&p, device);
+  if (error == mcSuccess) mxmaca::pciBusId(p, id, static_cast<size_t>(length));
+  return result(error);
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
+  if (device == nullptr || id == nullptr) return fail(mcErrorInvalidValue);
+  *device = mxmaca::deviceByPciBusId(id);
+  return *device < 0 ? fail(mcErrorInvalidDevice) : cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void) { return result(mcDeviceSynchronize()); }
+cudaError_t cudaDeviceReset(void) { return result(mcDeviceReset()); }
+
+// Limits and preferences of kernels: what is set is read again, and nothing depends on it.
+namespace {
+size_t limits[7] = {1024, 1048576, 8388608, 2, 2048, 128, 0};
+cudaFuncCache cacheConfig = cudaFuncCachePreferNone;
+unsigned int deviceFlags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
+}  // namespace
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  if (value == nullptr) return fail(mcErrorInvalidValue);
+  if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return fail(mcErrorUnsupportedLimit);
+  *value = limits[limit];
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return fail(mcErrorUnsupportedLimit);
+  limits[limit] = value;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+  if (config == nullptr) return fail(mcErrorInvalidValue);
+  *config = cacheConfig;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+  cacheConfig = config;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+  deviceFlags = flags | cudaDeviceMapHost;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
+  if (flags == nullptr) return fail(mcErrorInvalidValue);
+  *flags = deviceFlags;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  mcStreamPriorityRange(least, greatest);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return result(mcDeviceCanAccessPeer(can, device, peer));
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+  return result(mcDeviceEnablePeerAccess(peer, flags));
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) { return result(mcDeviceDisablePeerAccess(peer)); }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  if (version == nullptr) return fail(mcErrorInvalidValue);
+  *version = CUDA_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  if (version == nullptr) return fail(mcErrorInvalidValue);
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+// No external profiler can be attached; as on a real device, that is no error.
+cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
+cudaError_t cudaProfilerStop(void) { return cudaSuccess; }
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int version,
+                                             unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
+  using GetProcAddress = int (*)(const char*, void**, int, unsigned long long, int*);
+  static const auto getProcAddress = [] {
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return reinterpret_cast<GetProcAddress>(driver == nullptr ? nullptr : dlsym(driver, "cuGetProcAddress_v2"));
+  }();
+  if (symbol == nullptr || function == nullptr) return fail(mcErrorInvalidValue);
+  if (getProcAddress == nullptr) {
+    return result(mcSetLastError(mcErrorInsufficientDriver, "libcuda.so.1 of the mxmaca package was not found"));
+  }
+  int found = cudaDriverEntryPointSymbolNotFound;
+  getProcAddress(symbol, function, static_cast<int>(version), flags, &found);
+  if (status != nullptr) *status = static_cast<cudaDriverEntryPointQueryResult>(found);
+  if (found == cudaDriverEntryPointSuccess || status != nullptr) return cudaSuccess;
+  return fail(mcErrorSymbolNotFound);
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* status) {
+  return cudaGetDriverEntryPointByVersion(symbol, function, CUDA_VERSION, flags, status);
+}
+
+// ---- Memory ---------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaMalloc(void** pointer, size_t size) { return result(mcMalloc(pointer, size)); }
+
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  constexpr size_t kUnit = 512;
+  if (pitch == nullptr || width > SIZE_MAX - kUnit) return fail(mcErrorInvalidValue);
+  *pitch = (width + kUnit - 1) / kUnit * kUnit;
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(*pitch, height, &bytes)) return fail(mcErrorMemoryAllocation);
+  return result(mcMalloc(pointer, bytes));
+}
+
+cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
+  return result(mcMallocManaged(pointer, size, flags));
+}
+cudaError_t cudaMallocHost(void** pointer, size_t size) { return result(mcHostAlloc(pointer, size, 0)); }
+cudaError_t cudaFree(void* pointer) { return result(mcFree(pointer)); }
+cudaError_t cudaFreeHost(void* pointer) { return result(mcFreeHost(pointer)); }
+cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
+  return result(mcHostAlloc(pointer, size, flags));
+}
+cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
+  return result(mcHostRegister(pointer, size, flags));
+}
+cudaError_t cudaHostUnregister(void* pointer) { return result(mcHostUnregister(pointer)); }
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int flags) {
+  return result(mcHostGetDevicePointer(device, host, flags));
+}
+cudaError_t cudaHostGetFlags(unsigned int* flags, void* host) { return result(mcHostGetFlags(flags, host)); }
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) { return result(mcMemGetInfo(free, total)); }
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  mcPointerAttributes own;
+  if (attributes == nullptr) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcPointerGetAttributes(&own, pointer);
+  if (error != mcSuccess) return result(error);
+  std::memset(attributes, 0, sizeof *attributes);
+  attributes->type = static_cast<cudaMemoryType>(own.kind);
+  attributes->device = own.device;
+  auto* const address = const_cast<void*>(pointer);
+  attributes->devicePointer = own.kind == mcMemoryUnregistered ? nullptr : address;
+  attributes->hostPointer = own.kind == mcMemoryDevice ? nullptr : address;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
+  return result(mcMemcpy(dst, src, count, own(kind)));
+}
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
+  return result(mcMemcpyAsync(dst, src, count, own(kind), own(stream)));
+}
+cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
+  return result(mcMemcpy2DAsync(dst, dpitch, src, spitch, width, height, own(kind), nullptr));
+}
+cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream) {
+  return result(mcMemcpy2DAsync(dst, dpitch, src, spitch, width, height, own(kind), own(stream)));
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
+                                cudaStream_t stream) {
+  mcDeviceProperties properties;
+  for (const int device : {dstDevice, srcDevice}) {
+    const mcError_t error = mcGetDeviceProperties(&properties, device);
+    if (error != mcSuccess) return result(error);
+  }
+  return result(mcMemcpyAsync(dst, src, count, mcMemcpyDeviceToDevice, own(stream)));
+}
+
+cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
+  return cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, nullptr);
+}
+
+cudaError_t cudaMemset(void* pointer, int value, size_t count) { return result(mcMemset(pointer, value, count)); }
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t count, cudaStream_t stream) {
+  return result(mcMemsetAsync(pointer, value, count, own(stream)));
+}
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
+  return cudaMemset2DAsync(pointer, pitch, value, width, height, nullptr);
+}
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+  return result(mcMemset2DAsync(pointer, pitch, static_cast<unsigned char>(value), 1, width, height, own(stream)));
+}
+
+// Managed memory is everywhere at once: a hint where to keep it has nothing to do.
+namespace {
+cudaError_t checkManaged(const void* pointer) {
+  mcPointerAttributes attributes;
+  const mcError_t error = mcPointerGetAttributes(&attributes, pointer);
+  if (error != mcSuccess) return result(error);
+  return attributes.kind == mcMemoryManaged ? cudaSuccess : fail(mcErrorInvalidValue);
+}
+}  // namespace
+
+#if MXMACA_CUDA_MAJOR >= 13
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t, cudaMemLocation, unsigned int, cudaStream_t) {
+  return checkManaged(pointer);
+}
+cudaError_t cudaMemAdvise(const void* pointer, size_t, cudaMemoryAdvise, cudaMemLocation) {
+  return checkManaged(pointer);
+}
+#else
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t, int, cudaStream_t) { return checkManaged(pointer); }
+cudaError_t cudaMemAdvise(const void* pointer, size_t, cudaMemoryAdvise, int) { return checkManaged(pointer); }
+#endif
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void* pointer, size_t, unsigned int) {
+  return checkManaged(pointer);
+}
+
+// Device variables live in device code, and there is none.
+cudaError_t cudaGetSymbolAddress(void**, const void* symbol) { return result(mcVariableCheck(symbol)); }
+cudaError_t cudaGetSymbolSize(size_t*, const void* symbol) { return result(mcVariableCheck(symbol)); }
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void*, size_t, size_t, cudaMemcpyKind) {
+  return result(mcVariableCheck(symbol));
+}
+cudaError_t cudaMemcpyFromSymbol(void*, const void* symbol, size_t, size_t, cudaMemcpyKind) {
+  return result(mcVariableCheck(symbol));
+}
+
+// ---- Stream-ordered memory ------------------------------------------------------------------------------------------
+
+cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream) {
+  return result(mcMallocAsync(pointer, size, own(stream)));
+}
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+  return result(mcMallocFromPoolAsync(pointer, size, own(pool), own(stream)));
+}
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) { return result(mcFreeAsync(pointer, own(stream))); }
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  return result(mcDeviceGetDefaultMemPool(reinterpret_cast<mcMemoryPool_t*>(pool), device));
+}
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return result(mcDeviceGetMemPool(reinterpret_cast<mcMemoryPool_t*>(pool), device));
+}
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+  return result(mcDeviceSetMemPool(device, own(pool)));
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
+  if (props == nullptr || props->location.type != cudaMemLocationTypeDevice) return fail(mcErrorInvalidValue);
+  if (props->handleTypes != cudaMemHandleTypeNone) return unsupported("shareable memory pools");
+  return result(mcMemPoolCreate(reinterpret_cast<mcMemoryPool_t*>(pool), props->location.id));
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return result(mcMemPoolDestroy(own(pool))); }
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value) {
+  return result(mcMemPoolGetAttribute(own(pool), static_cast<mcPoolAttribute>(attr), value));
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value) {
+  return result(mcMemPoolSetAttribute(own(pool), static_cast<mcPoolAttribute>(attr), value));
+}
+// Every device reaches every pool, so access can be given, and not taken away from another device.
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc* descs, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (descs[i].flags != cudaMemAccessFlagsProtReadWrite) return unsupported("pools with restricted access");
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t, cudaMemLocation*) {
+  if (flags == nullptr) return fail(mcErrorInvalidValue);
+  *flags = cudaMemAccessFlagsProtReadWrite;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) { return result(mcMemPoolTrimTo(own(pool), keep)); }
+
+// ---- Other processes ------------------------------------------------------------------------------------------------
+
+static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(mcIpcHandle) && sizeof(cudaIpcEventHandle_t) == sizeof(mcIpcHandle));
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
+  return result(mcIpcGetMemHandle(reinterpret_cast<mcIpcHandle*>(handle), pointer));
+}
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int) {
+  return result(mcIpcOpenMemHandle(pointer, reinterpret_cast<const mcIpcHandle*>(&handle)));
+}
+cudaError_t cudaIpcCloseMemHandle(void* pointer) { return result(mcIpcCloseMemHandle(pointer)); }
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
+  return result(mcIpcGetEventHandle(reinterpret_cast<mcIpcHandle*>(handle), own(event)));
+}
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
+  return result(mcIpcOpenEventHandle(reinterpret_cast<mcEvent_t*>(event), reinterpret_cast<mcIpcHandle*>(&handle)));
+}
+
+// ---- Streams --------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+  return result(mcStreamCreateWithPriority(reinterpret_cast<mcStream_t*>(stream), flags, priority));
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return result(mcStreamDestroy(own(stream))); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return result(mcStreamCheck(own(stream))); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return result(mcStreamCheck(own(stream))); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
+  return result(mcStreamWaitEvent(own(stream), own(event)));
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return result(mcStreamGetPriority(own(stream), priority));
+}
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags) {
+  return result(mcStreamGetFlags(own(stream), flags));
+}
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  return result(mcStreamGetId(own(stream), id));
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  return result(mcStreamGetDevice(own(stream), device));
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* userData) {
+  return result(mcLaunchHostFunction(own(stream), function, userData));
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData, unsigned int flags) {
+  if (callback == nullptr || flags != 0) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcStreamCheck(own(stream));
+  if (error == mcSuccess) callback(stream, cudaSuccess, userData);
+  return result(error);
+}
+
+// ---- Capture and graphs ---------------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (status == nullptr) return fail(mcErrorInvalidValue);
+  *status = cudaStreamCaptureStatusNone;
+  return result(mcStreamCheck(own(stream)));
+}
+
+#if MXMACA_CUDA_MAJOR >= 13
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
+                                     cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
+  return cudaStreamIsCapturing(stream, status);
+}
+#else
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
+                                     cudaGraph_t*, const cudaGraphNode_t**, size_t*) {
+  return cudaStreamIsCapturing(stream, status);
+}
+#endif
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
+  if (mode == nullptr) return fail(mcErrorInvalidValue);
+  std::swap(*mode, current);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) { return noCapture("cudaStreamBeginCapture"); }
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const cudaGraphEdgeData*,
+                                          size_t, cudaStreamCaptureMode) {
+  return noCapture("cudaStreamBeginCaptureToGraph");
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) { return noCapture("cudaStreamEndCapture"); }
+
+// ---- Events ---------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
+  return result(mcEventCreate(reinterpret_cast<mcEvent_t*>(event), flags));
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return result(mcEventDestroy(own(event))); }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return result(mcEventRecord(own(event), own(stream)));
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int) {
+  return result(mcEventRecord(own(event), own(stream)));
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return result(mcEventCheck(own(event))); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) { return result(mcEventCheck(own(event))); }
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
+  return result(mcEventElapsedTime(ms, own(start), own(end)));
+}
+
+// ---- Kernels --------------------------------------------------------------------------------------------------------
+
+void** __cudaRegisterFatBinary(void*) { return reinterpret_cast<void**>(mcModuleRegister()); }
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void** handle) { mcModuleUnregister(reinterpret_cast<mcModule_t>(handle)); }
+char __cudaInitModule(void**) { return 1; }
+
+void __cudaRegisterFunction(void** handle, const char* hostFunction, char*, const char* deviceName, int, uint3*, uint3*,
+                            dim3*, dim3*, int*) {
+  mcKernelRegister(reinterpret_cast<mcModule_t>(handle), hostFunction, deviceName);
+}
+void __cudaRegisterVar(void** handle, char* hostVariable, char*, const char* deviceName, int, size_t size, int, int) {
+  mcVariableRegister(reinterpret_cast<mcModule_t>(handle), hostVariable, deviceName, size);
+}
+void __cudaRegisterManagedVar(void** handle, void** hostVariable, char*, const char* deviceName, int, size_t size, int,
+                              int) {
+  mcVariableRegister(reinterpret_cast<mcModule_t>(handle), hostVariable, deviceName, size);
+}
+
+namespace {
+struct Configuration {
+  dim3 grid, block;
+  size_t sharedBytes;
+  cudaStream_t stream;
+};
+thread_local Configuration configuration;
+thread_local bool configured = false;
+}  // namespace
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream) {
+  configuration = {grid, block, sharedBytes, stream};
+  configured = true;
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* sharedBytes, void* stream) {
+  if (!configured) return fail(mcErrorMissingConfiguration);
+  *grid = configuration.grid;
+  *block = configuration.block;
+  *sharedBytes = configuration.sharedBytes;
+  *static_cast<cudaStream_t*>(stream) = configuration.stream;
+  configured = false;
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(const void* func, dim3 grid, dim3 block, void** args, size_t sharedBytes,
+                             cudaStream_t stream) {
+  return result(mcLaunchKernel(func, own(grid), own(block), args, sharedBytes, own(stream)));
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* func, void** args) {
+  if (config == nullptr) return fail(mcErrorInvalidValue);
+  return cudaLaunchKernel(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
+}
+cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 grid, dim3 block, void** args, size_t sharedBytes,
+                                        cudaStream_t stream) {
+  return cudaLaunchKernel(func, grid, block, args, sharedBytes, stream);
+}
+
+// A kernel handle is the address of its host function.
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* func) {
+  if (kernel == nullptr) return fail(mcErrorInvalidValue);
+  *kernel = static_cast<cudaKernel_t>(const_cast<void*>(func));
+  return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* func) { return cudaGetKernel(kernel, func); }
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes,
+                               cudaStream_t stream) {
+  return cudaLaunchKernel(kernel, grid, block, args, sharedBytes, stream);
+}
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
+  if (function == nullptr) return fail(mcErrorInvalidValue);
+  *function = static_cast<cudaFunction_t>(const_cast<void*>(symbol));
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* func) {
+  if (attributes == nullptr) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcKernelCheck(func);
+  if (error != mcSuccess) return result(error);
+  std::memset(attributes, 0, sizeof *attributes);
+  attributes->maxThreadsPerBlock = 1024;
+  attributes->numRegs = 32;
+  attributes->ptxVersion = attributes->binaryVersion = 80;
+  attributes->maxDynamicSharedSizeBytes = 48 << 10;
+  attributes->preferredShmemCarveout = -1;
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute, int) { return result(mcKernelCheck(func)); }
+cudaError_t cudaFuncSetCacheConfig(const void* func, cudaFuncCache) { return result(mcKernelCheck(func)); }
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* func, int blockSize,
+                                                                   size_t, unsigned int) {
+  if (blocks == nullptr || blockSize <= 0) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcKernelCheck(func);
+  if (error != mcSuccess) return result(error);
+  *blocks = blockSize > 1024 ? 0 : 2048 / blockSize < 32 ? 2048 / blockSize : 32;
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* func, int blockSize,
+                                                          size_t dynamicSharedBytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, func, blockSize, dynamicSharedBytes, 0);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return result(mcLaunchMissing("cudaGraphLaunch")); }
+
+}  // extern "C"
+
+#pragma GCC visibility pop

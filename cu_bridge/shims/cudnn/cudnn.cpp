@@ -1,0 +1,69 @@
+// cuDNN: handles and version work, descriptors and computation are refused. A shim that returned success without doing
+// the work would give wrong results silently.
+
+#include "handle.h"
+
+#include <cstdio>
+
+#pragma GCC visibility push(default)
+#include "driver_types.h"
+#include "library_types.h"
+
+using mxmaca::handleOf;
+using Handle = struct cudnnContext*;
+
+namespace {
+enum Status { kSuccess = 0, kNotInitialized = 1001, kBadParameter = 2000, kNotSupported = 3000 };
+// Every release accepts a library of its own major version that is at least as new as what it was compiled with.
+constexpr int kMajor = 9;
+constexpr int kMinor = 20;
+constexpr int kPatch = 0;
+}  // namespace
+
+extern "C" {
+
+size_t cudnnGetVersion(void) { return kMajor * 10000 + kMinor * 100 + kPatch; }
+size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
+
+int cudnnGetProperty(libraryPropertyType type, int* value) {
+  const int parts[] = {kMajor, kMinor, kPatch};
+  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) return kBadParameter;
+  *value = parts[type];
+  return kSuccess;
+}
+
+int cudnnCreate(Handle* handle) {
+  if (handle == nullptr) return kBadParameter;
+  return mxmaca::createHandle(handle) ? kSuccess : kNotInitialized;
+}
+int cudnnDestroy(Handle handle) {
+  mxmaca::destroyHandle(handle);
+  return kSuccess;
+}
+int cudnnSetStream(Handle handle, cudaStream_t stream) {
+  if (handle == nullptr) return kNotInitialized;
+  handleOf(handle)->stream = stream;
+  return kSuccess;
+}
+int cudnnGetStream(Handle handle, cudaStream_t* stream) {
+  if (handle == nullptr) return kNotInitialized;
+  *stream = static_cast<cudaStream_t>(handleOf(handle)->stream);
+  return kSuccess;
+}
+
+const char* cudnnGetErrorString(int status) {
+  switch (status) {
+    case kSuccess: return "CUDNN_STATUS_SUCCESS";
+    case kNotInitialized: return "CUDNN_STATUS_NOT_INITIALIZED";
+    case kBadParameter: return "CUDNN_STATUS_BAD_PARAM";
+    case kNotSupported: return "CUDNN_STATUS_NOT_SUPPORTED";
+    default: return "CUDNN_STATUS_UNKNOWN";
+  }
+}
+
+void cudnnGetLastErrorString(char* message, size_t size) {
+  if (message != nullptr && size > 0) std::snprintf(message, size, "cuDNN is not implemented for the simulated device");
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,118 @@
+// cuSPARSE: handles and plain matrix descriptors work, computation is refused.
+
+#include "handle.h"
+
+#pragma GCC visibility push(default)
+#include "cusparse.h"
+
+using mxmaca::handleOf;
+
+struct cusparseMatDescr {
+  cusparseMatrixType_t type = CUSPARSE_MATRIX_TYPE_GENERAL;
+  cusparseFillMode_t fill = CUSPARSE_FILL_MODE_LOWER;
+  cusparseDiagType_t diagonal = CUSPARSE_DIAG_TYPE_NON_UNIT;
+  cusparseIndexBase_t base = CUSPARSE_INDEX_BASE_ZERO;
+};
+
+namespace {
+
+constexpr struct {
+  cusparseStatus_t status;
+  const char* name;
+  const char* text;
+} kStatuses[] = {
+    {CUSPARSE_STATUS_SUCCESS, "CUSPARSE_STATUS_SUCCESS", "success"},
+    {CUSPARSE_STATUS_NOT_INITIALIZED, "CUSPARSE_STATUS_NOT_INITIALIZED", "not initialized"},
+    {CUSPARSE_STATUS_ALLOC_FAILED, "CUSPARSE_STATUS_ALLOC_FAILED", "allocation failed"},
+    {CUSPARSE_STATUS_INVALID_VALUE, "CUSPARSE_STATUS_INVALID_VALUE", "invalid value"},
+    {CUSPARSE_STATUS_ARCH_MISMATCH, "CUSPARSE_STATUS_ARCH_MISMATCH", "architecture mismatch"},
+    {CUSPARSE_STATUS_MAPPING_ERROR, "CUSPARSE_STATUS_MAPPING_ERROR", "mapping error"},
+    {CUSPARSE_STATUS_EXECUTION_FAILED, "CUSPARSE_STATUS_EXECUTION_FAILED", "execution failed"},
+    {CUSPARSE_STATUS_INTERNAL_ERROR, "CUSPARSE_STATUS_INTERNAL_ERROR", "internal error"},
+    {CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED, "CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED", "matrix type not supported"},
+    {CUSPARSE_STATUS_ZERO_PIVOT, "CUSPARSE_STATUS_ZERO_PIVOT", "zero pivot"},
+    {CUSPARSE_STATUS_NOT_SUPPORTED, "CUSPARSE_STATUS_NOT_SUPPORTED", "operation not supported"},
+    {CUSPARSE_STATUS_INSUFFICIENT_RESOURCES, "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", "insufficient resources"},
+};
+
+template <class Field>
+cusparseStatus_t set(cusparseMatDescr_t descr, Field cusparseMatDescr::*field, Field value) {
+  if (descr == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
+  descr->*field = value;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+cusparseStatus_t cusparseCreate(cusparseHandle_t* handle) {
+  if (handle == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
+  return mxmaca::createHandle(handle) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
+}
+cusparseStatus_t cusparseDestroy(cusparseHandle_t handle) {
+  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  mxmaca::destroyHandle(handle);
+  return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream) {
+  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  handleOf(handle)->stream = stream;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseGetStream(cusparseHandle_t handle, cudaStream_t* stream) {
+  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  *stream = static_cast<cudaStream_t>(handleOf(handle)->stream);
+  return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t mode) {
+  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  handleOf(handle)->pointerMode = mode;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseGetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t* mode) {
+  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  *mode = static_cast<cusparsePointerMode_t>(handleOf(handle)->pointerMode);
+  return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseGetVersion(cusparseHandle_t, int* version) {
+  *version = CUSPARSE_VERSION;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+const char* cusparseGetErrorName(cusparseStatus_t status) {
+  for (const auto& entry : kStatuses) {
+    if (entry.status == status) return entry.name;
+  }
+  return "unrecognized error code";
+}
+const char* cusparseGetErrorString(cusparseStatus_t status) {
+  for (const auto& entry : kStatuses) {
+    if (entry.status == status) return entry.text;
+  }
+  return "unrecognized error code";
+}
+
+cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t* descr) {
+  if (descr == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
+  *descr = new cusparseMatDescr;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descr) {
+  delete descr;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+cusparseStatus_t cusparseSetMatType(cusparseMatDescr_t descr, cusparseMatrixType_t type) {
+  return set(descr, &cusparseMatDescr::type, type);
+}
+cusparseStatus_t cusparseSetMatFillMode(cusparseMatDescr_t descr, cusparseFillMode_t mode) {
+  return set(descr, &cusparseMatDescr::fill, mode);
+}
+cusparseStatus_t cusparseSetMatDiagType(cusparseMatDescr_t descr, cusparseDiagType_t type) {
+  return set(descr, &cusparseMatDescr::diagonal, type);
+}
+cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t descr, cusparseIndexBase_t base) {
+  return set(descr, &cusparseMatDescr::base, base);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

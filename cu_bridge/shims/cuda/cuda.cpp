@@ -547,12 +547,41 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsi
                                    unsigned int sharedBytes, CUstream stream, void** arguments) {
   return cuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, arguments, nullptr);
 }
-CUresult cuFuncGetAttribute(int*, CUfunction_attribute, CUfunction function) { return result(mcKernelCheck(function)); }
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  const mcError_t error = mcKernelCheck(function);
+  if (error == mcSuccess) *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0;
+  return result(error);
+}
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int) { return result(mcKernelCheck(function)); }
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) { return result(mcKernelCheck(function)); }
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int*, CUfunction function, int, size_t) {
-  return result(mcKernelCheck(function));
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int blockSize, size_t) {
+  if (blocks == nullptr || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
+  const mcError_t error = mcKernelCheck(function);
+  if (error == mcSuccess) *blocks = blockSize > 1024 ? 0 : 2048 / blockSize < 32 ? 2048 / blockSize : 32;
+  return result(error);
 }
+
+// ---- Names of the first form, for callers that look symbols up by name; the form itself is the same -------------------
+
+#undef cuCtxPushCurrent
+#undef cuCtxPopCurrent
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuDevicePrimaryCtxSetFlags
+#undef cuStreamDestroy
+#undef cuEventDestroy
+#undef cuStreamWriteValue32
+#undef cuStreamWriteValue64
+#define FIRST_FORM(name, parameters) CUresult name parameters __attribute__((alias(#name "_v2")));
+FIRST_FORM(cuCtxPushCurrent, (CUcontext))
+FIRST_FORM(cuCtxPopCurrent, (CUcontext*))
+FIRST_FORM(cuDevicePrimaryCtxRelease, (CUdevice))
+FIRST_FORM(cuDevicePrimaryCtxReset, (CUdevice))
+FIRST_FORM(cuDevicePrimaryCtxSetFlags, (CUdevice, unsigned int))
+FIRST_FORM(cuStreamDestroy, (CUstream))
+FIRST_FORM(cuEventDestroy, (CUevent))
+FIRST_FORM(cuStreamWriteValue32, (CUstream, CUdeviceptr, uint32_t, unsigned int))
+FIRST_FORM(cuStreamWriteValue64, (CUstream, CUdeviceptr, uint64_t, unsigned int))
 
 }  // extern "C"
 #pragma GCC visibility pop

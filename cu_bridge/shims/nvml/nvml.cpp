@@ -1,1 +1,395 @@
-extern "C" __attribute__((visibility("default"))) int nvmlShutdown() { return 0; }
+// NVML on top of the simulated devices: what they are, what they hold, who uses them. Sensors that a simulated device
+// does not have (temperature, power, fans) are "not supported", which management tools know how to show.
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "mc_runtime.h"
+#include "refuse.h"
+
+#pragma GCC visibility push(default)
+#include "mxmaca_cuda_version.h"
+
+namespace mxmaca {
+
+// The caller's status says it; management tools ask for everything, so a line for each would be noise.
+long refuse(const char*, const char*, int status, const char*) { return status; }
+
+}  // namespace mxmaca
+
+namespace {
+
+enum Status {
+  kSuccess = 0,
+  kUninitialized = 1,
+  kInvalidArgument = 2,
+  kNotSupported = 3,
+  kNotFound = 6,
+  kInsufficientSize = 7,
+};
+
+using Device = struct nvmlDevice_st*;
+
+// A handle is the physical index, counted from one.
+Device handleOf(int index) { return reinterpret_cast<Device>(static_cast<uintptr_t>(index) + 1); }
+int indexOf(Device device) { return static_cast<int>(reinterpret_cast<uintptr_t>(device)) - 1; }
+
+bool properties(Device device, mcDeviceProperties* p) {
+  return mcGetPhysicalDeviceProperties(p, indexOf(device)) == mcSuccess;
+}
+
+int copyText(char* target, unsigned int length, const std::string& text) {
+  if (target == nullptr) return kInvalidArgument;
+  if (text.size() + 1 > length) return kInsufficientSize;
+  std::memcpy(target, text.c_str(), text.size() + 1);
+  return kSuccess;
+}
+
+std::string uuidText(const mcDeviceProperties& p) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    char digits[4];
+    std::snprintf(digits, sizeof digits, "%02x", p.uuid[i]);
+    text += digits;
+    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
+  }
+  return text;
+}
+
+struct Memory {
+  unsigned long long total, free, used;
+};
+struct Memory2 {
+  unsigned int version;
+  unsigned long long total, reserved, free, used;
+};
+struct Utilization {
+  unsigned int gpu, memory;
+};
+struct Process1 {
+  unsigned int pid;
+  unsigned long long bytes;
+};
+struct Process2 {
+  unsigned int pid;
+  unsigned long long bytes;
+  unsigned int gpuInstance, computeInstance;
+};
+struct PciInfo {
+  char busIdLegacy[16];
+  unsigned int domain, bus, device, pciDeviceId, pciSubSystemId;
+  char busId[32];
+};
+
+std::vector<mcProcessUse> users(int index) {
+  std::vector<mcProcessUse> found(64);
+  for (;;) {
+    auto count = static_cast<unsigned int>(found.size());
+    const mcError_t error = mcDeviceProcesses(index, found.data(), &count);
+    if (error == mcErrorMemoryValueTooLarge) {
+      found.resize(count * 2);
+      continue;
+    }
+    found.resize(error == mcSuccess ? count : 0);
+    return found;
+  }
+}
+
+template <class Process>
+int runningProcesses(Device device, unsigned int* count, Process* processes) {
+  mcDeviceProperties p;
+  if (count == nullptr || !properties(device, &p)) return kInvalidArgument;
+  const std::vector<mcProcessUse> found = users(indexOf(device));
+  const unsigned int room = *count;
+  *count = static_cast<unsigned int>(found.size());
+  if (found.empty()) return kSuccess;
+  if (processes == nullptr || room < found.size()) return kInsufficientSize;
+  for (size_t i = 0; i < found.size(); ++i) {
+    std::memset(&processes[i], 0, sizeof(Process));
+    processes[i].pid = static_cast<unsigned int>(found[i].pid);
+    processes[i].bytes = found[i].bytes;
+    if constexpr (sizeof(Process) == sizeof(Process2)) {
+      processes[i].gpuInstance = processes[i].computeInstance = UINT32_MAX;  // no partitions
+    }
+  }
+  return kSuccess;
+}
+
+// CPU time of a process so far, in seconds; 0 if it has gone.
+double cpuSeconds(int pid) {
+  std::FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
+  if (file == nullptr) return 0;
+  char text[1024] = "";
+  const size_t length = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[length] = '\0';
+  const char* const rest = std::strrchr(text, ')');
+  unsigned long long user = 0;
+  unsigned long long kernel = 0;
+  const char* const format = ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu";
+  if (rest == nullptr || std::sscanf(rest, format, &user, &kernel) != 2) return 0;
+  return static_cast<double>(user + kernel) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Share of the host's processors, in percent, that the device's processes used since the last call (at first: in a
+// short sample). A simulated device computes there.
+unsigned int computeUtilization(int index) {
+  struct Sample {
+    double time = 0;
+    std::map<int, double> seconds;
+  };
+  static std::mutex mutex;
+  static auto* const samples = new std::map<int, Sample>;
+  const auto take = [index] {
+    Sample sample;
+    sample.time = now();
+    for (const mcProcessUse& user : users(index)) sample.seconds[user.pid] = cpuSeconds(user.pid);
+    return sample;
+  };
+  const std::lock_guard<std::mutex> lock(mutex);
+  Sample before = (*samples)[index];
+  constexpr double kShortest = 0.05;
+  if (now() - before.time > 5) before = take();
+  if (now() - before.time < kShortest) usleep(static_cast<useconds_t>(kShortest * 1e6));
+  const Sample after = take();
+  double used = 0;
+  for (const auto& [pid, seconds] : after.seconds) {
+    const auto earlier = before.seconds.find(pid);
+    if (earlier != before.seconds.end()) used += seconds - earlier->second;
+  }
+  (*samples)[index] = after;
+  const double share = used / ((after.time - before.time) * static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
+  return share >= 1 ? 100 : static_cast<unsigned int>(share * 100 + 0.5);
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2(void) { return kSuccess; }
+int nvmlInit(void) { return kSuccess; }
+int nvmlInitWithFlags(unsigned int) { return kSuccess; }
+int nvmlShutdown(void) { return kSuccess; }
+
+const char* nvmlErrorString(int status) {
+  switch (status) {
+    case kSuccess: return "The operation was successful";
+    case kUninitialized: return "Uninitialized";
+    case kInvalidArgument: return "Invalid Argument";
+    case kNotSupported: return "Not Supported";
+    case kNotFound: return "Not Found";
+    case kInsufficientSize: return "Insufficient Size";
+    default: return "Unknown Error";
+  }
+}
+
+int nvmlSystemGetDriverVersion(char* version, unsigned int length) { return copyText(version, length, MXMACA_VERSION); }
+int nvmlSystemGetNVMLVersion(char* version, unsigned int length) {
+  return copyText(version, length, std::to_string(CUDA_VERSION / 1000) + "." + MXMACA_VERSION);
+}
+int nvmlSystemGetCudaDriverVersion(int* version) {
+  if (version == nullptr) return kInvalidArgument;
+  *version = CUDA_VERSION;
+  return kSuccess;
+}
+int nvmlSystemGetCudaDriverVersion_v2(int* version) { return nvmlSystemGetCudaDriverVersion(version); }
+
+int nvmlSystemGetProcessName(unsigned int pid, char* name, unsigned int length) {
+  char path[4096];
+  const ssize_t size = readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
+  if (name == nullptr || length == 0) return kInvalidArgument;
+  if (size <= 0) return kNotFound;
+  std::snprintf(name, length, "%.*s", static_cast<int>(size), path);
+  return kSuccess;
+}
+
+int nvmlUnitGetCount(unsigned int* count) {
+  if (count == nullptr) return kInvalidArgument;
+  *count = 0;
+  return kSuccess;
+}
+
+int nvmlDeviceGetCount_v2(unsigned int* count) {
+  if (count == nullptr) return kInvalidArgument;
+  *count = static_cast<unsigned int>(mcPhysicalDeviceCount());
+  return kSuccess;
+}
+int nvmlDeviceGetCount(unsigned int* count) { return nvmlDeviceGetCount_v2(count); }
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, Device* device) {
+  if (device == nullptr || index >= static_cast<unsigned int>(mcPhysicalDeviceCount())) return kInvalidArgument;
+  *device = handleOf(static_cast<int>(index));
+  return kSuccess;
+}
+int nvmlDeviceGetHandleByIndex(unsigned int index, Device* device) {
+  return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
+  mcDeviceProperties p;
+  if (uuid == nullptr || device == nullptr) return kInvalidArgument;
+  for (int i = 0; i < mcPhysicalDeviceCount(); ++i) {
+    if (!properties(handleOf(i), &p) || uuidText(p) != uuid) continue;
+    *device = handleOf(i);
+    return kSuccess;
+  }
+  return kNotFound;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char* id, Device* device) {
+  mcDeviceProperties p;
+  unsigned int domain = 0;
+  unsigned int bus = 0;
+  unsigned int slot = 0;
+  if (id == nullptr || device == nullptr || std::sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3) {
+    return kInvalidArgument;
+  }
+  for (int i = 0; i < mcPhysicalDeviceCount(); ++i) {
+    if (!properties(handleOf(i), &p)) continue;
+    if (static_cast<unsigned>(p.pciDomain) != domain || static_cast<unsigned>(p.pciBus) != bus) continue;
+    *device = handleOf(i);
+    return kSuccess;
+  }
+  return kNotFound;
+}
+int nvmlDeviceGetHandleByPciBusId(const char* id, Device* device) {
+  return nvmlDeviceGetHandleByPciBusId_v2(id, device);
+}
+
+int nvmlDeviceGetIndex(Device device, unsigned int* index) {
+  mcDeviceProperties p;
+  if (index == nullptr || !properties(device, &p)) return kInvalidArgument;
+  *index = static_cast<unsigned int>(indexOf(device));
+  return kSuccess;
+}
+int nvmlDeviceGetMinorNumber(Device device, unsigned int* minor) { return nvmlDeviceGetIndex(device, minor); }
+
+int nvmlDeviceGetName(Device device, char* name, unsigned int length) {
+  mcDeviceProperties p;
+  return properties(device, &p) ? copyText(name, length, p.name) : kInvalidArgument;
+}
+
+int nvmlDeviceGetUUID(Device device, char* uuid, unsigned int length) {
+  mcDeviceProperties p;
+  return properties(device, &p) ? copyText(uuid, length, uuidText(p)) : kInvalidArgument;
+}
+
+int nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {
+  mcDeviceProperties p;
+  if (info == nullptr || !properties(device, &p)) return kInvalidArgument;
+  std::memset(info, 0, sizeof *info);
+  info->domain = static_cast<unsigned int>(p.pciDomain);
+  info->bus = static_cast<unsigned int>(p.pciBus);
+  info->device = static_cast<unsigned int>(p.pciDevice);
+  std::snprintf(info->busIdLegacy, sizeof info->busIdLegacy, "%04X:%02X:%02X.0", info->domain & 0xffffU,
+                info->bus & 0xffU, info->device & 0xffU);
+  std::snprintf(info->busId, sizeof info->busId, "%08X:%02X:%02X.0", info->domain, info->bus, info->device);
+  return kSuccess;
+}
+int nvmlDeviceGetPciInfo_v2(Device device, PciInfo* info) { return nvmlDeviceGetPciInfo_v3(device, info); }
+
+int nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
+  mcDeviceProperties p;
+  if (major == nullptr || minor == nullptr || !properties(device, &p)) return kInvalidArgument;
+  *major = p.major;
+  *minor = p.minor;
+  return kSuccess;
+}
+
+int nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
+  size_t free = 0;
+  size_t total = 0;
+  if (memory == nullptr || mcDeviceMemoryInfo(indexOf(device), &free, &total) != mcSuccess) return kInvalidArgument;
+  *memory = {total, free, total - free};
+  return kSuccess;
+}
+
+int nvmlDeviceGetMemoryInfo_v2(Device device, Memory2* memory) {
+  Memory plain;
+  if (memory == nullptr) return kInvalidArgument;
+  const int status = nvmlDeviceGetMemoryInfo(device, &plain);
+  if (status == kSuccess) *memory = {memory->version, plain.total, 0, plain.free, plain.used};
+  return status;
+}
+
+int nvmlDeviceGetUtilizationRates(Device device, Utilization* utilization) {
+  Memory memory;
+  if (utilization == nullptr) return kInvalidArgument;
+  const int status = nvmlDeviceGetMemoryInfo(device, &memory);
+  if (status != kSuccess) return status;
+  utilization->gpu = computeUtilization(indexOf(device));
+  // Time in which memory was read or written: a simulated device's memory is busy when the device is.
+  utilization->memory = memory.used == 0 ? 0 : utilization->gpu;
+  return kSuccess;
+}
+
+int nvmlDeviceGetComputeRunningProcesses(Device device, unsigned int* count, Process1* processes) {
+  return runningProcesses(device, count, processes);
+}
+int nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned int* count, Process2* processes) {
+  return runningProcesses(device, count, processes);
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned int* count, Process2* processes) {
+  return runningProcesses(device, count, processes);
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned int* count, Process2*) {
+  mcDeviceProperties p;
+  if (count == nullptr || !properties(device, &p)) return kInvalidArgument;
+  *count = 0;
+  return kSuccess;
+}
+int nvmlDeviceGetGraphicsRunningProcesses_v2(Device device, unsigned int* count, Process2* processes) {
+  return nvmlDeviceGetGraphicsRunningProcesses_v3(device, count, processes);
+}
+
+// Clocks of the profile, in MHz: graphics (0), multiprocessors (1), memory (2).
+int nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned int* clock) {
+  mcDeviceProperties p;
+  if (clock == nullptr || type < 0 || type > 2 || !properties(device, &p)) return kInvalidArgument;
+  *clock = static_cast<unsigned int>((type == 2 ? p.memoryClockKHz : p.clockKHz) / 1000);
+  return kSuccess;
+}
+int nvmlDeviceGetClockInfo(Device device, int type, unsigned int* clock) {
+  return nvmlDeviceGetMaxClockInfo(device, type, clock);
+}
+
+int nvmlDeviceGetMemoryBusWidth(Device device, unsigned int* width) {
+  mcDeviceProperties p;
+  if (width == nullptr || !properties(device, &p)) return kInvalidArgument;
+  *width = static_cast<unsigned int>(p.memoryBusBits);
+  return kSuccess;
+}
+
+// Every device reaches every other.
+int nvmlDeviceGetP2PStatus(Device first, Device second, int, int* status) {
+  mcDeviceProperties p;
+  if (status == nullptr || !properties(first, &p) || !properties(second, &p)) return kInvalidArgument;
+  *status = 0;
+  return kSuccess;
+}
+
+int nvmlDeviceGetComputeMode(Device device, int* mode) {
+  mcDeviceProperties p;
+  if (mode == nullptr || !properties(device, &p)) return kInvalidArgument;
+  *mode = 0;
+  return kSuccess;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

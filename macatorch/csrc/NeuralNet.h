@@ -12,6 +12,8 @@ void register_normalizations(torch::Library& cuda);
 void register_dropout(torch::Library& cuda);
 /// _cudnn_rnn and its backward, flattened weights, fused LSTM and GRU cells.
 void register_recurrent(torch::Library& cuda);
+/// grid_sample and affine_grid in cuDNN's form.
+void register_grid_samplers(torch::Library& cuda);
 /// ctc_loss.
 void register_losses(torch::Library& cuda);
 /// scaled_dot_product_attention: flash, memory-efficient and cuDNN forms, forward and backward.

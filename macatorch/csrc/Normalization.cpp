@@ -1,8 +1,12 @@
 #include "NeuralNet.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
+
+#include <limits>
 
 #include "DeviceCall.h"
 
@@ -63,11 +67,230 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
   return call.results(grad_input, grad_weight, grad_bias);
 }
 
+// SyncBatchNorm's parts. Channels are dimension 1; statistics are in float for low-precision inputs.
+
+std::vector<int64_t> all_but_channel(const at::Tensor& tensor) {
+  std::vector<int64_t> dims;
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    if (dim != 1) {
+      dims.push_back(dim);
+    }
+  }
+  return dims;
+}
+
+at::ScalarType statistics_dtype(const at::Tensor& tensor) {
+  return at::toOpMathType(tensor.scalar_type());
+}
+
+/// A per-channel vector, shaped to broadcast against `like`.
+at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& like) {
+  std::vector<int64_t> shape(like.dim(), 1);
+  shape[1] = -1;
+  return vector.to(statistics_dtype(like)).view(shape);
+}
+
+std::tuple<at::Tensor, at::Tensor> batch_norm_stats(const at::Tensor& input, double eps) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  auto [var, mean] = at::var_mean(x.to(statistics_dtype(x)), all_but_channel(x), std::make_optional(at::Scalar(0)));
+  return call.results(mean, var.add_(eps).rsqrt_());
+}
+
+at::Tensor batch_norm_elemt(
+    const at::Tensor& input,
+    const std::optional<at::Tensor>& weight,
+    const std::optional<at::Tensor>& bias,
+    const at::Tensor& mean,
+    const at::Tensor& invstd,
+    double /*eps: in invstd already*/) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  at::Tensor y = (x - per_channel(call(mean), x)).mul_(per_channel(call(invstd), x));
+  if (const auto w = call(weight)) {
+    y.mul_(per_channel(*w, x));
+  }
+  if (const auto b = call(bias)) {
+    y.add_(per_channel(*b, x));
+  }
+  return call.result(y.to(x.scalar_type()));
+}
+
+at::Tensor& batch_norm_elemt_out(
+    const at::Tensor& input,
+    const std::optional<at::Tensor>& weight,
+    const std::optional<at::Tensor>& bias,
+    const at::Tensor& mean,
+    const at::Tensor& invstd,
+    double eps,
+    at::Tensor& out) {
+  const at::Tensor result = macatorch::batch_norm_elemt(input, weight, bias, mean, invstd, eps);
+  out.resize_(result.sizes());
+  return out.copy_(result);
+}
+
+/// Statistics of all processes from those of each: mean and invstd (W, C), counts (W).
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats_with_counts(
+    const at::Tensor& input,
+    const at::Tensor& mean,
+    const at::Tensor& invstd,
+    const std::optional<at::Tensor>& running_mean,
+    const std::optional<at::Tensor>& running_var,
+    double momentum,
+    double eps,
+    const at::Tensor& counts) {
+  DeviceCall call(input);
+  const at::Tensor means = call(mean);
+  const at::Tensor n = call(counts).to(means.scalar_type()).unsqueeze(1);
+  const at::Tensor total = n.sum();
+  at::Tensor all = (means * n).sum(0).div_(total);
+  const at::Tensor variances = call(invstd).pow(-2).sub_(eps).add_((means - all).square());
+  const at::Tensor var = (variances * n).sum(0).div_(total);
+  if (const auto running = call(running_mean, true)) {
+    running->mul_(1 - momentum).add_(all, momentum);
+  }
+  if (const auto running = call(running_var, true)) {
+    running->mul_(1 - momentum).add_(var * (total / (total - 1)), momentum);
+  }
+  return call.results(all, (var + eps).rsqrt_());
+}
+
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats(
+    const at::Tensor& input,
+    const at::Tensor& mean,
+    const at::Tensor& invstd,
+    const std::optional<at::Tensor>& running_mean,
+    const std::optional<at::Tensor>& running_var,
+    double momentum,
+    double eps,
+    int64_t count) {
+  return macatorch::batch_norm_gather_stats_with_counts(
+      input, mean, invstd, running_mean, running_var, momentum, eps, at::full({mean.size(0)}, count, mean.options()));
+}
+
+/// (sum dy, sum dy (x - mean), grad_weight, grad_bias), each per channel.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_backward_reduce(
+    const at::Tensor& grad_out,
+    const at::Tensor& input,
+    const at::Tensor& mean,
+    const at::Tensor& invstd,
+    const std::optional<at::Tensor>& weight,
+    bool input_g,
+    bool weight_g,
+    bool bias_g) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  const at::Tensor dy = call(grad_out).to(statistics_dtype(x));
+  const std::vector<int64_t> dims = all_but_channel(x);
+  const at::Tensor sum_dy = dy.sum(dims);
+  const at::Tensor sum_dy_xmu = (dy * (x - per_channel(call(mean), x))).sum(dims);
+  const at::ScalarType dtype = weight && weight->defined() ? weight->scalar_type() : sum_dy.scalar_type();
+  return call.results(
+      input_g ? sum_dy.clone() : at::Tensor(),
+      input_g ? sum_dy_xmu : at::Tensor(),
+      weight_g ? (sum_dy_xmu * call(invstd)).to(dtype) : at::Tensor(),
+      bias_g ? sum_dy.to(dtype) : at::Tensor());
+}
+
+at::Tensor batch_norm_backward_elemt(
+    const at::Tensor& grad_out,
+    const at::Tensor& input,
+    const at::Tensor& mean,
+    const at::Tensor& invstd,
+    const std::optional<at::Tensor>& weight,
+    const at::Tensor& sum_dy,
+    const at::Tensor& sum_dy_xmu,
+    const at::Tensor& count) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  const at::Tensor total = call(count).sum();
+  const at::Tensor inv = call(invstd);
+  const at::Tensor slope = call(sum_dy_xmu) * inv * inv / total;
+  at::Tensor grad = call(grad_out) - per_channel(call(sum_dy) / total, x);
+  grad = grad - (x - per_channel(call(mean), x)) * per_channel(slope, x);
+  grad = grad * per_channel(inv, x);
+  if (const auto w = call(weight)) {
+    grad = grad * per_channel(*w, x);
+  }
+  return call.result(grad.to(x.scalar_type()));
+}
+
+// Root-mean-square normalisation over the last dimensions (torch 2.9 and later have it fused).
+
+std::vector<int64_t> last_dims(const at::Tensor& tensor, size_t count) {
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < count; ++i) {
+    dims.push_back(tensor.dim() - static_cast<int64_t>(count - i));
+  }
+  return dims;
+}
+
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm(
+    const at::Tensor& input,
+    at::IntArrayRef normalized_shape,
+    const std::optional<at::Tensor>& weight,
+    std::optional<double> eps) {
+  DeviceCall call(input);
+  const at::Tensor source = call(input);
+  const at::Tensor x = source.to(statistics_dtype(source));
+  const double epsilon = eps.value_or(
+      x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon());
+  at::Tensor rstd = x.square().mean(last_dims(x, normalized_shape.size()), true).add_(epsilon).rsqrt_();
+  at::Tensor y = x * rstd;
+  if (const auto w = call(weight)) {
+    y.mul_(w->to(y.scalar_type()));
+  }
+  return call.results(y.to(source.scalar_type()), rstd);
+}
+
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(
+    const at::Tensor& grad_out,
+    const at::Tensor& input,
+    at::IntArrayRef normalized_shape,
+    const at::Tensor& rstd,
+    const std::optional<at::Tensor>& weight,
+    std::array<bool, 2> output_mask) {
+  DeviceCall call(input);
+  const at::Tensor source = call(input);
+  const at::ScalarType dtype = statistics_dtype(source);
+  const at::Tensor grad = call(grad_out).to(dtype);
+  const at::Tensor inv = call(rstd).to(dtype);
+  const at::Tensor normalized = source.to(dtype) * inv;
+  const auto w = call(weight);
+  at::Tensor grad_input, grad_weight;
+  if (output_mask[0]) {
+    const at::Tensor scaled = w ? grad * w->to(dtype) : grad;
+    const std::vector<int64_t> dims = last_dims(source, normalized_shape.size());
+    grad_input = ((scaled - normalized * (scaled * normalized).mean(dims, true)) * inv).to(source.scalar_type());
+  }
+  if (output_mask[1] && w) {
+    grad_weight = at::sum_to(grad * normalized, normalized_shape).to(w->scalar_type());
+  }
+  return call.results(grad_input, grad_weight);
+}
+
+/// Registers where the release has the operator.
+template <class Function>
+void implement_if_present(torch::Library& cuda, const char* name, Function function) {
+  if (c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""})) {
+    cuda.impl(name, function);
+  }
+}
+
 } // namespace
 
 void register_normalizations(torch::Library& cuda) {
   cuda.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
   cuda.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
+  cuda.impl("batch_norm_stats", TORCH_FN(batch_norm_stats));
+  cuda.impl("batch_norm_elemt", TORCH_FN(batch_norm_elemt));
+  cuda.impl("batch_norm_elemt.out", TORCH_FN(batch_norm_elemt_out));
+  cuda.impl("batch_norm_gather_stats", TORCH_FN(batch_norm_gather_stats));
+  cuda.impl("batch_norm_gather_stats_with_counts", TORCH_FN(batch_norm_gather_stats_with_counts));
+  cuda.impl("batch_norm_backward_reduce", TORCH_FN(batch_norm_backward_reduce));
+  cuda.impl("batch_norm_backward_elemt", TORCH_FN(batch_norm_backward_elemt));
+  implement_if_present(cuda, "_fused_rms_norm", TORCH_FN(fused_rms_norm));
+  implement_if_present(cuda, "_fused_rms_norm_backward", TORCH_FN(fused_rms_norm_backward));
 }
 
 } // namespace macatorch

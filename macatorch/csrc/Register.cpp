@@ -32,6 +32,7 @@ struct Registration {
     register_recurrent(cuda);
     register_attention(cuda);
     register_losses(cuda);
+    register_grid_samplers(cuda);
   }
 };
 

@@ -20,9 +20,9 @@ def parse_bytes(text: str) -> int:
 
 def enum(tag: str, type_name: str, prefix: str, success: str, entries: List[List[str]], column: int) -> str:
     """Write a C enum of the error codes that have a name in `column`. The tag is part of C++ symbol names."""
-    lines = ["typedef enum %s {" % tag, "  %s = 0," % success]
-    lines += ["  %s%s = %s," % (prefix, row[column], row[0]) for row in entries if row[column] != "-"]
-    return "\n".join(lines) + "\n} %s;\n" % type_name
+    lines = [f"typedef enum {tag} {{", f"  {success} = 0,"]
+    lines += [f"  {prefix}{row[column]} = {row[0]}," for row in entries if row[column] != "-"]
+    return "\n".join(lines) + f"\n}} {type_name};\n"
 
 
 def main() -> None:
@@ -30,35 +30,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runtime", type=pathlib.Path, required=True, help="folder with errors.txt and profiles.txt")
     parser.add_argument("--public", type=pathlib.Path, required=True, help="folder for the installed headers")
-    parser.add_argument("--private", type=pathlib.Path, required=True, help="folder for the tables that the runtime includes")
+    parser.add_argument(
+        "--private", type=pathlib.Path, required=True, help="folder for the tables that the runtime includes"
+    )
     options = parser.parse_args()
     options.public.mkdir(parents=True, exist_ok=True)
     options.private.mkdir(parents=True, exist_ok=True)
 
     errors = rows(options.runtime / "errors.txt")
     notice = "// Generated from runtime/errors.txt.\n#pragma once\n\n"
-    (options.public / "mc_error_codes.h").write_text(notice + enum("mcError", "mcError_t", "mcError", "mcSuccess", errors, 1))
+    (options.public / "mc_error_codes.h").write_text(
+        notice + enum("mcError", "mcError_t", "mcError", "mcSuccess", errors, 1)
+    )
     (options.public / "mxmaca_cuda_error_codes.h").write_text(
         notice + enum("cudaError", "cudaError_t", "cudaError", "cudaSuccess", errors, 1)
     )
     (options.public / "mxmaca_driver_error_codes.h").write_text(
         notice + enum("cudaError_enum", "CUresult", "CUDA_ERROR_", "CUDA_SUCCESS", errors, 2)
     )
-    table = ['{%s, "%s", "%s", "%s"},' % (code, name, driver, text) for code, name, driver, text in errors]
+    table = [f'{{{code}, "{name}", "{driver}", "{text}"}},' for code, name, driver, text in errors]
     (options.private / "error_table.inc").write_text("\n".join(table) + "\n")
 
-    names = ['MXMACA_ERROR(%s, "%s")' % (row[0], row[1]) for row in errors]
+    names = [f'MXMACA_ERROR({row[0]}, "{row[1]}")' for row in errors]
     (options.private / "error_names.inc").write_text("\n".join(names) + "\n")
 
-    names = ['MXMACA_ERROR(%s, "%s")' % (row[0], row[2]) for row in errors if row[2] != "-"]
+    names = [f'MXMACA_ERROR({row[0]}, "{row[2]}")' for row in errors if row[2] != "-"]
     (options.private / "driver_error_names.inc").write_text("\n".join(names) + "\n")
 
     profiles = []
     for profile, name, memory, capability, multiprocessors, clock, memory_clock, bus, l2 in rows(
         options.runtime / "profiles.txt"
     ):
-        numbers = capability.split(".") + [multiprocessors, clock, memory_clock, bus, l2]
-        profiles.append('{"%s", "%s", %dULL, %s},' % (profile, name, parse_bytes(memory), ", ".join(numbers)))
+        numbers = [*capability.split("."), multiprocessors, clock, memory_clock, bus, l2]
+        profiles.append(f'{{"{profile}", "{name}", {parse_bytes(memory)}ULL, {", ".join(numbers)}}},')
     (options.private / "profile_table.inc").write_text("\n".join(profiles) + "\n")
 
 

@@ -29,7 +29,7 @@ def main() -> None:
     output.mkdir(parents=True, exist_ok=True)
     targets = []
     for library in read_libraries():
-        stem = "%s_%d" % (library.folder, library.major)
+        stem = f"{library.folder}_{library.major}"
         symbols = read_symbols(library)
         text = SOURCE.format(
             folder=library.folder,
@@ -37,15 +37,15 @@ def main() -> None:
             soname=library.soname,
             status=library.status,
             status_name=library.status_name,
-            refusals="\n".join("REFUSE(%s)" % name for name in symbols),
+            refusals="\n".join(f"REFUSE({name})" for name in symbols),
         )
         node = "" if library.node == "-" else library.node + " "
         exported = " ".join(pattern + ";" for pattern in library.patterns)
-        script = "%s{ global: %s local: *; };\n" % (node, exported)
+        script = f"{node}{{ global: {exported} local: *; }};\n"
         for path, content in ((output / (stem + "_refusals.cpp"), text), (output / (stem + ".map"), script)):
             if not path.exists() or path.read_text(encoding="utf-8") != content:  # keep times: nothing to rebuild
                 path.write_text(content, encoding="utf-8")
-        targets.append("%s %d %s" % (library.folder, library.major, library.soname))
+        targets.append(f"{library.folder} {library.major} {library.soname}")
     (output / "shims.txt").write_text("\n".join(targets) + "\n", encoding="utf-8")
 
 

@@ -41,7 +41,7 @@ def read_libraries(path: pathlib.Path = HERE / "libraries.txt") -> List[Library]
 
 def read_symbols(library: Library) -> List[str]:
     """Read the symbols that upstream needs from a library."""
-    path = HERE / library.folder / ("symbols.%d.txt" % library.major)
+    path = HERE / library.folder / f"symbols.{library.major}.txt"
     return path.read_text(encoding="utf-8").split() if path.exists() else []
 
 
@@ -60,7 +60,7 @@ def needed_symbols(root: pathlib.Path) -> Set[str]:
     defined: Set[str] = set()
     for path in elf_files(root):
         text = subprocess.run(
-            ["readelf", "--dyn-syms", "-W", str(path)], check=True, stdout=subprocess.PIPE, universal_newlines=True
+            ["readelf", "--dyn-syms", "-W", str(path)], check=True, stdout=subprocess.PIPE, text=True
         ).stdout
         for line in text.splitlines():
             match = re.match(r"\s*\d+: [0-9a-f]+ .* (UND|ABS|\d+) ([^ ]+)( \(\d+\))?$", line)
@@ -93,10 +93,10 @@ def main() -> None:
     for library in read_libraries():
         names = {symbol.partition("@")[0] for symbol in found.get(library.major, set()) if belongs(symbol, library)}
         names.update(read_symbols(library))
-        path = HERE / library.folder / ("symbols.%d.txt" % library.major)
+        path = HERE / library.folder / f"symbols.{library.major}.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(name + "\n" for name in sorted(names)), encoding="utf-8")
-        print("%-40s %4d symbols" % (path.relative_to(HERE), len(names)))
+        print(f"{path.relative_to(HERE)!s:40} {len(names):4} symbols")
 
 
 if __name__ == "__main__":

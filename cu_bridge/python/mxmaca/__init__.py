@@ -22,9 +22,9 @@ def lib_dir(cuda_major: int) -> pathlib.Path:
     Raises:
         ValueError: the SDK has no libraries of that release.
     """
-    path = root() / "lib" / ("cuda%d" % cuda_major)
+    path = root() / "lib" / f"cuda{cuda_major}"
     if not path.is_dir():
-        raise ValueError("mxmaca has no libraries for CUDA %d in %s" % (cuda_major, path.parent))
+        raise ValueError(f"mxmaca has no libraries for CUDA {cuda_major} in {path.parent}")
     return path
 
 

@@ -62,7 +62,7 @@ def main() -> int:
     native = arguments.site / "torchgen" / "packaged" / "ATen" / "native"
     parsed = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml"))
     iterator = iterator_operators(native / "native_functions.yaml")
-    table: Dict[str, List[str]] = tomllib.loads(arguments.table.read_text())
+    table: Dict[str, Any] = tomllib.loads(arguments.table.read_text())
     wrappers = set(re.findall(rb"wrapper_CUDA_\w+", arguments.library.read_bytes()))
 
     by_name = {str(f.func.name): f for f in parsed.native_functions}
@@ -77,7 +77,8 @@ def main() -> int:
         base = str(name.name)
         overload = name.overload_name
         suffix = "_out" if f.func.is_out_fn() else ""
-        for candidate in (f"wrapper_CUDA_{overload}_{base}{suffix}", f"wrapper_CUDA_{base}_{overload}", f"wrapper_CUDA_{base}"):
+        structured = f"wrapper_CUDA_{base}_{overload}" if overload else f"wrapper_CUDA_{base}"
+        for candidate in (f"wrapper_CUDA_{overload}_{base}{suffix}", structured, f"wrapper_CUDA_{base}"):
             if candidate.encode() in wrappers:
                 return candidate
         return f"wrapper_CUDA_{overload}_{base}{suffix}"
@@ -101,13 +102,17 @@ def main() -> int:
             check = "TensorIterator"
         elif f.device_check == DeviceCheckType.ExactSame:
             check = "ExactSame"
+        elif on_cuda and not has_kernel(f, DispatchKey.CPU):
+            check = "Composite"
         else:
             check = "None"
+        pair = next((row for row in table["device_messages"] if row["operator"] == name.split(".", 1)[0]), None)
+        text = "nullptr" if pair is None else f"\"{pair['arguments']} {pair['message']}\""
         symbol = f.func.name.unambiguous_name()
         rows.append(
             f"DtypeSupport dtypes_{symbol};\n"
             f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", DeviceCheck::{check}, '
-            f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, &dtypes_{symbol}}};"
+            f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, &dtypes_{symbol}, {text}}};"
         )
         registered.append(symbol)
         if name in table["unboxed"] and unboxable(f.func):
@@ -115,6 +120,8 @@ def main() -> int:
 
     known = set(by_name)
     for list_name, names in table.items():
+        if list_name == "device_messages":
+            names = [row["operator"] for row in names]
         missing = [n for n in names if n not in known and not any(k.split(".", 1)[0] == n for k in known)]
         if missing:
             print(f"operators.toml, {list_name}: not in this release: {', '.join(missing)}")

@@ -5,7 +5,9 @@
 #include <ATen/core/op_registration/adaption.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <array>
 #include <cstring>
+#include <sstream>
 
 #include "Headers.h"
 #include "Random.h"
@@ -74,34 +76,77 @@ void check_same_device(const OperatorSpec& spec, const c10::FunctionSchema& sche
   }
 }
 
-/// The check that TensorIterator makes: outputs first, then inputs; CPU tensors of no dimension are scalars.
+/// Indices may be on the CPU or with the indexed tensor.
+void check_index_devices(const at::Tensor& self, const IValue& indices) {
+  for_each_tensor(indices, [&](const at::Tensor& index) {
+    TORCH_CHECK(
+        index.is_cpu() || index.device() == self.device(),
+        "indices should be either on ",
+        c10::kCPU,
+        " or on the same device as the indexed tensor (",
+        self.device(),
+        ")");
+  });
+}
+
+/// The check that TensorIterator makes: the device is that of the first tensor which is not on the CPU, outputs first;
+/// CPU inputs of no dimension are scalars.
 void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
-  std::optional<c10::Device> common;
-  auto visit_all = [&](bool written) {
+  std::vector<std::pair<at::Tensor, bool>> operands; // with: is it written
+  for (const bool written : {true, false}) {
     for (size_t i = 0; i < arguments.size(); ++i) {
-      if (is_written(schema.arguments()[i]) != written) {
-        continue;
+      const IValue& value = arguments[i];
+      if (value.isList() && !value.isTensorList() && arguments[0].isTensor()) {
+        check_index_devices(arguments[0].toTensor(), value);
+      } else if (is_written(schema.arguments()[i]) == written) {
+        for_each_tensor(value, [&](const at::Tensor& tensor) { operands.emplace_back(tensor, written); });
       }
-      for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-        const bool scalar = tensor.dim() == 0 && tensor.is_cpu();
-        if (scalar && !written) {
-          return;
-        }
-        if (!common) {
-          common = tensor.device();
-        }
-        TORCH_CHECK(
-            *common == tensor.device(),
-            "Expected all tensors to be on the same device, but found at least two devices, ",
-            *common,
-            " and ",
-            tensor.device(),
-            "!");
-      });
     }
-  };
-  visit_all(true);
-  visit_all(false);
+  }
+  c10::Device common(c10::kCPU);
+  for (const auto& [tensor, written] : operands) {
+    if (!tensor.is_cpu()) {
+      common = tensor.device();
+      break;
+    }
+  }
+  for (const auto& [tensor, written] : operands) {
+    const bool scalar = !written && tensor.is_cpu() && tensor.dim() == 0;
+    TORCH_CHECK(
+        scalar || common == tensor.device(),
+        "Expected all tensors to be on the same device, but found at least two devices, ",
+        common,
+        " and ",
+        tensor.device(),
+        "!");
+  }
+}
+
+/// Upstream's own words for two arguments on different devices; see OperatorSpec::pair.
+void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  std::istringstream words(pair);
+  std::array<std::string, 2> names;
+  words >> names[0] >> names[1] >> std::ws;
+  std::string text;
+  std::getline(words, text);
+  std::array<std::string, 2> devices;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    for (size_t side = 0; side < 2; ++side) {
+      if (schema.arguments()[i].name() == names[side] && arguments[i].isTensor()) {
+        devices[side] = arguments[i].toTensor().device().str();
+      }
+    }
+  }
+  if (devices[0] == devices[1]) {
+    return;
+  }
+  for (size_t side = 0; side < 2; ++side) {
+    const std::string mark = "{" + names[side] + "}";
+    for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
+      text.replace(at, mark.size(), devices[side]);
+    }
+  }
+  TORCH_CHECK(false, text);
 }
 
 at::ScalarType wider(at::ScalarType dtype) {
@@ -258,6 +303,13 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
     }
   }
   if (C10_UNLIKELY(mixed)) {
+    if (spec.pair != nullptr) {
+      check_pair(spec.pair, schema, arguments);
+    }
+    if (spec.check == DeviceCheck::Composite) {
+      op.redispatchBoxed(kCpu, stack);
+      return;
+    }
     if (spec.check == DeviceCheck::ExactSame) {
       check_same_device(spec, schema, arguments);
     } else if (spec.check == DeviceCheck::TensorIterator) {

@@ -14,6 +14,7 @@ enum class DeviceCheck : uint8_t {
   None, // the kernel itself decides
   ExactSame, // every tensor on one device, no exception
   TensorIterator, // one device, but CPU tensors of no dimension count as scalars
+  Composite, // no CPU kernel of its own: tensors of several devices go to the operators that it is made of
 };
 
 /// What is known of a CPU kernel's low-precision dtypes: bits per ScalarType, learned from its first calls.
@@ -30,6 +31,7 @@ struct OperatorSpec {
   bool synchronises; // upstream's kernel waits for the device, so sync debug mode speaks
   bool widens; // low-precision floating dtypes are always computed in float
   DtypeSupport* dtypes;
+  const char* pair; // "a b text": upstream's own message where arguments a and b differ in device; nullptr: none
 };
 
 constexpr uint64_t dtype_bit(at::ScalarType dtype) {

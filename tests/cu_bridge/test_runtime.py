@@ -1,0 +1,49 @@
+"""Streams, events, threads, kernels that are not there, functions that do nothing."""
+
+from typing import Callable
+
+import pytest
+
+
+def test_streams_are_in_order_and_events_monotonic(run_program: Callable[..., object]) -> None:
+    done = run_program("streams.cpp", MACA_DEVICE_COUNT="2")
+    assert "cudaStreamBeginCapture" in done.stdout  # type: ignore[attr-defined]
+
+
+def test_many_threads_at_once(run_program: Callable[..., object]) -> None:
+    run_program("threads.cpp", MACA_DEVICE_COUNT="2")
+
+
+@pytest.mark.parametrize("way", ["launch", "extended", "cooperative", "driver", "handle"])
+def test_launching_device_code_that_is_not_there_fails_stickily_and_by_name(
+    run_program: Callable[..., object], way: str
+) -> None:
+    done = run_program("missing_kernel.cpp", "libcudart", "libcuda", arguments=(way,))
+    text = done.stdout  # type: ignore[attr-defined]
+    assert "no kernel image is available for execution on the device" in text
+    assert "void demo::scale<float>(float*, int)" in text
+
+
+def test_a_refused_function_names_itself_once(run_program: Callable[..., object]) -> None:
+    done = run_program("refused.cpp", "libcublas", "libcudart")
+    lines = done.stderr.splitlines()  # type: ignore[attr-defined]
+    assert len(lines) == 1
+    assert "cublasSgemm_v2" in lines[0] and "CUBLAS_STATUS_NOT_SUPPORTED" in lines[0]
+
+
+def test_a_kernel_with_an_implementation_runs(run_python: Callable[..., str]) -> None:
+    code = """
+seen = []
+@ffi.callback("void(mcDim3, mcDim3, void **, size_t, mcStream_t)")
+def kernel(grid, block, arguments, shared, stream):
+    seen.append((grid.x, block.x, ffi.cast("int *", arguments[0])[0]))
+host = ffi.new("int *")
+value = ffi.new("int *", 7)
+arguments = ffi.new("void *[]", [value])
+runtime.check(lib.mcKernelImplement(host, kernel))
+runtime.check(lib.mcLaunchKernel(host, [3, 1, 1], [64, 1, 1], arguments, 0, ffi.NULL))
+assert seen == [(3, 64, 7)]
+assert lib.mcLaunchKernel(host, [1, 1, 1], [2000, 1, 1], arguments, 0, ffi.NULL) == lib.mcErrorInvalidConfiguration
+assert lib.mcStickyError() == 0
+"""
+    run_python(code)

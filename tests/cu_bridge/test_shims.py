@@ -53,6 +53,13 @@ def test_shims_have_their_sonames_and_find_the_runtime_beside_them(sdk: pathlib.
         assert "libstdc++" not in text and "libgcc" not in text
 
 
+def test_libraries_load_on_glibc_2_28(sdk: pathlib.Path) -> None:
+    for path in [sdk / "lib" / "libmcruntime.so", *(sdk / "lib").glob("cuda*/*")]:
+        text = subprocess.run(["readelf", "-VW", str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
+        versions = [tuple(map(int, found.split("."))) for found in re.findall(r"Name: GLIBC_([\d.]+)", text)]
+        assert versions and max(versions) <= (2, 28), path.name
+
+
 def test_the_runtime_knows_no_cuda_name(sdk: pathlib.Path) -> None:
     names = provided_symbols(sdk / "lib" / "libmcruntime.so")
     assert {name for name in names if not name.startswith(("mc", "MC_"))} == set()

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "files.h"
 #include "memory.h"
 #include "state.h"
 
@@ -74,12 +74,12 @@ mcError_t mcIpcGetMemHandle(mcIpcHandle* handle, void* pointer) {
   if (!findAllocation(pointer, &allocation) || allocation.kind != mcMemoryDevice) return fail(mcErrorInvalidValue);
   if (allocation.origin != Origin::Owned) return fail(mcErrorNotSupported);
   const int file = allocation.file >= 0 ? allocation.file : makeShareable(allocation);
-  struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0) return fail(mcErrorMemoryAllocation);
+  const FileFacts facts = fileFacts(file);
+  if (!facts.exists) return fail(mcErrorMemoryAllocation);
   Handle filled{};
   std::memcpy(filled.magic, kMagic, sizeof kMagic);
   filled.pid = getpid();
-  filled.inode = status.st_ino;
+  filled.inode = facts.inode;
   filled.size = allocation.size;
   filled.mapped = allocation.mapped;
   filled.id = allocation.id;
@@ -107,8 +107,8 @@ mcError_t mcIpcOpenMemHandle(void** pointer, const mcIpcHandle* handle) {
   }
   const std::string path = "/proc/" + std::to_string(wanted.pid) + "/fd/" + std::to_string(wanted.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  struct stat status {};
-  const bool same = file >= 0 && fstat(file, &status) == 0 && status.st_ino == wanted.inode;
+  const FileFacts facts = fileFacts(file);
+  const bool same = facts.exists && facts.inode == wanted.inode;
   size_t mapped = 0;
   void* const memory = same ? mapMemory(wanted.mapped, &mapped, file) : nullptr;
   if (file >= 0) close(file);

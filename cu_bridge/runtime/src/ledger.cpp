@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+
+#include "files.h"
 
 namespace mc {
 namespace {
@@ -49,18 +50,17 @@ size_t residentBytes(int64_t pid) {
 
 // One book a user and PID namespace: pids mean nothing across namespaces.
 int openBook(size_t bytes) {
-  struct stat space {};
-  if (stat("/proc/self/ns/pid", &space) != 0) space.st_ino = 0;
-  const std::string name =
-      "/mxmaca-1-" + std::to_string(geteuid()) + "-" + std::to_string(static_cast<unsigned long long>(space.st_ino));
+  const int space = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+  const std::string name = "/mxmaca-1-" + std::to_string(geteuid()) + "-" + std::to_string(fileFacts(space).inode);
+  if (space >= 0) close(space);
   const char* const chosen = std::getenv("MACA_STATE_DIR");
   for (const char* folder : {chosen, "/dev/shm", "/tmp"}) {
     if (folder == nullptr) continue;
     const int file = open((folder + name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0) continue;
-    struct stat status {};
-    const bool ours = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
-    if (ours && (static_cast<size_t>(status.st_size) == bytes || ftruncate(file, static_cast<off_t>(bytes)) == 0)) {
+    const FileFacts facts = fileFacts(file);
+    const bool ours = facts.exists && facts.regular && facts.owner == geteuid();
+    if (ours && (facts.bytes == bytes || ftruncate(file, static_cast<off_t>(bytes)) == 0)) {
       return file;
     }
     close(file);

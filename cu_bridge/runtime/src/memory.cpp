@@ -181,6 +181,9 @@ mcError_t allocate(uint64_t account, size_t capacity, Allocation allocation, voi
     ledger().release(account, charged);
     return fail(mcErrorMemoryAllocation);
   }
+  // A forked child may not use the device. If it inherited the pages, every later write here would first copy one, and
+  // the copies would be on nobody's account.
+  if (allocation.kind != mcMemoryHost) madvise(memory, mapped, MADV_DONTFORK);
   markInitialized();
   allocation.base = reinterpret_cast<uintptr_t>(memory);
   allocation.mapped = mapped;
@@ -193,9 +196,8 @@ mcError_t allocate(uint64_t account, size_t capacity, Allocation allocation, voi
 }
 
 mcError_t release(void* pointer, mcMemoryKind kind) {
-  if (pointer == nullptr) return checkSticky();
+  if (pointer == nullptr || isForkedChild()) return checkSticky();
   Allocation allocation;
-  if (stickyError.load(std::memory_order_relaxed) == mcErrorInitializationError) return checkSticky();  // forked child
   if (!eraseAllocation(pointer, kind, Origin::Owned, &allocation)) return fail(mcErrorInvalidValue);
   munmap(pointer, allocation.mapped);
   if (allocation.file >= 0) close(allocation.file);
@@ -248,6 +250,7 @@ mcError_t mcMallocManaged(void** pointer, size_t bytes, unsigned int flags) {
 }
 
 mcError_t mcFree(void* pointer) {
+  if (isForkedChild()) return checkSticky();
   if (pointer != nullptr && returnToPool(pointer)) return checkSticky();
   return releaseDeviceMemory(pointer);
 }

@@ -30,6 +30,9 @@ inline mcError_t checkSticky() {
   return __builtin_expect(sticky != 0, 0) ? fail(static_cast<mcError_t>(sticky)) : mcSuccess;
 }
 
+// Whether the device belongs to the process that this one was forked from.
+inline bool isForkedChild() { return stickyError.load(std::memory_order_relaxed) == mcErrorInitializationError; }
+
 void setSticky(mcError_t error, const char* detail);
 
 // Called by what gives the process something that a fork cannot take along (memory, streams, events): from then on a

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <mutex>
 
 #include "device.h"
+#include "files.h"
 #include "ledger.h"
 #include "memory.h"
 #include "state.h"
@@ -149,12 +149,12 @@ mcError_t mcPhysicalExport(mcPhysicalMemory_t memory, int* fileDescriptor) {
 
 mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor) {
   MC_RETURN_IF_STICKY();
-  struct stat status {};
-  if (memory == nullptr || fstat(fileDescriptor, &status) != 0 || status.st_size == 0) return fail(mcErrorInvalidValue);
+  const FileFacts facts = fileFacts(fileDescriptor);
+  if (memory == nullptr || facts.bytes == 0) return fail(mcErrorInvalidValue);
   auto imported = std::make_unique<mcPhysicalMemory>();
   imported->file = fcntl(fileDescriptor, F_DUPFD_CLOEXEC, 0);
   imported->device = threadState.device;
-  imported->bytes = static_cast<size_t>(status.st_size);
+  imported->bytes = facts.bytes;
   if (imported->file < 0) return fail(mcErrorOperatingSystem);
   *memory = imported.release();
   return mcSuccess;
@@ -178,6 +178,7 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
     return fail(mcErrorMapBufferObjectFailed);
   }
   madvise(pointer, bytes, MADV_HUGEPAGE);
+  madvise(pointer, bytes, MADV_DONTFORK);
   ++memory->references;
   all.mapped[base] = memory;
   Allocation allocation{};

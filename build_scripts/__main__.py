@@ -1,0 +1,46 @@
+"""The command line: one sub-command per ``main_<command>.py``."""
+
+import argparse
+import os
+import signal
+import sys
+from typing import List, Optional
+
+from . import main_build, main_fetch, main_index, main_list, main_sdk, main_verify
+from .errors import FactoryError, describe_os_error
+
+COMMANDS = (main_build, main_sdk, main_fetch, main_verify, main_index, main_list)
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(prog="python -m build_scripts", description="The wheel factory of the MXMACA distribution.")
+    commands = result.add_subparsers(dest="command", metavar="COMMAND")
+    for command in COMMANDS:
+        command.configure(commands)
+    return result
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Run one command. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    options = parser().parse_args(arguments)
+    if options.command is None:
+        parser().print_help()
+        return 2
+    try:
+        return int(options.run(options))
+    except FactoryError as error:
+        print(f"error: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted; what is finished stays in the cache, the next run goes on from there", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not fail once more while it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"error: {describe_os_error(error)}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The table of releases, ``releases.toml``, as objects."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from packaging.version import Version
+
+from .errors import FactoryError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+TABLE = Path(__file__).resolve().with_name("releases.toml")
+
+
+@dataclass(frozen=True)
+class UpstreamWheel:
+    """One of upstream's wheels as the package index has it. ``python`` is written ``3.10``."""
+
+    torch: str
+    python: str
+    file: str
+    size: int
+    sha256: str
+
+    @property
+    def python_tag(self) -> str:
+        return "cp" + self.python.replace(".", "")
+
+    @property
+    def platforms(self) -> List[str]:
+        return self.file[: -len(".whl")].split("-")[-1].split(".")
+
+    @property
+    def architecture(self) -> str:
+        return "aarch64" if self.platforms[0].endswith("aarch64") else "x86_64"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A torch release: which wheels there are and what it was built with."""
+
+    torch: str
+    cuda: str
+    cxx11_abi: int
+    patches: str
+    companions: Dict[str, str]
+    wheels: Tuple[UpstreamWheel, ...]
+
+    @property
+    def cuda_major(self) -> int:
+        return int(self.cuda.split(".")[0])
+
+    def wheel_for(self, python: str) -> UpstreamWheel:
+        for wheel in self.wheels:
+            if wheel.python == python:
+                return wheel
+        there = ", ".join(wheel.python for wheel in self.wheels)
+        raise FactoryError(
+            f"torch {self.torch} has no wheel for Python {python}.", f"It has wheels for Python {there}; choose with --python."
+        )
+
+
+@dataclass(frozen=True)
+class Sdk:
+    """The SDK wheel's name; its metadata lies with its sources, in cu_bridge/python."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Nvidia:
+    """Patterns (fnmatch) of what belongs to NVIDIA."""
+
+    requirements: Tuple[str, ...]
+    files: Tuple[str, ...]
+    libraries: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    releases: Tuple[Release, ...]
+    sdk: Sdk
+    nvidia: Nvidia
+
+    def release(self, torch: str) -> Release:
+        for release in self.releases:
+            if release.torch == torch:
+                return release
+        known = ", ".join(release.torch for release in self.releases)
+        raise FactoryError(f"torch {torch} is not in the table of releases.", f"Known releases: {known}. See `list`.")
+
+    def newest_for(self, python: str) -> Release:
+        """The newest release with a wheel for that Python."""
+        fitting = [r for r in self.releases if any(w.python == python for w in r.wheels)]
+        if not fitting:
+            pythons = sorted({w.python for r in self.releases for w in r.wheels}, key=Version)
+            raise FactoryError(
+                f"No release has a wheel for Python {python}.", f"Choose one of {', '.join(pythons)} with --python (see `list`)."
+            )
+        return max(fitting, key=lambda r: Version(r.torch))
+
+
+def _release(row: Dict[str, Any]) -> Release:
+    torch = row["torch"]
+    wheels = tuple(UpstreamWheel(torch=torch, **wheel) for wheel in row["wheels"])
+    return Release(
+        torch=torch,
+        cuda=row["cuda"],
+        cxx11_abi=row["cxx11_abi"],
+        patches=row.get("patches", torch),
+        companions=dict(row.get("companions", {})),
+        wheels=wheels,
+    )
+
+
+def load(path: Path = TABLE) -> Table:
+    try:
+        with path.open("rb") as file:
+            data = tomllib.load(file)
+        return Table(
+            releases=tuple(_release(row) for row in data["release"]),
+            sdk=Sdk(**data["sdk"]),
+            nvidia=Nvidia(**{key: tuple(patterns) for key, patterns in data["nvidia"].items()}),
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise FactoryError(f"{path.name} is not a valid table of releases: {error}") from error
+
+
+def python_version(text: Optional[str]) -> str:
+    """``3.10`` from any of 3.10, 310, cp310; the running Python's where nothing was said."""
+    if not text:
+        return f"{sys.version_info[0]}.{sys.version_info[1]}"
+    digits = text[2:] if text.startswith("cp") else text
+    if "." not in digits and len(digits) >= 2:
+        digits = f"{digits[0]}.{digits[1:]}"
+    parts = digits.split(".")
+    if len(parts) < 2 or not all(part.isdigit() for part in parts):
+        raise FactoryError(f"'{text}' is no Python version.", "Write it as 3.10, 310 or cp310.")
+    return ".".join(parts[:2])
+
+
+def sdk_version(checkout: Path = CHECKOUT) -> str:
+    path = checkout / "cu_bridge" / "VERSION"
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        raise FactoryError("cu_bridge/VERSION is missing.", "Run the command in a complete checkout.") from None

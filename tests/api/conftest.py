@@ -1,0 +1,52 @@
+"""What every test of the installed wheel shares. Without a device these tests fail: that is what they are here for."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Callable, Dict, Optional
+
+import pytest
+
+# Every variable that changes an answer; a test that wants one sets it.
+_VARIABLES = (
+    "PYTORCH_DEFAULT_NCHW",
+    "PYTORCH_DEFAULT_NDHWC",
+    "PYTORCH_DEFAULT_NLC",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "PYTORCH_ALLOW_CUDA_CUDNN_TF32",
+    "MACA_DEVICE_COUNT",
+    "MACA_DEVICE_PROFILE",
+    "CUDA_VISIBLE_DEVICES",
+)
+Script = Callable[..., str]
+
+
+def run_script(code: str, env: Optional[Dict[str, str]] = None, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    """Run Python code in a fresh process whose only settings are `env`."""
+    environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
+    environment.update(env or {})
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=300,
+    )
+    if check and done.returncode != 0:
+        pytest.fail(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}", pytrace=False)
+    return done
+
+
+@pytest.fixture
+def script() -> Script:
+    """`script(code, env)`: what the code prints in a fresh process, stripped."""
+    return lambda code, env=None: run_script(code, env).stdout.strip()
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    import torch
+
+    torch.manual_seed(0)

@@ -1,0 +1,135 @@
+"""Show the distribution at work: the install check, then two CUDA programs on real data, beside the same on the CPU.
+
+Run inside the environment that holds the wheels:  python demo.py [--output FOLDER]
+
+The programs, digits.py and language_model.py, know nothing of this distribution. The folder receives their results
+and a plot of the losses.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+INSTALL_CHECK = "import torch; print(torch.ones(2).cuda())"
+INSTALL_CHECK_PRINTS = "tensor([1., 1.], device='cuda:0')"
+DEVICES = ("cuda", "cpu")
+COLOURS = {"cuda": "tab:blue", "cpu": "tab:orange"}
+
+
+class Program(NamedTuple):
+    title: str
+    command: List[str]
+    score: str  # what the results' "score" is
+    unit: str  # what the throughput counts
+    width: int  # of the moving average in the plot, in steps
+
+
+PROGRAMS = {
+    "digits": Program(
+        "Convolutional network on handwritten digits (mixed precision)",
+        [str(HERE / "digits.py"), "--amp"],
+        "test accuracy",
+        "images/s",
+        5,
+    ),
+    "language_model": Program(
+        "GPT-style language model on Alice's Adventures in Wonderland",
+        [str(HERE / "language_model.py"), str(HERE / "alice.txt")],
+        "validation loss",
+        "characters/s",
+        1,
+    ),
+}
+
+
+def headline(text: str) -> None:
+    print(f"\n== {text}", flush=True)
+
+
+def install_check() -> None:
+    headline("Install check")
+    print(f'$ python -c "{INSTALL_CHECK}"', flush=True)
+    printed = subprocess.run(
+        [sys.executable, "-c", INSTALL_CHECK], check=True, stdout=subprocess.PIPE, universal_newlines=True
+    ).stdout.strip()
+    print(printed)
+    if printed != INSTALL_CHECK_PRINTS:
+        sys.exit(f"demo: the install check should print {INSTALL_CHECK_PRINTS}")
+
+
+def run(name: str, output: Path) -> Dict[str, Dict[str, Any]]:
+    """The program's results on each device."""
+    program = PROGRAMS[name]
+    results = {}
+    for device in DEVICES:
+        headline(f"{program.title}: {device}")
+        file = output / f"{name}-{device}.json"
+        command = [sys.executable, *program.command, "--device", device, "--results", str(file)]
+        status = subprocess.run(command).returncode
+        if status != 0:
+            sys.exit(f"demo: {name} failed on {device} with exit status {status}")
+        results[device] = json.loads(file.read_text())
+    return results
+
+
+def table(results: Dict[str, Dict[str, Dict[str, Any]]]) -> None:
+    headline("Side by side")
+    print(f"{'':42}{'cuda':>12}{'cpu':>12}{'cuda / cpu':>12}")
+    for name, by_device in results.items():
+        program = PROGRAMS[name]
+        cuda, cpu = (by_device[device] for device in DEVICES)
+        print(f"{name}: {program.score:<{40 - len(name)}}{cuda['score']:12.4f}{cpu['score']:12.4f}")
+        print(f"{'':{len(name)}}  final loss{'':{30 - len(name)}}{cuda['losses'][-1]:12.4f}{cpu['losses'][-1]:12.4f}")
+        ratio = cuda["throughput"] / cpu["throughput"]
+        speeds = f"{cuda['throughput']:12.0f}{cpu['throughput']:12.0f}{ratio:11.2f}x"
+        print(f"{'':{len(name)}}  {program.unit:<{40 - len(name)}}{speeds}")
+
+
+def plot(results: Dict[str, Dict[str, Dict[str, Any]]], path: Path) -> None:
+    figure, axes = plt.subplots(1, len(results), figsize=(10, 3.6), dpi=100)
+    for axis, (name, by_device) in zip(axes, results.items()):
+        program = PROGRAMS[name]
+        for device in DEVICES:
+            losses = by_device[device]["losses"]
+            width = program.width
+            smooth = [sum(losses[max(0, i - width + 1) : i + 1]) / min(i + 1, width) for i in range(len(losses))]
+            score = by_device[device]["score"]
+            label = f"{device}: {program.score} {score:.1%}" if score <= 1 else f"{device}: {program.score} {score:.3f}"
+            style = {"linewidth": 3, "alpha": 0.5} if device == "cpu" else {"linewidth": 1.2}
+            axis.plot(smooth, label=label, color=COLOURS[device], zorder=1 if device == "cpu" else 2, **style)
+        axis.set(title=program.title.split(" on ")[0], xlabel="step", ylabel="training loss")
+        axis.legend(frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for results and plot")
+    arguments = parser.parse_args()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+
+    start = time.perf_counter()
+    install_check()
+    results = {name: run(name, arguments.output) for name in PROGRAMS}
+    table(results)
+    picture = arguments.output / "losses.png"
+    plot(results, picture)
+    print(f"\nThe losses, step by step: {picture}\nDone in {time.perf_counter() - start:.0f} s.")
+    if results["digits"]["cuda"]["score"] < 0.97:
+        sys.exit("demo: the digits network should reach 97 % test accuracy")
+
+
+if __name__ == "__main__":
+    main()

@@ -112,10 +112,12 @@ def main() -> int:
         rows.append(
             f"DtypeSupport dtypes_{symbol};\n"
             f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", DeviceCheck::{check}, '
-            f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, &dtypes_{symbol}, {text}}};"
+            f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
+            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}}};"
         )
         registered.append(symbol)
-        if name in table["unboxed"] and unboxable(f.func):
+        special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])
+        if name in table["unboxed"] and not special and unboxable(f.func):
             unboxed.append(f)
 
     known = set(by_name)

@@ -331,9 +331,11 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
     const bool write = is_written(argument);
     if (value.isTensor() || value.isList()) {
       value = map_tensors(value, [&](const at::Tensor& tensor) {
-        return tensor.defined() && tensor.is_cuda() && is_plain_cuda(*tensor.unsafeGetTensorImpl())
-            ? headers.bind(tensor, write)
-            : tensor;
+        if (!tensor.is_cuda() || !is_plain_cuda(*tensor.unsafeGetTensorImpl())) {
+          return tensor;
+        }
+        at::Tensor header = headers.bind(tensor, write);
+        return spec.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? header.contiguous() : header;
       });
     } else if (value.isDevice() && value.toDevice().is_cuda()) {
       value = c10::Device(c10::kCPU);

@@ -30,6 +30,7 @@ struct OperatorSpec {
   DeviceCheck check;
   bool synchronises; // upstream's kernel waits for the device, so sync debug mode speaks
   bool widens; // low-precision floating dtypes are always computed in float
+  bool dense_inputs; // the CPU kernel takes no expanded input, the CUDA one does
   DtypeSupport* dtypes;
   const char* pair; // "a b text": upstream's own message where arguments a and b differ in device; nullptr: none
 };

@@ -1,0 +1,93 @@
+"""Random operators draw from the CUDA generator: its seed and offset decide, and nothing else."""
+from __future__ import annotations
+
+from typing import Callable
+
+import pytest
+import torch
+
+DRAWS = {
+    "rand": lambda: torch.rand(100, device="cuda"),
+    "randn": lambda: torch.randn(100, device="cuda"),
+    "randint": lambda: torch.randint(0, 1000, (100,), device="cuda"),
+    "randperm": lambda: torch.randperm(100, device="cuda"),
+    "bernoulli": lambda: torch.full((100,), 0.5, device="cuda").bernoulli(),
+    "multinomial": lambda: torch.ones(50, device="cuda").multinomial(20),
+    "normal": lambda: torch.normal(torch.zeros(100, device="cuda"), 1.0),
+    "exponential": lambda: torch.empty(100, device="cuda").exponential_(),
+    "poisson": lambda: torch.poisson(torch.full((100,), 5.0, device="cuda")),
+    "dropout": lambda: torch.nn.functional.dropout(torch.ones(100, device="cuda")),
+    "alpha_dropout": lambda: torch.nn.functional.alpha_dropout(torch.ones(100, device="cuda"), training=True),
+    "rrelu": lambda: torch.nn.functional.rrelu(-torch.ones(100, device="cuda"), training=True),
+    "gamma": lambda: torch._standard_gamma(torch.ones(100, device="cuda")),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_seed_repeats_and_the_stream_goes_on(name: str) -> None:
+    draw: Callable[[], torch.Tensor] = DRAWS[name]
+    torch.cuda.manual_seed(7)
+    first, second = draw(), draw()
+    torch.cuda.manual_seed(7)
+    assert torch.equal(draw(), first)
+    assert torch.equal(draw(), second)
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_restored_state_repeats_whatever_came_before(name: str) -> None:
+    draw: Callable[[], torch.Tensor] = DRAWS[name]
+    torch.rand(3, device="cuda")
+    state = torch.cuda.get_rng_state()
+    first = draw()
+    torch.rand(5, device="cuda")
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(draw(), first)
+
+
+def test_the_cpu_generator_is_left_alone() -> None:
+    torch.manual_seed(1)
+    expected = torch.rand(4)
+    torch.manual_seed(1)
+    for draw in DRAWS.values():
+        draw()
+    assert torch.equal(torch.rand(4), expected)
+
+
+def test_checkpointing_repeats_dropout() -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    layer = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 16)).cuda()
+    x = torch.ones(4, 16, device="cuda", requires_grad=True)
+    torch.cuda.manual_seed(3)
+    (plain,) = torch.autograd.grad(layer(x).sum(), x)
+    torch.cuda.manual_seed(3)
+    (kept,) = torch.autograd.grad(checkpoint(layer, x, use_reentrant=False).sum(), x)
+    torch.testing.assert_close(plain, kept)
+
+
+def test_dropout_between_recurrent_layers_repeats_and_has_its_gradient() -> None:
+    layer = torch.nn.LSTM(4, 8, num_layers=3, dropout=0.5).cuda()
+    x = torch.randn(5, 2, 4, device="cuda", requires_grad=True)
+    torch.cuda.manual_seed(5)
+    first = layer(x)[0]
+    torch.cuda.manual_seed(5)
+    assert torch.equal(layer(x)[0], first)
+    with torch.autograd.graph.save_on_cpu():
+        torch.cuda.manual_seed(5)
+        moved = layer(x)[0]
+    torch.testing.assert_close(torch.autograd.grad(moved.sum(), x), torch.autograd.grad(first.sum(), x))
+
+
+@pytest.mark.parametrize("backend", ["FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"])
+def test_attention_dropout_is_the_same_mask_forward_and_backward(backend: str) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k = (torch.randn(2, 2, 16, 16, device="cuda", dtype=torch.half) for _ in range(2))
+    v = torch.randn(2, 2, 16, 16, device="cuda", dtype=torch.half, requires_grad=True)
+    with sdpa_kernel(getattr(SDPBackend, backend)):
+        out = torch.nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+        weight = torch.randn_like(out)
+        (grad,) = torch.autograd.grad((out * weight).sum(), v)
+    # The output is linear in the value, so <grad, v> is the weighted output itself.
+    torch.testing.assert_close((grad * v).float().sum(), (out * weight).float().sum(), rtol=2e-2, atol=0.5)

@@ -284,8 +284,10 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   std::optional<c10::Device> device;
   uint64_t dtypes = 0;
   bool mixed = false;
+  bool any_tensor = false;
   for (size_t i = 0; i < count; ++i) {
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      any_tensor = true;
       if (!tensor.is_cuda()) {
         mixed = true;
       } else if (!device) {
@@ -315,6 +317,11 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
     } else if (spec.check == DeviceCheck::TensorIterator) {
       check_iterator_devices(schema, arguments);
     }
+  }
+  if (C10_UNLIKELY(!device && any_tensor)) {
+    // Only a generator brought a CPU operator here; the CPU kernel says what it thinks of that.
+    op.redispatchBoxed(kCpu, stack);
+    return;
   }
   if (!device || !device->has_index()) {
     device = c10::Device(c10::kCUDA, c10::cuda::current_device());

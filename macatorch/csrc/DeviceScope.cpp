@@ -2,6 +2,7 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -61,6 +62,12 @@ ScopedAllocator& instance() {
 ThreadState& thread_state() noexcept {
   static thread_local ThreadState state;
   return state;
+}
+
+void check_device_error() {
+  if (C10_UNLIKELY(cudaPeekAtLastError() != cudaSuccess)) {
+    C10_CUDA_CHECK(cudaGetLastError());
+  }
 }
 
 c10::Allocator* scoped_allocator() noexcept {

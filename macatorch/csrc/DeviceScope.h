@@ -21,11 +21,16 @@ struct ThreadState {
 
 ThreadState& thread_state() noexcept;
 
+/// Raises the device's error, if it has one that lasts (a launch of device code that is not there): as on hardware, no
+/// operator runs after it.
+void check_device_error();
+
 /// Puts the calling thread on `device` for the life of the object. Nests; leaves everything as it was, also on unwinding.
 class DeviceScope {
  public:
   explicit DeviceScope(c10::DeviceIndex device)
       : state_(thread_state()), outer_device_(state_.device), mask_(masked_keys()) {
+    check_device_error();
     state_.device = device;
     ++state_.depth;
   }

@@ -229,7 +229,8 @@ at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
       return at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<TensorImpl*>(slot.device)));
     }
   }
-  TORCH_INTERNAL_ASSERT(impl->has_storage(), "a CPU kernel returned a tensor without storage: ", result.toString());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      impl->has_storage(), "the simulated device does not compute this operator yet: its result is a ", result.toString());
   const StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   for (const Slot& slot : slots_) {
     if (CpuHeader::of(*slot.header).storage_impl() == storage) {

@@ -31,6 +31,11 @@ def test_a_refused_function_names_itself_once(run_program: Callable[..., object]
     assert "cublasSgemm_v2" in lines[0] and "CUBLAS_STATUS_NOT_SUPPORTED" in lines[0]
 
 
+def test_collectives_between_the_devices_of_a_process(run_program: Callable[..., object]) -> None:
+    done = run_program("collectives.cpp", "libnccl", "libcudart", MACA_DEVICE_COUNT="3")
+    assert "several processes" in done.stderr  # type: ignore[attr-defined]
+
+
 def test_a_kernel_with_an_implementation_runs(run_python: Callable[..., str]) -> None:
     code = """
 seen = []

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, Iterator, Optional
 
 import pytest
 
@@ -46,7 +46,14 @@ def script() -> Script:
 
 
 @pytest.fixture(autouse=True)
-def _seed() -> None:
+def _seeded_and_alive(request: pytest.FixtureRequest) -> Iterator[None]:
     import torch
 
     torch.manual_seed(0)
+    yield
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        # As on hardware, nothing works after a failed launch: what follows would tell nothing.
+        first_line = str(error).splitlines()[0]
+        pytest.exit(f"{request.node.name} left the device failed: {first_line}", returncode=1)

@@ -6,14 +6,16 @@ import signal
 import sys
 from typing import List, Optional
 
-from . import main_build, main_fetch, main_index, main_list, main_sdk, main_verify
+from . import main_build, main_demo, main_fetch, main_index, main_lint, main_list, main_sdk, main_test, main_verify
 from .errors import FactoryError, describe_os_error
 
-COMMANDS = (main_build, main_sdk, main_fetch, main_verify, main_index, main_list)
+COMMANDS = (main_build, main_sdk, main_fetch, main_verify, main_index, main_list, main_demo, main_test, main_lint)
 
 
 def parser() -> argparse.ArgumentParser:
-    result = argparse.ArgumentParser(prog="python -m build_scripts", description="The wheel factory of the MXMACA distribution.")
+    result = argparse.ArgumentParser(
+        prog="python -m build_scripts", description="The wheel factory of the MXMACA distribution."
+    )
     commands = result.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:
         command.configure(commands)

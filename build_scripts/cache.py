@@ -10,12 +10,13 @@ import os
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterable, Iterator, Optional
+from typing import Iterable, Iterator, List, Optional, Tuple
 
 from .errors import FactoryError
 from .progress import bar, note
 
 CHUNK = 1 << 22
+_held: List[int] = []
 
 
 def root() -> Path:
@@ -47,7 +48,16 @@ def lock(name: str) -> Iterator[None]:
         except BlockingIOError:
             note(f"Another build is using {name}; waiting for it …")
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        _held.append(file.fileno())
+        try:
+            yield
+        finally:
+            _held.remove(file.fileno())
+
+
+def held_locks() -> Tuple[int, ...]:
+    """File descriptors of the locks held, for children that must keep them when this process dies."""
+    return tuple(_held)
 
 
 @contextmanager
@@ -104,5 +114,5 @@ def require_space(path: Path, needed: int, purpose: str) -> None:
     if free < needed:
         raise FactoryError(
             f"{purpose} needs {needed / 1e9:.1f} GB below {path}, but only {free / 1e9:.1f} GB are free.",
-            "Free some space, or point MACATORCH_CACHE (downloads, intermediate files) or --output (wheels) at another disk.",
+            "Free some space, or choose another disk: MACATORCH_CACHE for downloads and builds, --output for wheels.",
         )

@@ -109,8 +109,15 @@ class _Plan:
     def _check_alone(self, section: Section) -> None:
         end = section.offset + section.size
         for other in self.library.sections:
-            if other is not section and other.file_size and other.offset < end and section.offset < other.offset + other.size:
-                raise FactoryError(f"{self.library.name}: sections {section.name} and {other.name} overlap; it cannot be cut.")
+            if (
+                other is not section
+                and other.file_size
+                and other.offset < end
+                and section.offset < other.offset + other.size
+            ):
+                raise FactoryError(
+                    f"{self.library.name}: sections {section.name} and {other.name} overlap; it cannot be cut."
+                )
         if section.flags & elf.SHF_WRITE:
             raise FactoryError(f"{self.library.name}: section {section.name} is writable; it cannot be cut.")
 
@@ -135,7 +142,11 @@ class _Plan:
         result: List[Segment] = []
         for segment in self.library.segments:
             inside = sorted(
-                (s for s in device if segment.offset <= s.offset and s.offset + s.size <= segment.offset + segment.filesz),
+                (
+                    s
+                    for s in device
+                    if segment.offset <= s.offset and s.offset + s.size <= segment.offset + segment.filesz
+                ),
                 key=lambda s: s.offset,
             )
             if segment.type != elf.PT_LOAD:

@@ -22,7 +22,13 @@ SHF_WRITE, SHF_ALLOC, SHF_INFO_LINK = 1, 2, 0x40
 SHN_UNDEF, SHN_LORESERVE = 0, 0xFF00
 STB_WEAK = 2
 DT_NULL, DT_NEEDED, DT_STRTAB, DT_SYMTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 0, 1, 5, 6, 14, 15, 29
-DT_VERSYM, DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
+DT_VERSYM, DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM = (
+    0x6FFFFFF0,
+    0x6FFFFFFC,
+    0x6FFFFFFD,
+    0x6FFFFFFE,
+    0x6FFFFFFF,
+)
 VER_NDX_GLOBAL, VERSYM_HIDDEN = 1, 0x8000
 
 FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -98,7 +104,7 @@ class VersionedSymbol:
         return f"{self.name}@{self.version}" if self.version else self.name
 
 
-def is_elf(head: bytes) -> bool:
+def is_elf(head: Union[bytes, bytearray]) -> bool:
     return head[:4] == MAGIC
 
 
@@ -138,7 +144,9 @@ class ElfFile:
         self._dynamic: Optional[List[Tuple[int, int]]] = None
 
     def _read_sections(self) -> List[Section]:
-        headers = [SECTION_HEADER.unpack_from(self.data, self.shoff + i * SECTION_HEADER.size) for i in range(self.shnum)]
+        headers = [
+            SECTION_HEADER.unpack_from(self.data, self.shoff + i * SECTION_HEADER.size) for i in range(self.shnum)
+        ]
         names = headers[self.shstrndx][4] if headers else 0
         return [Section(self._string(names + h[0]), *h) for h in headers]
 

@@ -20,7 +20,7 @@ def describe_os_error(error: OSError) -> FactoryError:
     """The same failure of the operating system, with the way out that fits its number."""
     where = f": {error.filename}" if error.filename else ""
     ways_out = {
-        errno.ENOSPC: "Free some space, or set MACATORCH_CACHE and --output to another disk, and run the command again.",
+        errno.ENOSPC: "Free some space, or set MACATORCH_CACHE and --output to another disk, and run it again.",
         errno.EDQUOT: "Your quota is used up. Free some space and run the command again.",
         errno.EACCES: "Check the owner and the mode of that path, or choose another with MACATORCH_CACHE or --output.",
         errno.EROFS: "That file system is read-only; choose another place with MACATORCH_CACHE or --output.",

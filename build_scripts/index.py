@@ -78,5 +78,3 @@ def build(folder: Path) -> Path:
             page.parent.rmdir()
     _replace(root / "index.html", _page("Simple index", [f'<a href="{name}/">{name}</a>' for name in sorted(projects)]))
     return root
-
-

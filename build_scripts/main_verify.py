@@ -9,7 +9,9 @@ from .progress import note
 
 
 def configure(commands: Any) -> None:
-    parser = commands.add_parser("verify", help="check a built wheel: symbols, device code, search paths, RECORD, patches")
+    parser = commands.add_parser(
+        "verify", help="check a built wheel: symbols, device code, search paths, RECORD, patches"
+    )
     parser.add_argument("wheel", type=Path, nargs="+")
     parser.add_argument("--sdk", type=Path, help="the SDK wheel (default: the one that the wheel requires, beside it)")
     parser.set_defaults(run=run)

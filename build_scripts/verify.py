@@ -5,7 +5,7 @@ import json
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from packaging.utils import canonicalize_name
 
@@ -16,8 +16,9 @@ from .releases import CHECKOUT, Table
 from .torch_wheel import MANIFEST, OPERATORS
 from .wheel import WheelReader, record_hash
 
-# The interpreter itself provides its C interface.
-PYTHON_PREFIXES = ("Py", "_Py")
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 class Unpacked:
@@ -75,7 +76,7 @@ def check_device_code(wheel: Unpacked) -> Iterator[str]:
 
 def check_nvidia_files(wheel: Unpacked) -> Iterator[str]:
     for name in wheel.reader.members:
-        if any(fnmatch(name, pattern) for pattern in wheel.table.nvidia.files):
+        if _matches(name, wheel.table.nvidia.files):
             yield f"{name} is NVIDIA's"
 
 
@@ -165,14 +166,17 @@ def check_symbols(wheel: Unpacked, sdk: Unpacked) -> Iterator[str]:
     for name, path in wheel.elves.items():
         with elf.open_elf(path, name) as library:
             for needed in library.needed:
-                if any(fnmatch(needed, pattern) for pattern in nvidia):
-                    if needed not in shims:
-                        yield f"{name} needs {needed}, which the SDK does not have"
+                if _matches(needed, nvidia) and needed not in shims:
+                    yield f"{name} needs {needed}, which the SDK does not have"
             for symbol in library.undefined_symbols(weak=False):
-                if symbol.library is not None and any(fnmatch(symbol.library, pattern) for pattern in nvidia):
+                if symbol.library is not None and _matches(symbol.library, nvidia):
                     if symbol not in shims.get(symbol.library, set()):
                         yield f"{name} needs {symbol} of {symbol.library}, which the SDK does not provide"
-                elif symbol.library is None and symbol.name not in plain and not symbol.name.startswith(PYTHON_PREFIXES):
+                elif (
+                    symbol.library is None
+                    and symbol.name not in plain
+                    and _matches(symbol.name, wheel.table.nvidia.symbols)
+                ):
                     yield f"{name} needs {symbol}, which neither the wheel nor the SDK provides"
 
 

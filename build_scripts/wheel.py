@@ -57,12 +57,15 @@ def check_member(info: zipfile.ZipInfo, wheel: str) -> None:
         "a control character": any(ord(character) < 32 for character in info.orig_filename),
         "an empty name": not parts,
         "a link": stat.S_ISLNK(mode),
-        "no regular file": bool(stat.S_IFMT(mode)) and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)),
+        "no regular file": bool(stat.S_IFMT(mode))
+        and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)),
         "encrypted": bool(info.flag_bits & 1),
     }
     for reason, applies in reasons.items():
         if applies:
-            raise FactoryError(f"{wheel} is refused: its member {info.orig_filename!r} is {reason}.", "It is no wheel of upstream's.")
+            raise FactoryError(
+                f"{wheel} is refused: its member {info.orig_filename!r} is {reason}.", "It is no wheel of upstream's."
+            )
 
 
 class WheelReader:
@@ -75,7 +78,9 @@ class WheelReader:
         except FileNotFoundError:
             raise FactoryError(f"{path} does not exist.") from None
         except (zipfile.BadZipFile, OSError, ValueError) as error:
-            raise FactoryError(f"{path.name} is no wheel, or is truncated: {error}", "Fetch or build it again.") from error
+            raise FactoryError(
+                f"{path.name} is no wheel, or is truncated: {error}", "Fetch or build it again."
+            ) from error
         try:
             self.members: Dict[str, zipfile.ZipInfo] = {}
             for info in self._zip.infolist():
@@ -195,7 +200,16 @@ class _Written:
     hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
 
     def header_fields(self) -> Tuple[int, ...]:
-        return (UTF8_NAMES, zipfile.ZIP_DEFLATED, DOS_TIME, DOS_DATE, self.crc, self.compressed, self.size, len(self.name.encode()))
+        return (
+            UTF8_NAMES,
+            zipfile.ZIP_DEFLATED,
+            DOS_TIME,
+            DOS_DATE,
+            self.crc,
+            self.compressed,
+            self.size,
+            len(self.name.encode()),
+        )
 
 
 def _deflate(data: bytes, before: bytes, last: bool) -> bytes:
@@ -234,7 +248,7 @@ class WheelWriter:
         total = sum(member.size for member in members)
         workers = os.cpu_count() or 1
         with path.open("wb") as out, ThreadPoolExecutor(workers) as pool, bar("packing", total) as progress:
-            pending: Deque[Tuple[_Written, int, bool, "Future[bytes]"]] = deque()
+            pending: Deque[Tuple[_Written, int, bool, Future[bytes]]] = deque()
             for member in members:
                 entry = _Written(member.name, member.executable, 0)
                 if isinstance(member.content, _Reused):
@@ -293,13 +307,24 @@ class WheelWriter:
             mode = stat.S_IFREG | (0o755 if entry.executable else 0o644)
             out.write(
                 CENTRAL_HEADER.pack(
-                    0x02014B50, VERSION_MADE_BY, VERSION_NEEDED, *entry.header_fields(), 0, 0, 0, 0, mode << 16, entry.offset
+                    0x02014B50,
+                    VERSION_MADE_BY,
+                    VERSION_NEEDED,
+                    *entry.header_fields(),
+                    0,
+                    0,
+                    0,
+                    0,
+                    mode << 16,
+                    entry.offset,
                 )
             )
             out.write(entry.name.encode())
         end = out.tell()
         if end > ZIP_LIMIT or len(written) > 0xFFFF:
-            raise FactoryError(f"The wheel has {end} bytes in {len(written)} members, more than a plain zip file can hold.")
+            raise FactoryError(
+                f"The wheel has {end} bytes in {len(written)} members, more than a plain zip file can hold."
+            )
         out.write(END_RECORD.pack(0x06054B50, 0, 0, len(written), len(written), end - start, start, 0))
 
 

@@ -1,0 +1,56 @@
+# The commands of this repository. Nothing has to be installed before: a virtual environment of its own holds the tools.
+#
+#   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build both wheels, install them, train two CUDA programs on real data
+#   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/torch-*.whl and wheels/mxmaca-*.whl
+#   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
+#   make lint                                  the linters alone
+#   make clean                                 remove what was made in this folder; the cache stays
+#
+# FROM=PATH takes upstream's wheels from a file or folder instead of a download.
+
+SHELL := /bin/sh
+HOST_PYTHON := $(shell command -v python3 || command -v python)
+TOOLS := .venv/bin/python
+FACTORY := $(TOOLS) -m build_scripts
+# A Python given by name builds for that Python; the tools run with the one that is there.
+CHOICE = $(if $(TORCH),--torch $(TORCH)) $(if $(PYTHON),--python $(PYTHON)) $(if $(FROM),--from $(FROM))
+
+.PHONY: demo wheels test lint index verify list clean
+.DEFAULT_GOAL := wheels
+
+.venv/.tools: requirements.txt
+	@test -n "$(HOST_PYTHON)" || { echo "error: no python3 on PATH; install Python 3.8 or later" >&2; exit 1; }
+	@test -x $(TOOLS) || "$(HOST_PYTHON)" -m venv .venv || { echo "error: cannot make .venv; install Python's venv module" >&2; exit 1; }
+	@echo "Installing the factory's tools …" >&2
+	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements.txt
+	@touch $@
+
+.venv/.dev: .venv/.tools requirements-dev.txt
+	@echo "Installing the test and lint tools …" >&2
+	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements-dev.txt
+	@touch $@
+
+demo: .venv/.tools
+	@$(FACTORY) demo $(CHOICE)
+
+wheels: .venv/.tools
+	@$(FACTORY) build $(CHOICE)
+
+index: .venv/.tools
+	@$(FACTORY) index
+
+verify: .venv/.tools
+	@$(FACTORY) verify wheels/torch-*.whl
+
+list: .venv/.tools
+	@$(FACTORY) list
+
+test: .venv/.dev
+	@$(FACTORY) test $(if $(TORCH),--torch $(TORCH)) $(if $(FROM),--from $(FROM)) -- $(ARGS)
+
+lint: .venv/.dev
+	@$(FACTORY) lint
+
+clean:
+	rm -rf .venv demo-output wheels/simple wheels/*.whl wheels/.*.part
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

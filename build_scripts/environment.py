@@ -1,0 +1,88 @@
+"""Virtual environments that hold the built wheels, kept between runs.
+
+An environment carries two stamps, written last: what it was made of, and which wheels it holds. A changed wheel is
+installed over the old one; anything else that changed makes a new environment.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
+
+from . import cache, pythons
+from .errors import FactoryError
+from .progress import step
+
+STAMP = ".stamp.json"
+
+
+def _run(command: Sequence[str], purpose: str) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if line.strip()]
+        raise FactoryError(
+            f"{purpose} failed: " + "\n    ".join(lines[-6:]),
+            "Check the network and `python -m pip config list`, then run the command again.",
+        )
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    return hashlib.sha256("".join(cache.sha256_of(path) for path in paths).encode()).hexdigest()
+
+
+def _read_stamp(folder: Path) -> Dict[str, str]:
+    try:
+        return dict(json.loads((folder / STAMP).read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def obtain(
+    name: str, python: str, wheels: Sequence[Path], requirements: Sequence[Path], bare: Sequence[str] = ()
+) -> Path:
+    """The interpreter of an environment with these wheels, the requirement files, and ``bare``: packages without their
+    own requirements, which would bring another torch."""
+    interpreter = pythons.find(python)
+    made_of = hashlib.sha256(
+        json.dumps([interpreter, [path.read_text() for path in requirements], list(bare)]).encode()
+    ).hexdigest()
+    folder = cache.folder("environments") / name
+    program = folder / "bin" / "python"
+    with cache.lock(f"environment-{name}"):
+        stamp = _read_stamp(folder)
+        wanted = {"made_of": made_of, "wheels": _digest(wheels)}
+        if stamp == wanted and program.exists():
+            return program
+        pip = [str(program), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        files = [str(path) for path in wheels]
+        if stamp.get("made_of") == made_of and program.exists():
+            (folder / STAMP).unlink()
+            with step(f"Installing the new wheels into {name}"):
+                _run([*pip, "--force-reinstall", "--no-deps", *files], "Installing the wheels")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+            with step(f"Making the environment {name} with Python {python}"):
+                _run([interpreter, "-m", "venv", str(folder)], "Making a virtual environment")
+            with step("Installing the wheels and what they need"):
+                _run(
+                    pip + files + [word for path in requirements for word in ("--requirement", str(path))],
+                    "Installing the wheels",
+                )
+                if bare:
+                    _run([*pip, "--no-deps", *bare], "Installing " + ", ".join(bare))
+        (folder / STAMP).write_text(json.dumps(wanted))
+    return program
+
+
+def run(command: Sequence[str], cwd: Path, environment: Optional[Dict[str, str]] = None) -> int:
+    """Run a program of an environment with its output on the terminal."""
+    sys.stdout.flush()
+    return subprocess.run(command, cwd=str(cwd), env=environment, check=False).returncode
+
+
+def companions(names: List[str], versions: Dict[str, str]) -> List[str]:
+    """Pinned requirements of those companions that the release names."""
+    return [f"{name}=={versions[name]}" for name in names if name in versions]

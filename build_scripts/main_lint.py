@@ -1,0 +1,19 @@
+"""``lint``: all linters."""
+
+import argparse
+from typing import Any
+
+from . import lint
+
+
+def configure(commands: Any) -> None:
+    parser = commands.add_parser("lint", help="run ruff, mypy, clang-format and shellcheck")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    del arguments
+    failures = lint.run()
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0

@@ -1,0 +1,137 @@
+"""``test``: build what is missing, then every test, in an environment per release."""
+
+import argparse
+import os
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from packaging.version import Version
+
+from . import cache, environment, index, lint, options, pythons, releases, sdk_wheel, torch_wheel, verify
+from .errors import FactoryError
+from .progress import note
+from .releases import CHECKOUT, Release, Table, UpstreamWheel
+
+# Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
+ONCE = ("build_scripts",)
+IN_FIRST = ("cu_bridge",)
+COMPANIONS = ["torchvision"]
+
+
+def configure(commands: Any) -> None:
+    parser = commands.add_parser("test", help="build what is missing, lint, and run all tests for all releases")
+    parser.add_argument("--torch", action="append", metavar="VERSION", help="only these releases (may be repeated)")
+    parser.add_argument(
+        "--from", dest="given", type=Path, metavar="PATH", help="folder with upstream's wheels, instead of downloads"
+    )
+    parser.add_argument("--no-lint", action="store_true", help="leave the linters out")
+    parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")
+    options.add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def available_wheel(release: Release) -> UpstreamWheel:
+    """The release's wheel for the oldest of its Pythons that this machine has."""
+    for wheel in sorted(release.wheels, key=lambda w: Version(w.python)):
+        try:
+            pythons.find(wheel.python)
+        except FactoryError:
+            continue
+        return wheel
+    there = ", ".join(wheel.python for wheel in release.wheels)
+    raise FactoryError(
+        f"torch {release.torch} needs one of Python {there}, and this machine has none.", "Install one of them."
+    )
+
+
+class Suites:
+    """Runs pytest several times and adds up what it says."""
+
+    def __init__(self, extra: Sequence[str]) -> None:
+        self.extra, self.counts, self.started = list(extra), Counter(), time.monotonic()  # type: ignore[var-annotated]
+        self.failed: List[str] = []
+
+    def run(self, title: str, program: str, folders: Sequence[str], variables: Optional[Dict[str, str]] = None) -> None:
+        there = [f"tests/{folder}" for folder in folders if any((CHECKOUT / "tests" / folder).glob("**/test_*.py"))]
+        if not there:
+            return
+        note(f"== {title}: {' '.join(there)}")
+        report = cache.folder("reports") / f"{title.replace(' ', '-')}.xml"
+        command = [program, "-m", "pytest", *there, f"--junitxml={report}", "-o", "junit_family=xunit2", *self.extra]
+        if report.exists():
+            report.unlink()
+        clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL")}
+        status = environment.run(command, CHECKOUT, {**clean, **(variables or {})})
+        self._add(report)
+        # 5: no test was collected, as with -k.
+        if status not in (0, 5):
+            self.failed.append(title)
+
+    def _add(self, report: Path) -> None:
+        try:
+            suites = ElementTree.parse(str(report)).getroot().iter("testsuite")
+        except (OSError, ElementTree.ParseError):
+            self.counts["errors"] += 1
+            return
+        for suite in suites:
+            facts = {key: int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
+            self.counts["failed"] += facts["failures"]
+            self.counts["errors"] += facts["errors"]
+            self.counts["skipped"] += facts["skipped"]
+            self.counts["passed"] += facts["tests"] - facts["failures"] - facts["errors"] - facts["skipped"]
+
+    def check(self, title: str, failures: Sequence[str]) -> None:
+        """A check that is no pytest suite counts as one test."""
+        self.counts["failed" if failures else "passed"] += 1
+        if failures:
+            self.failed.append(title)
+            for failure in failures:
+                print(f"{title}: {failure}")
+
+    def summary(self) -> str:
+        """One line in pytest's words."""
+        order = ("failed", "passed", "skipped", "errors")
+        words = ", ".join(f"{self.counts[key]} {key}" for key in order if self.counts[key] or key == "passed")
+        return f" {words} in {time.monotonic() - self.started:.2f}s ".center(80, "=")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    table = releases.load()
+    wanted = arguments.torch or [release.torch for release in table.releases]
+    chosen: List[Tuple[Release, UpstreamWheel]] = [(r, available_wheel(r)) for r in map(table.release, wanted)]
+    suites = Suites(arguments.pytest)
+    if not arguments.no_lint:
+        suites.check("lint", lint.run())
+    suites.run("the factory", sys.executable, ONCE)
+    programs = _environments(table, chosen, arguments, suites)
+    areas = sorted(
+        path.name for path in (CHECKOUT / "tests").iterdir() if path.is_dir() and path.name not in ONCE + IN_FIRST
+    )
+    for position, (release, program) in enumerate(programs):
+        if position == 0:
+            suites.run("the SDK", str(program), IN_FIRST)
+        suites.run(f"torch {release.torch}", str(program), areas)
+    if suites.failed:
+        print("failed: " + ", ".join(suites.failed))
+    print(suites.summary())
+    return 1 if suites.failed else 0
+
+
+def _environments(
+    table: Table, chosen: Sequence[Tuple[Release, UpstreamWheel]], arguments: argparse.Namespace, suites: Suites
+) -> List[Tuple[Release, Path]]:
+    wheels = [torch_wheel.build(table, r, w, arguments.output, arguments.given) for r, w in chosen]
+    sdk = sdk_wheel.build(table.sdk, arguments.output)
+    index.build(arguments.output)
+    programs = []
+    for (release, wheel), built in zip(chosen, wheels):
+        suites.check(f"verify {built.name}", verify.verify(built, table, sdk))
+        companions = environment.companions(COMPANIONS, release.companions)
+        requirements = [CHECKOUT / "requirements-test.txt"]
+        name = f"test-{release.torch}-{wheel.python_tag}"
+        programs.append((release, environment.obtain(name, wheel.python, [sdk, built], requirements, companions)))
+    return programs

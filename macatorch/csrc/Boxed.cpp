@@ -331,6 +331,8 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   }
 
   DeviceScope scope(device->index());
+  // The stack may hold the last reference to an argument, and headers only borrow: it is kept until they are gone.
+  c10::SmallVector<at::Tensor, 8> kept;
   HeaderSet headers;
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
@@ -341,6 +343,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
         if (!tensor.is_cuda() || !is_plain_cuda(*tensor.unsafeGetTensorImpl())) {
           return tensor;
         }
+        kept.push_back(tensor);
         at::Tensor header = headers.bind(tensor, write);
         return spec.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? header.contiguous() : header;
       });

@@ -35,9 +35,7 @@ def preload() -> None:
         names = []
     if not names:
         raise ImportError(
-            "The MXMACA SDK in {0} has no libraries for CUDA {1} (looked in {2}). {3}".format(
-                root, cuda, directory, _way_out(maca)
-            )
+            f"The MXMACA SDK in {root} has no libraries for CUDA {cuda} (looked in {directory}). {_way_out(maca)}"
         )
     for name in names:
         _load_first(directory, name, maca)
@@ -48,12 +46,12 @@ def _load_first(directory: str, name: str, version: str) -> None:
     try:
         ours = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError("The MXMACA SDK is damaged: {0}. {1}".format(error, _way_out(version))) from error
+        raise ImportError(f"The MXMACA SDK is damaged: {error}. {_way_out(version)}") from error
     # One handle per loaded library: another one under this name means that a foreign library was here before ours.
     if ctypes.CDLL(name, mode=os.RTLD_NOLOAD)._handle != ours._handle:
         raise ImportError(
-            "Another {0} than the MXMACA SDK's is already loaded in this process{1}. "
-            "Import torch before the package that loads it.".format(name, _where(name, path))
+            f"Another {name} than the MXMACA SDK's is already loaded in this process{_where(name, path)}. "
+            "Import torch before the package that loads it."
         )
 
 
@@ -74,12 +72,10 @@ def _sdk_root(version: str) -> str:
     found = _version_of(root)
     if found is None:
         origin = "MACA_PATH is {0}, but no MXMACA SDK is there" if chosen else "The MXMACA SDK in {0} is damaged"
-        raise ImportError("{0}. {1}".format(origin.format(root), _way_out(version)))
+        raise ImportError(f"{origin.format(root)}. {_way_out(version)}")
     if found != version:
         raise ImportError(
-            "This torch was built for MXMACA SDK {0}, but the one in {1} is {2}. {3}".format(
-                version, root, found, _way_out(version)
-            )
+            f"This torch was built for MXMACA SDK {version}, but the one in {root} is {found}. {_way_out(version)}"
         )
     return root
 
@@ -102,7 +98,7 @@ def _version_of(root: str) -> Optional[str]:
 
 
 def _way_out(version: str) -> str:
-    remedy = "Install the SDK wheel that came with torch (python -m pip install mxmaca=={0})".format(version)
+    remedy = f"Install the SDK wheel that came with torch (python -m pip install mxmaca=={version})"
     if os.environ.get("MACA_PATH"):
-        return remedy + " and unset MACA_PATH, or point MACA_PATH at a copy of version {0}.".format(version)
+        return remedy + f" and unset MACA_PATH, or point MACA_PATH at a copy of version {version}."
     return remedy + ", or point MACA_PATH at a copy of it."

@@ -63,7 +63,7 @@ def main() -> int:
     parsed = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml"))
     iterator = iterator_operators(native / "native_functions.yaml")
     table: Dict[str, Any] = tomllib.loads(arguments.table.read_text())
-    wrappers = set(re.findall(rb"wrapper_CUDA_\w+", arguments.library.read_bytes()))
+    wrappers = set(re.findall(rb"wrapper_\w*CUDA_\w+", arguments.library.read_bytes()))
 
     by_name = {str(f.func.name): f for f in parsed.native_functions}
 
@@ -72,16 +72,17 @@ def main() -> int:
             return True
         return f.structured_delegate is not None and has_kernel(by_name[str(f.structured_delegate)], key)
 
-    def wrapper(f: Any) -> str:
+    def wrapper(f: Any, key: str = "CUDA") -> str:
+        prefix = f"wrapper_{key}"
         name = f.func.name
         base = str(name.name)
         overload = name.overload_name
         suffix = "_out" if f.func.is_out_fn() else ""
-        structured = f"wrapper_CUDA_{base}_{overload}" if overload else f"wrapper_CUDA_{base}"
-        for candidate in (f"wrapper_CUDA_{overload}_{base}{suffix}", structured, f"wrapper_CUDA_{base}"):
+        structured = f"{prefix}_{base}_{overload}" if overload else f"{prefix}_{base}"
+        for candidate in (f"{prefix}_{overload}_{base}{suffix}", structured, f"{prefix}_{base}"):
             if candidate.encode() in wrappers:
                 return candidate
-        return f"wrapper_CUDA_{overload}_{base}{suffix}"
+        return f"{prefix}_{overload}_{base}{suffix}"
 
     rows: List[str] = []
     unboxed: List[Any] = []
@@ -111,7 +112,7 @@ def main() -> int:
         symbol = f.func.name.unambiguous_name()
         rows.append(
             f"DtypeSupport dtypes_{symbol};\n"
-            f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", DeviceCheck::{check}, '
+            f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", c10::DispatchKey::CPU, DeviceCheck::{check}, '
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
             f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}}};"
         )
@@ -119,6 +120,25 @@ def main() -> int:
         special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])
         if name in table["unboxed"] and not special and unboxable(f.func):
             unboxed.append(f)
+
+    # Other layouts: the operators whose CUDA kernel is not the CPU's own function, which would be host code.
+    layouts: Dict[str, List[str]] = {}
+    for layout in ("Sparse", "SparseCsr", "NestedTensor"):
+        on_cuda, on_cpu = (parsed.backend_indices[DispatchKey.parse(f"{layout}{backend}")] for backend in ("CUDA", "CPU"))
+        for name, f in by_name.items():
+            cuda_kernel, cpu_kernel = on_cuda.get_kernel(f), on_cpu.get_kernel(f)
+            if cuda_kernel is None or cpu_kernel is None:
+                continue
+            if cuda_kernel.kernel == cpu_kernel.kernel and name not in table["composite_layouts"]:
+                continue
+            symbol = f"{layout}_{f.func.name.unambiguous_name()}"
+            check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
+            rows.append(
+                f"DtypeSupport dtypes_{symbol};\n"
+                f'const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", c10::DispatchKey::{layout}CPU, '
+                f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr}};"
+            )
+            layouts.setdefault(layout, []).append(symbol)
 
     known = set(by_name)
     for list_name, names in table.items():
@@ -133,10 +153,15 @@ def main() -> int:
     shards: List[List[Any]] = [unboxed[i :: arguments.shards] for i in range(arguments.shards)]
     lines = ['#include "Operators.h"', "", "namespace macatorch {", *rows, ""]
     lines += [f"void register_shard_{i}(torch::Library& library);" for i in range(arguments.shards)]
-    lines += ["", "void register_generated(torch::Library& library) {", "  static const OperatorSpec* const boxed[] = {"]
-    lines += [f"      &spec_{symbol}," for symbol in registered if symbol not in fast]
-    lines += ["  };", "  for (const OperatorSpec* spec : boxed) {", "    library.impl(spec->name, boxed_kernel(*spec));", "  }"]
-    lines += [f"  register_shard_{i}(library);" for i in range(arguments.shards)]
+    lines += ["", "void register_generated() {"]
+    groups = [("CUDA", [symbol for symbol in registered if symbol not in fast])]
+    groups += [(f"{layout}CUDA", symbols) for layout, symbols in layouts.items()]
+    for key, symbols in groups:
+        # As upstream's own registrations, they live as long as the process.
+        lines += [f'  static torch::Library {key}(torch::Library::IMPL, "aten", c10::DispatchKey::{key}, __FILE__, __LINE__);']
+        lines += [f"  static const OperatorSpec* const {key}_operators[] = {{", *[f"      &spec_{symbol}," for symbol in symbols], "  };"]
+        lines += [f"  for (const OperatorSpec* spec : {key}_operators) {{", f"    {key}.impl(spec->name, boxed_kernel(*spec));", "  }"]
+    lines += [f"  register_shard_{i}(CUDA);" for i in range(arguments.shards)]
     lines += ["}", "} // namespace macatorch", ""]
     write(arguments.out / "operators.cpp", "\n".join(lines))
     for i, shard in enumerate(shards):

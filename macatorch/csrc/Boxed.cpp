@@ -9,7 +9,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "Headers.h"
+#include "CompositeTensors.h"
 #include "Random.h"
 
 namespace macatorch {
@@ -17,8 +17,6 @@ namespace {
 
 using c10::IValue;
 using torch::jit::Stack;
-
-constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
 
 /// Calls `visit(tensor)` for every defined tensor in `value`: a tensor, a list of them, a list of optional ones.
 template <class Visit>
@@ -162,7 +160,7 @@ at::ScalarType wider(at::ScalarType dtype) {
 }
 
 /// Runs the CPU kernel on the headers in `stack`, computing dtypes of `wide` in the next wider one and rounding once.
-void call_widened(const c10::OperatorHandle& op, Stack* stack, uint64_t wide) {
+void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack, uint64_t wide) {
   const auto& schema = op.schema();
   const size_t count = schema.arguments().size();
   std::optional<at::ScalarType> narrow;
@@ -197,7 +195,7 @@ void call_widened(const c10::OperatorHandle& op, Stack* stack, uint64_t wide) {
       }
     }
   }
-  op.redispatchBoxed(kCpu, stack);
+  op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
   for (auto& [target, value] : written) {
     if (target.sizes() != value.sizes()) {
       target.resize_(value.sizes());
@@ -222,18 +220,18 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
   const uint64_t low = dtypes & kLowPrecision;
   const uint64_t wide = low & (spec.widens ? kLowPrecision : spec.dtypes->wide.load(std::memory_order_relaxed));
   if (C10_UNLIKELY(wide != 0)) {
-    call_widened(op, stack, wide);
+    call_widened(spec, op, stack, wide);
     return;
   }
   if (C10_LIKELY(low == 0)) {
-    op.redispatchBoxed(kCpu, stack);
+    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
     return;
   }
   // Upstream's CPU kernels lack a low-precision dtype here and there; which, only they know.
   const Stack arguments(stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()), stack->end());
   at::ScalarType dtype{};
   try {
-    op.redispatchBoxed(kCpu, stack);
+    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
     spec.dtypes->native.fetch_or(low, std::memory_order_relaxed);
     return;
   } catch (const c10::Error& error) {
@@ -309,7 +307,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
       check_pair(spec.pair, schema, arguments);
     }
     if (spec.check == DeviceCheck::Composite) {
-      op.redispatchBoxed(kCpu, stack);
+      op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
       return;
     }
     if (spec.check == DeviceCheck::ExactSame) {
@@ -320,7 +318,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   }
   if (C10_UNLIKELY(!device && any_tensor)) {
     // Only a generator brought a CPU operator here; the CPU kernel says what it thinks of that.
-    op.redispatchBoxed(kCpu, stack);
+    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
     return;
   }
   if (!device || !device->has_index()) {
@@ -331,19 +329,13 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   }
 
   DeviceScope scope(device->index());
-  // The stack may hold the last reference to an argument, and headers only borrow: it is kept until they are gone.
-  c10::SmallVector<at::Tensor, 8> kept;
-  HeaderSet headers;
+  AnyHeaders headers;
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
     const c10::Argument& argument = schema.arguments()[i];
     const bool write = is_written(argument);
     if (value.isTensor() || value.isList()) {
       value = map_tensors(value, [&](const at::Tensor& tensor) {
-        if (!tensor.is_cuda() || !is_plain_cuda(*tensor.unsafeGetTensorImpl())) {
-          return tensor;
-        }
-        kept.push_back(tensor);
         at::Tensor header = headers.bind(tensor, write);
         return spec.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? header.contiguous() : header;
       });

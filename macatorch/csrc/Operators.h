@@ -27,6 +27,7 @@ struct DtypeSupport {
 struct OperatorSpec {
   const char* name; // "add.Tensor", as registered under aten::
   const char* method; // upstream's wrapper name, which its device error carries
+  c10::DispatchKey cpu_key; // whose kernel computes it: CPU, SparseCPU, SparseCsrCPU, NestedTensorCPU
   DeviceCheck check;
   bool synchronises; // upstream's kernel waits for the device, so sync debug mode speaks
   bool widens; // low-precision floating dtypes are always computed in float
@@ -50,6 +51,6 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::
 torch::CppFunction boxed_kernel(const OperatorSpec& spec);
 
 /// The generated registrations.
-void register_generated(torch::Library& library);
+void register_generated();
 
 } // namespace macatorch

@@ -23,7 +23,7 @@ struct Registration {
     QuietHandler handler;
     c10::WarningUtils::WarningHandlerGuard guard(&handler);
     install_allocator();
-    register_generated(cuda);
+    register_generated();
     register_copies(cuda);
     register_views(cuda);
     register_convolutions(cuda);

@@ -34,7 +34,8 @@ def to_device(value: Any) -> Any:
     def move(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        moved = leaf.detach().to("cuda", memory_format=torch.preserve_format)
+        keep = {"memory_format": torch.preserve_format} if leaf.layout == torch.strided else {}
+        moved = leaf.detach().to("cuda", **keep)
         return moved.requires_grad_(leaf.requires_grad)
 
     return tree_map(move, value)
@@ -80,6 +81,7 @@ def test_float32_values_and_gradients_equal_those_of_the_cpu(op: Any) -> None:
             assert got.is_cuda
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
             if kind != "random":
+                assert got.layout == want.layout
                 torch.testing.assert_close(got.cpu(), want, equal_nan=True, rtol=1e-4, atol=1e-5)
         compared += 1
         differentiable = [t for t in tensors(expected) if t.requires_grad]

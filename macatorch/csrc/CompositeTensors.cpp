@@ -1,0 +1,125 @@
+#include "CompositeTensors.h"
+
+#include <ATen/ATen.h>
+#include <ATen/NestedTensorImpl.h>
+#include <ATen/SparseCsrTensorUtils.h>
+#include <ATen/SparseTensorImpl.h>
+
+#include <array>
+#include <utility>
+
+namespace macatorch {
+namespace {
+
+bool is_compressed(c10::Layout layout) {
+  return layout == at::kSparseCsr || layout == at::kSparseCsc || layout == at::kSparseBsr || layout == at::kSparseBsc;
+}
+
+bool compresses_rows(c10::Layout layout) {
+  return layout == at::kSparseCsr || layout == at::kSparseBsr;
+}
+
+at::native::NestedTensorImpl& nested(const at::Tensor& tensor) {
+  return *static_cast<at::native::NestedTensorImpl*>(tensor.unsafeGetTensorImpl());
+}
+
+/// Indices and values of a compressed tensor, as stored.
+std::array<at::Tensor, 3> members(const at::Tensor& tensor) {
+  const bool rows = compresses_rows(tensor.layout());
+  return {
+      rows ? tensor.crow_indices() : tensor.ccol_indices(),
+      rows ? tensor.col_indices() : tensor.row_indices(),
+      tensor.values()};
+}
+
+/// The same tensor over other members, each of them changed by `change`.
+template <class Change>
+at::Tensor rebuild(const at::Tensor& tensor, const Change& change) {
+  if (tensor.is_nested()) {
+    const auto& impl = nested(tensor);
+    return at::_nested_view_from_buffer(
+        change(impl.get_unsafe_storage_as_tensor()),
+        impl.get_nested_sizes(),
+        impl.get_nested_strides(),
+        impl.get_storage_offsets());
+  }
+  if (tensor.layout() == at::kSparse) {
+    const at::Tensor values = change(tensor._values());
+    return at::_sparse_coo_tensor_unsafe(
+        change(tensor._indices()), values, tensor.sizes(), values.options().layout(at::kSparse), tensor.is_coalesced());
+  }
+  auto [compressed, plain, values] = members(tensor);
+  const at::Tensor data = change(values);
+  return at::_sparse_compressed_tensor_unsafe(
+      change(compressed), change(plain), data, tensor.sizes(), data.options().layout(tensor.layout()));
+}
+
+bool can_rebuild(const at::Tensor& tensor) {
+  return (tensor.is_nested() && tensor.layout() == at::kStrided) || tensor.layout() == at::kSparse ||
+      is_compressed(tensor.layout());
+}
+
+} // namespace
+
+at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
+  if (!tensor.defined() || !tensor.is_cuda()) {
+    return tensor;
+  }
+  if (C10_LIKELY(is_plain_cuda(*tensor.unsafeGetTensorImpl()))) {
+    kept_.push_back(tensor);
+    return dense_.bind(tensor, write);
+  }
+  if (!can_rebuild(tensor)) {
+    return tensor;
+  }
+  for (Composite& composite : composites_) {
+    if (composite.device.is_same(tensor)) {
+      composite.write |= write;
+      return composite.header;
+    }
+  }
+  at::Tensor header = rebuild(tensor, [&](const at::Tensor& member) {
+    kept_.push_back(member);
+    return dense_.bind(member, write);
+  });
+  composites_.push_back({header, tensor, write});
+  return header;
+}
+
+void AnyHeaders::write_back(c10::Device device) {
+  dense_.write_back(device);
+  for (const Composite& composite : composites_) {
+    if (!composite.write) {
+      continue;
+    }
+    if (composite.header.layout() == at::kSparse) {
+      auto* target = static_cast<at::SparseTensorImpl*>(composite.device.unsafeGetTensorImpl());
+      target->raw_resize_(composite.header.sparse_dim(), composite.header.dense_dim(), composite.header.sizes());
+      target->set_indices_and_values_unsafe(
+          to_device(composite.header._indices(), device), to_device(composite.header._values(), device));
+      target->set_coalesced(composite.header.is_coalesced());
+    } else if (is_compressed(composite.header.layout())) {
+      auto [compressed, plain, values] = members(composite.header);
+      at::sparse_csr::get_sparse_csr_impl(composite.device)
+          ->set_member_tensors(
+              to_device(compressed, device), to_device(plain, device), to_device(values, device), composite.header.sizes());
+    }
+  }
+}
+
+at::Tensor AnyHeaders::to_device(const at::Tensor& result, c10::Device device) const {
+  if (!result.defined() || !result.is_cpu()) {
+    return result;
+  }
+  for (const Composite& composite : composites_) {
+    if (composite.header.is_same(result)) {
+      return composite.device;
+    }
+  }
+  if (C10_UNLIKELY(can_rebuild(result))) {
+    return rebuild(result, [&](const at::Tensor& member) { return dense_.to_device(member, device); });
+  }
+  return dense_.to_device(result, device);
+}
+
+} // namespace macatorch

@@ -25,6 +25,8 @@ from .releases import CHECKOUT, Release
 from .wheel import WheelReader
 
 SPACE = 1_500_000_000
+# The lines of a log that say what is wrong; the compiler's command lines do not.
+TELLING = re.compile(r"[Ee]rror\b|FAILED|undefined reference|Error:")
 NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 FORMAT = 2
 HEADERS = ("torch/include/", "torch/share/", "torchgen/")
@@ -131,7 +133,7 @@ class Tools:
         lines = self.log.read_text(errors="replace").splitlines()
         if any("No space left" in line for line in lines[-200:]):
             return FactoryError(f"{title} failed: no space left.", "Free some space, or set MACATORCH_CACHE.")
-        telling = [line for line in lines if "error" in line.lower() or "FAILED" in line][-12:]
+        telling = [line for line in lines if TELLING.search(line) and " -o " not in line][-12:]
         return FactoryError(
             f"{title} failed:\n    " + "\n    ".join(telling or lines[-20:]), f"The whole log: {self.log}"
         )

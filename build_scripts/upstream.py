@@ -131,4 +131,9 @@ def _download_error(wheel: UpstreamWheel, text: str) -> FactoryError:
             f"{wheel.file} could not be fetched: no connection to pip's index.",
             f"Check the network and `python -m pip config list`. {offline}",
         )
+    if "No matching distribution" in text or "from versions: none" in text:
+        return FactoryError(
+            f"pip found no {wheel.file}: its index does not have the file, or could not be reached.",
+            f"Check the network and `python -m pip config list`. {offline}",
+        )
     return FactoryError(f"pip could not fetch {wheel.file}: {last}", f"Check `python -m pip config list`. {offline}")

@@ -1,0 +1,79 @@
+"""The table of releases, and what is chosen from it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from packaging.utils import parse_wheel_filename
+
+from build_scripts import pythons, releases
+from build_scripts.errors import FactoryError
+
+
+def test_both_first_releases_are_in_the_table(table: releases.Table) -> None:
+    pythons_of = {release.torch: [wheel.python for wheel in release.wheels] for release in table.releases}
+    assert {"3.10", "3.11"} <= set(pythons_of["2.6.0"])
+    assert {"3.11", "3.12"} <= set(pythons_of["2.12.1"])
+
+
+def test_every_row_agrees_with_its_file_name(table: releases.Table) -> None:
+    for release in table.releases:
+        assert release.cuda_major in (12, 13)
+        for wheel in release.wheels:
+            name, version, _, tags = parse_wheel_filename(wheel.file)
+            assert (name, str(version)) == ("torch", release.torch)
+            assert {tag.interpreter for tag in tags} == {wheel.python_tag}
+            assert {tag.platform for tag in tags} == set(wheel.platforms)
+            assert re.fullmatch("[0-9a-f]{64}", wheel.sha256)
+
+
+@pytest.mark.parametrize(
+    "text, version", [("3.10", "3.10"), ("310", "3.10"), ("cp312", "3.12"), ("3.11.7", "3.11"), ("38", "3.8")]
+)
+def test_a_python_version_is_understood_in_every_spelling(text: str, version: str) -> None:
+    assert releases.python_version(text) == version
+
+
+@pytest.mark.parametrize("text", ["three", "3", "3.x", "cp"])
+def test_what_is_no_python_version_is_refused(text: str) -> None:
+    with pytest.raises(FactoryError, match="is no Python version"):
+        releases.python_version(text)
+
+
+def test_the_newest_release_that_fits_is_the_default(table: releases.Table) -> None:
+    assert table.newest_for("3.10").torch == "2.6.0"
+    assert table.newest_for("3.12").torch == max(
+        (r.torch for r in table.releases), key=lambda t: [int(n) for n in t.split(".")]
+    )
+
+
+def test_an_unknown_release_is_refused_with_the_known_ones(table: releases.Table) -> None:
+    with pytest.raises(FactoryError, match=r"torch 1\.0\.0 is not in the table of releases") as caught:
+        table.release("1.0.0")
+    assert "2.6.0" in str(caught.value)
+
+
+def test_a_python_without_a_wheel_is_refused_with_those_that_have_one(table: releases.Table) -> None:
+    with pytest.raises(FactoryError, match=r"torch 2\.6\.0 has no wheel for Python 3\.7") as caught:
+        table.release("2.6.0").wheel_for("3.7")
+    assert "3.10" in str(caught.value)
+    with pytest.raises(FactoryError, match=r"No release has a wheel for Python 3\.7"):
+        table.newest_for("3.7")
+
+
+def test_a_broken_table_is_reported_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "releases.toml"
+    path.write_text("[[release]]\ntorch = \n")
+    with pytest.raises(FactoryError, match="is not a valid table of releases"):
+        releases.load(path)
+
+
+def test_an_interpreter_that_is_not_there_is_reported_with_the_way_out() -> None:
+    with pytest.raises(FactoryError, match=r"No Python 3\.99") as caught:
+        pythons.find("3.99")
+    assert "PYTHON=" in str(caught.value)
+
+
+def test_the_running_python_is_found() -> None:
+    version = releases.python_version(None)
+    assert pythons.works(pythons.find(version), version)

@@ -22,7 +22,10 @@ _VARIABLES = (
 Script = Callable[..., str]
 
 
-def run_script(code: str, env: Optional[Dict[str, str]] = None, check: bool = True) -> "subprocess.CompletedProcess[str]":
+Done = subprocess.CompletedProcess  # of str
+
+
+def run_script(code: str, env: Optional[Dict[str, str]] = None, check: bool = True) -> "Done[str]":
     """Run Python code in a fresh process whose only settings are `env`."""
     environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
     environment.update(env or {})
@@ -31,12 +34,18 @@ def run_script(code: str, env: Optional[Dict[str, str]] = None, check: bool = Tr
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        universal_newlines=True,
+        text=True,
         timeout=300,
     )
     if check and done.returncode != 0:
         pytest.fail(f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}", pytrace=False)
     return done
+
+
+@pytest.fixture
+def process() -> Callable[..., "Done[str]"]:
+    """`process(code, env, check)`: what became of the code in a fresh process."""
+    return run_script
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import re
 
 import pytest
 import torch
-from conftest import run_script
 
 
 def test_the_install_check_prints_a_cuda_tensor(script):
@@ -436,7 +435,7 @@ def test_collect_env_names_the_device():
     assert f"GPU 0: {torch.cuda.get_device_name()}" in collect_env.get_pretty_env_info()
 
 
-def test_device_code_that_is_cut_out_fails_with_its_name_and_stays_failed():
+def test_device_code_that_is_cut_out_fails_with_its_name_and_stays_failed(process):
     code = """
         import torch
         x = torch.ones(2).cuda()
@@ -452,10 +451,11 @@ def test_device_code_that_is_cut_out_fails_with_its_name_and_stays_failed():
             except RuntimeError as error:
                 print("later", error)
     """
-    done = run_script(code, check=False)
+    done = process(code, check=False)
     printed = done.stdout
     assert "NOT NOTICED" not in printed and "WENT ON" not in printed, printed
-    assert re.search(r"first CUDA error: no kernel image is available.*at::cuda::.*spin_kernel\(long\)", printed), printed
+    expected = r"first CUDA error: no kernel image is available.*at::cuda::.*spin_kernel\(long\)"
+    assert re.search(expected, printed), printed
     assert printed.count("later CUDA error") == 3, printed
 
 

@@ -32,7 +32,9 @@ def losses_of(
     return losses
 
 
-def assert_trains_alike(model: nn.Module, loss_of: Callable[[nn.Module, torch.device], torch.Tensor], **options) -> None:
+def assert_trains_alike(
+    model: nn.Module, loss_of: Callable[[nn.Module, torch.device], torch.Tensor], **options
+) -> None:
     on_cpu, on_cuda = (losses_of(model, loss_of, device, **options) for device in DEVICES)
     torch.testing.assert_close(torch.tensor(on_cuda), torch.tensor(on_cpu), rtol=1e-4, atol=1e-5)
     assert all(map(math.isfinite, on_cuda))
@@ -44,7 +46,8 @@ def assert_same_gradients(function: Callable[..., torch.Tensor], *inputs: torch.
     found = []
     for device in DEVICES:
         arguments = [
-            x.to(device, memory_format=torch.contiguous_format).detach().requires_grad_(x.is_floating_point()) for x in inputs
+            x.to(device, memory_format=torch.contiguous_format).detach().requires_grad_(x.is_floating_point())
+            for x in inputs
         ]
         result = function(*arguments)
         assert result.device.type == device
@@ -116,7 +119,9 @@ def test_lstm():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast_with_gradient_scaling(dtype):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(), nn.Linear(1024, 4))
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(), nn.Linear(1024, 4)
+    )
     images, labels = torch.randn(16, 3, 8, 8), torch.arange(16) % 4
     reference = losses_of(model, lambda m, d: F.cross_entropy(m(images), labels), "cpu")
     model = model.cuda()
@@ -315,7 +320,9 @@ def test_convolutions(name, channels_last):
     assert_same_gradients(convolve, torch.randn(input_shape), torch.randn(weight_shape), torch.randn(outputs))
 
 
-@pytest.mark.parametrize("layer", ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"])
+@pytest.mark.parametrize(
+    "layer", ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+)
 def test_lazy_convolutions(layer):
     dimensions = int(layer[-2])
     lazy = getattr(nn, "Lazy" + layer)(4, 3).cuda()

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, NamedTuple
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 HERE = Path(__file__).resolve().parent
 INSTALL_CHECK = "import torch; print(torch.ones(2).cuda())"
@@ -60,7 +60,7 @@ def install_check() -> None:
     headline("Install check")
     print(f'$ python -c "{INSTALL_CHECK}"', flush=True)
     printed = subprocess.run(
-        [sys.executable, "-c", INSTALL_CHECK], check=True, stdout=subprocess.PIPE, universal_newlines=True
+        [sys.executable, "-c", INSTALL_CHECK], check=True, stdout=subprocess.PIPE, text=True
     ).stdout.strip()
     print(printed)
     if printed != INSTALL_CHECK_PRINTS:

@@ -3,7 +3,7 @@
 #   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build both wheels, install them, train two CUDA programs on real data
 #   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/torch-*.whl and wheels/mxmaca-*.whl
 #   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
-#   make lint                                  the linters alone
+#   make lint | make format                    the linters alone; with what they can rewrite rewritten
 #   make clean                                 remove what was made in this folder; the cache stays
 #
 # FROM=PATH takes upstream's wheels from a file or folder instead of a download.
@@ -15,7 +15,7 @@ FACTORY := $(TOOLS) -m build_scripts
 # A Python given by name builds for that Python; the tools run with the one that is there.
 CHOICE = $(if $(TORCH),--torch $(TORCH)) $(if $(PYTHON),--python $(PYTHON)) $(if $(FROM),--from $(FROM))
 
-.PHONY: demo wheels test lint index verify list clean
+.PHONY: demo wheels test lint format index verify list clean
 .DEFAULT_GOAL := wheels
 
 .venv/.tools: requirements.txt
@@ -50,6 +50,9 @@ test: .venv/.dev
 
 lint: .venv/.dev
 	@$(FACTORY) lint
+
+format: .venv/.dev
+	@$(FACTORY) lint --fix
 
 clean:
 	rm -rf .venv demo-output wheels/simple wheels/*.whl wheels/.*.part

@@ -8,11 +8,13 @@ from . import lint
 
 def configure(commands: Any) -> None:
     parser = commands.add_parser("lint", help="run ruff, mypy, clang-format and shellcheck")
+    parser.add_argument("--fix", action="store_true", help="rewrite what can be rewritten, then look")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    del arguments
+    if arguments.fix:
+        lint.reformat()
     failures = lint.run()
     for failure in failures:
         print(failure)

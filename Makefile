@@ -55,5 +55,5 @@ format: .venv/.dev
 	@$(FACTORY) lint --fix
 
 clean:
-	rm -rf .venv demo-output wheels/simple wheels/*.whl wheels/.*.part
+	rm -rf .venv demo-output wheels/simple wheels/dependencies wheels/*.whl wheels/.*.part
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

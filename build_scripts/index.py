@@ -5,7 +5,7 @@ import json
 import os
 from collections import defaultdict
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Sequence
 from urllib.parse import quote
 
 from packaging.utils import canonicalize_name
@@ -51,11 +51,17 @@ def _replace(path: Path, text: str) -> None:
     os.replace(str(part), str(path))
 
 
-def build(folder: Path) -> Path:
-    """Write ``folder/simple`` for all wheels in ``folder``. Returns the index's root."""
+def own_wheels(folder: Path) -> List[Path]:
+    """The finished wheels in a folder."""
     wheels = sorted(path for path in folder.glob("*.whl") if not path.name.startswith("."))
     if not wheels:
         raise FactoryError(f"There is no wheel in {folder}.", "Build one first: python -m build_scripts build")
+    return wheels
+
+
+def build(folder: Path, others: Sequence[Path] = ()) -> Path:
+    """Write ``folder/simple`` for all wheels in ``folder``, and for ``others`` below it. Returns the index's root."""
+    wheels = own_wheels(folder) + list(others)
     root = folder / FOLDER
     root.mkdir(exist_ok=True)
     digests = _hashes(root, wheels)
@@ -65,7 +71,7 @@ def build(folder: Path) -> Path:
             text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
         requires = metadata.parse(text).get("Requires-Python", "")
         attribute = f' data-requires-python="{html.escape(requires)}"' if requires else ""
-        link = f"../../{quote(wheel.name)}#sha256={digests[wheel.name]}"
+        link = f"../../{quote(wheel.relative_to(folder).as_posix())}#sha256={digests[wheel.name]}"
         projects[canonicalize_name(wheel.name.split("-")[0])].append(
             f'<a href="{link}"{attribute}>{html.escape(wheel.name)}</a>'
         )

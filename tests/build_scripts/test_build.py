@@ -70,7 +70,7 @@ def test_the_wheels_install_and_uninstall_with_plain_pip(small_release: SmallRel
 
 def test_the_index_serves_the_wheels_by_name(small_release: SmallRelease, tmp_path: Path) -> None:
     assert small_release.build().returncode == 0
-    done = small_release.run("index")
+    done = small_release.run("index", "--no-dependencies")
     assert done.returncode == 0, done.stderr
     page = (small_release.output / "simple" / "torch" / "index.html").read_text()
     digest = hashlib.sha256(small_release.built.read_bytes()).hexdigest()
@@ -96,6 +96,30 @@ def test_an_index_of_an_empty_folder_is_refused(small_release: SmallRelease, tmp
     done = small_release.run("index", "--output", str(tmp_path / "empty"))
     assert done.returncode == 1
     assert "There is no wheel" in done.stderr
+
+
+def test_the_index_can_hold_what_the_wheels_require(small_release: SmallRelease, tmp_path: Path) -> None:
+    assert small_release.build().returncode == 0
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    info = "filelock-1.0.dist-info"
+    write_zip(
+        shelf / "filelock-1.0-py3-none-any.whl",
+        {
+            f"{info}/METADATA": b"Metadata-Version: 2.1\nName: filelock\nVersion: 1.0\n",
+            f"{info}/WHEEL": b"Wheel-Version: 1.0\nTag: py3-none-any\n",
+        },
+    )
+    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf), "PIP_CONFIG_FILE": os.devnull}
+    done = small_release.run("index", **settings)
+    assert done.returncode == 0, done.stderr
+    page = (small_release.output / "simple" / "filelock" / "index.html").read_text()
+    assert 'href="../../dependencies/filelock-1.0-py3-none-any.whl#sha256=' in page
+    (shelf / "filelock-1.0-py3-none-any.whl").unlink()
+    shutil.rmtree(str(small_release.output / "dependencies"))
+    done = small_release.run("index", **settings)
+    assert done.returncode == 1
+    assert "could not be fetched" in done.stderr and "--no-dependencies" in done.stderr
 
 
 def test_list_says_what_is_fetched_and_built(small_release: SmallRelease) -> None:

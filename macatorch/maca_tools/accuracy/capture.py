@@ -1,0 +1,156 @@
+"""Copies of what an operator read or wrote: tensors anywhere in nested Python data, as plain tensors and plain data.
+
+What is stored must load with weights_only=True in every release of torch, so containers become list, tuple and dict,
+a sparse, quantised or nested tensor becomes a dict of its dense parts, and any other object a text that names its type.
+"""
+
+from typing import Any, Dict, List, Tuple
+
+import torch
+
+from maca_tools.accuracy import summary
+
+KIND = "__tensor_kind__"
+_MAX_DEPTH = 12
+_MAX_TEXT = 2000
+
+
+class Copied:
+    """A CPU copy of a tensor, with what the copy does not show of the original."""
+
+    __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad")
+
+    def __init__(self, tensor: Any, dtype: str, stride: List[int], device: str, requires_grad: bool) -> None:
+        self.tensor, self.dtype, self.stride, self.device, self.requires_grad = tensor, dtype, stride, device, requires_grad
+
+
+def _dense(tensor: Any, device: str) -> Copied:
+    plain = tensor.detach()
+    if type(plain) is not torch.Tensor:
+        plain = plain.as_subclass(torch.Tensor)
+    copy = plain.to("cpu", copy=True)
+    if hasattr(copy, "resolve_conj"):
+        copy = copy.resolve_conj()
+    if hasattr(copy, "resolve_neg"):
+        copy = copy.resolve_neg()
+    return Copied(copy, str(tensor.dtype).replace("torch.", ""), list(tensor.stride()), device, bool(tensor.requires_grad))
+
+
+def _tensor(tensor: Any) -> Any:
+    try:
+        device = str(tensor.device)
+        if tensor.device.type == "meta":
+            return {KIND: "meta", "dtype": str(tensor.dtype), "shape": list(tensor.shape)}
+        if getattr(tensor, "is_nested", False):
+            return {KIND: "nested", "parts": [_tensor(part) for part in tensor.detach().unbind()]}
+        if tensor.is_quantized:
+            plain: Dict[str, Any] = {KIND: "quantized", "qscheme": str(tensor.qscheme()), "int": _dense(tensor.detach().int_repr(), device)}
+            if "channel" in str(tensor.qscheme()):
+                plain.update(scale=_dense(tensor.q_per_channel_scales(), device), zero_point=_dense(tensor.q_per_channel_zero_points(), device))
+            else:
+                plain.update(scale=tensor.q_scale(), zero_point=tensor.q_zero_point())
+            return plain
+        if tensor.layout == torch.sparse_coo:
+            whole = tensor.detach().coalesce()
+            return {KIND: "sparse_coo", "shape": list(tensor.shape), "indices": _dense(whole.indices(), device), "values": _dense(whole.values(), device)}
+        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            return {KIND: "sparse_csr", "shape": list(tensor.shape), "crow": _dense(tensor.crow_indices(), device), "col": _dense(tensor.col_indices(), device), "values": _dense(tensor.detach().values(), device)}
+        if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            return {KIND: "sparse_csc", "shape": list(tensor.shape), "ccol": _dense(tensor.ccol_indices(), device), "row": _dense(tensor.row_indices(), device), "values": _dense(tensor.detach().values(), device)}
+        if tensor.layout != torch.strided:
+            return {KIND: "mkldnn", "dense": _dense(tensor.detach().to_dense(), device)}
+        return _dense(tensor, device)
+    except (RuntimeError, NotImplementedError, TypeError, AttributeError) as error:
+        # A fake, functorch or otherwise wrapped tensor has no values of its own to copy.
+        return {KIND: "unreadable", "type": type(tensor).__name__, "why": str(error).split("\n")[0][:200]}
+
+
+def copy_values(value: Any, depth: int = 0) -> Any:
+    """A copy in which every tensor is a Copied; nothing of it shares memory with the original."""
+    if isinstance(value, torch.Tensor):
+        return _tensor(value)
+    if value is None or isinstance(value, (bool, int, float, complex)):
+        # Subclasses (numpy scalars, enums) would need more than plain data to load.
+        for plain in (bool, int, float, complex):
+            if isinstance(value, plain):
+                return plain(value)
+        return None
+    if isinstance(value, str):
+        return str(value)[:_MAX_TEXT]
+    if depth >= _MAX_DEPTH:
+        return f"<{type(value).__name__}>"
+    if isinstance(value, (list, torch.Size)):
+        return [copy_values(part, depth + 1) for part in value]
+    if isinstance(value, tuple):
+        return tuple(copy_values(part, depth + 1) for part in value)
+    if isinstance(value, dict):
+        return {str(key): copy_values(part, depth + 1) for key, part in value.items()}
+    if isinstance(value, slice):
+        return {"__slice__": [copy_values(part, depth + 1) for part in (value.start, value.stop, value.step)]}
+    if isinstance(value, torch.dtype):
+        return {"__dtype__": str(value)}
+    if isinstance(value, torch.device):
+        return {"__device__": str(value)}
+    if value is Ellipsis:
+        return {"__ellipsis__": True}
+    return f"<{type(value).__module__}.{type(value).__name__}>"
+
+
+def size(value: Any) -> int:
+    """Bytes of the tensors in a copy."""
+    if isinstance(value, Copied):
+        return int(value.tensor.numel() * value.tensor.element_size())
+    if isinstance(value, dict):
+        return sum(size(part) for part in value.values())
+    if isinstance(value, (list, tuple)):
+        return sum(size(part) for part in value)
+    return 0
+
+
+def stored(value: Any, level: int, layout: List[Dict[str, Any]], path: str = "") -> Any:
+    """What the file gets: at level 2 tensors, with a line of layout for each; at level 1 summaries."""
+    if isinstance(value, Copied):
+        if level >= 2:
+            layout.append({"path": path, "dtype": value.dtype, "shape": list(value.tensor.shape), "stride": value.stride, "device": value.device, "requires_grad": value.requires_grad})
+            return value.tensor
+        return {KIND: "summary", **summary.summarize(value.tensor, value.dtype, value.stride, value.device).as_dict()}
+    if isinstance(value, dict):
+        return {key: stored(part, level, layout, f"{path}.{key}" if path else key) for key, part in value.items()}
+    if isinstance(value, list):
+        return [stored(part, level, layout, f"{path}[{index}]") for index, part in enumerate(value)]
+    if isinstance(value, tuple):
+        return tuple(stored(part, level, layout, f"{path}[{index}]") for index, part in enumerate(value))
+    return value
+
+
+def tensors_in(value: Any, depth: int = 0) -> List[Any]:
+    """The tensors in nested data, in a fixed order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    found: List[Any] = []
+    if depth < _MAX_DEPTH:
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            for part in value:
+                if isinstance(part, torch.Tensor):
+                    found.append(part)
+                elif isinstance(part, (list, tuple, dict)):
+                    found.extend(tensors_in(part, depth + 1))
+    return found
+
+
+def paths_of_tensors(value: Any, path: str = "", depth: int = 0) -> List[Tuple[str, Any]]:
+    """Like tensors_in, with the path of each."""
+    if isinstance(value, torch.Tensor):
+        return [(path, value)]
+    found: List[Tuple[str, Any]] = []
+    if depth >= _MAX_DEPTH:
+        return found
+    if isinstance(value, dict):
+        for key, part in value.items():
+            found.extend(paths_of_tensors(part, f"{path}.{key}" if path else str(key), depth + 1))
+    elif isinstance(value, (list, tuple)):
+        for index, part in enumerate(value):
+            found.extend(paths_of_tensors(part, f"{path}[{index}]", depth + 1))
+    return found

@@ -1,0 +1,179 @@
+"""Level 0: run each operator again on the CPU in double precision, and log what is further off than rounding."""
+
+import contextlib
+import json
+import os
+import sys
+import threading
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from maca_tools.accuracy import capture, names, verdict
+
+_SHOWN = 20
+# Moves between devices compute nothing, and their reference would not be on the CPU.
+_MOVES = frozenset(["to", "cuda", "cpu", "pin_memory", "type", "clone", "detach", "contiguous", "double", "float", "half", "bfloat16"])
+
+
+class Reference:
+    """The double precision run of one operator; kept until its backward one has run."""
+
+    __slots__ = ("api", "outputs", "leaves", "kept")
+
+    def __init__(self, api: str, outputs: Dict[str, Any], leaves: Dict[str, Any], kept: Dict[str, Any]) -> None:
+        self.api, self.outputs, self.leaves, self.kept = api, outputs, leaves, kept
+
+
+class Checker:
+    def __init__(self, options: Any) -> None:
+        self._level = options.record_level
+        self._lock = threading.Lock()
+        self._logged = 0
+
+    def forward(self, api: str, func: Any, module: Any, args: Any, kwargs: Any) -> Optional[Reference]:
+        """None for what has no reference: random, uninitialised, a move between devices, or not possible on the CPU."""
+        last = names.last(api)
+        if last in names.RANDOM or last in names.UNINITIALISED or last in _MOVES or api.startswith("torch.distributed"):
+            return None
+        if last in names.RANDOM_WHILE_TRAINING and _is_random(last, module, args, kwargs):
+            return None
+        leaves: Dict[str, Any] = {}
+        kept: Dict[str, Any] = {}
+        state = torch.get_rng_state()
+        try:
+            given = _doubled({"args": tuple(args), "kwargs": dict(kwargs)}, "", leaves, kept)
+            if module is not None:
+                values = {key: _doubled(value, f"params.{key}", leaves, kept) for key, value in module.named_parameters()}
+                values.update({key: _doubled(value, f"buffers.{key}", leaves, kept) for key, value in module.named_buffers()})
+                result = _functional_call(module, values, given["args"], given["kwargs"])
+            else:
+                result = func(*given["args"], **given["kwargs"])
+        except Exception:
+            # Not every operator has a double precision form on the CPU; level 0 checks what can be checked.
+            return None
+        finally:
+            torch.set_rng_state(state)
+        return Reference(api, dict(capture.paths_of_tensors({"result": result})), leaves, kept)
+
+    def compare(self, stream: Any, run: Any, outputs: Dict[str, Any], after: Dict[str, Any]) -> None:
+        reference = run.reference
+        if reference is None:
+            return
+        lines = []
+        for path, tensor in outputs.items():
+            lines += self._line(path, tensor, reference.outputs.get(path))
+        for path, tensor in after.items():
+            lines += self._line(path, tensor, reference.kept.get(path))
+        self._log(stream, str(run.name), run.stack, lines)
+        if run.boundary is None:
+            run.reference = None
+
+    def compare_backward(self, stream: Any, reference: Optional[Reference], found: Any) -> None:
+        if reference is None:
+            return
+        paths = [path for path in found.grad_out if path in reference.outputs and reference.outputs[path].requires_grad]
+        wanted = [path for path in found.grad_in if path in reference.leaves]
+        if not paths or not wanted:
+            return
+        outs = [reference.outputs[path] for path in paths]
+        grads = [found.grad_out[path].tensor.to(out.dtype) for path, out in zip(paths, outs)]
+        try:
+            results = torch.autograd.grad(outs, [reference.leaves[path] for path in wanted], grads, retain_graph=True, allow_unused=True)
+        except RuntimeError:
+            return
+        # A gradient that is a sum over grad_out may cancel to nothing: rounding is then relative to the terms.
+        terms = max(float(torch.linalg.vector_norm(grad)) for grad in grads)
+        most = max(grad.numel() for grad in grads)
+        lines = []
+        for path, expected in zip(wanted, results):
+            if expected is not None:
+                lines += self._line(f"grad_in.{path}", found.grad_in[path].tensor, expected, terms if expected.numel() < most else 0.0)
+        self._log(stream, str(found.name), found.stack, lines)
+
+    def _line(self, path: str, tensor: Any, expected: Any, terms: float = 0.0) -> List[Dict[str, Any]]:
+        if expected is None or tensor.shape != expected.shape or tensor.layout != torch.strided:
+            return []
+        if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.is_quantized:
+            return []
+        dtype = str(tensor.dtype).replace("torch.", "")
+        expected = expected.detach()
+        actual = tensor.detach().to("cpu").to(expected.dtype)
+        norm = float(torch.linalg.vector_norm(expected))
+        error = float(torch.linalg.vector_norm(actual - expected))
+        limit = verdict.threshold(dtype)
+        if norm != norm or norm == float("inf") or error <= limit * norm or norm == 0.0:
+            return []
+        if error <= 4 * float(verdict.THRESHOLDS["unit"].get(dtype, 0.0)) * terms:
+            return []
+        return [{"path": path, "dtype": dtype, "diff2": error / norm, "threshold": limit}]
+
+    def _log(self, stream: Any, name: str, stack: List[str], lines: List[Dict[str, Any]]) -> None:
+        if not lines:
+            return
+        with self._lock:
+            with open(os.path.join(stream.folder, "check.jsonl"), "a", encoding="utf-8") as file:
+                for line in lines:
+                    file.write(json.dumps({"name": name, **line, "stack": stack}) + "\n")
+            self._logged += 1
+            if self._logged <= _SHOWN:
+                first = lines[0]
+                where = stack[-1] if stack else "record_stack is off"
+                print(f"accuracy: {name} {first['path']} is off by {first['diff2']:.2e} (threshold {first['threshold']:.1e} for {first['dtype']}), {where}", file=sys.stderr)
+            if self._logged == _SHOWN:
+                print("accuracy: more of these only in check.jsonl", file=sys.stderr)
+
+
+def _functional_call(module: Any, values: Dict[str, Any], args: Any, kwargs: Any) -> Any:
+    func = getattr(torch, "func", None)
+    if func is not None and hasattr(func, "functional_call"):
+        return func.functional_call(module, values, args, kwargs)
+    from torch.nn.utils.stateless import functional_call
+
+    return functional_call(module, values, args, kwargs)
+
+
+def _is_random(last: str, module: Any, args: Any, kwargs: Any) -> bool:
+    if module is not None:
+        return bool(module.training and (getattr(module, "p", 0) or getattr(module, "dropout", 0)))
+    if last == "scaled_dot_product_attention":
+        return bool((args[4] if len(args) > 4 else kwargs.get("dropout_p", 0)) > 0)
+    with contextlib.suppress(TypeError):
+        if kwargs.get("training", args[2] if len(args) > 2 else True) is False:
+            return False
+    return bool(kwargs.get("p", args[1] if len(args) > 1 else 0.5) != 0)
+
+
+def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any]) -> Any:
+    """The same arguments on the CPU in double precision, with leaves of their own for the gradients."""
+    if isinstance(value, torch.Tensor):
+        copy = value.detach()
+        if type(copy) is not torch.Tensor:
+            copy = copy.as_subclass(torch.Tensor)
+        if copy.layout != torch.strided or copy.is_quantized:
+            raise TypeError("only dense tensors have a double precision form")
+        if copy.is_floating_point():
+            copy = copy.to("cpu", torch.float64, copy=True)
+        elif copy.is_complex():
+            copy = copy.to("cpu", torch.complex128, copy=True)
+        else:
+            copy = copy.to("cpu", copy=True)
+        if value.requires_grad and torch.is_grad_enabled():
+            leaves[path] = copy.requires_grad_()
+            # A leaf must not be written in place; what an in-place operator gets is not one.
+            copy = copy.view_as(copy) if path.startswith("params.") else copy * 1
+        kept[path] = copy
+        return copy
+    if isinstance(value, dict):
+        return {key: _doubled(part, f"{path}.{key}" if path else str(key), leaves, kept) for key, part in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(_doubled(part, f"{path}[{index}]", leaves, kept) for index, part in enumerate(value))
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    if isinstance(value, torch.dtype) and value in (torch.float16, torch.bfloat16, torch.float32):
+        return torch.float64
+    if isinstance(value, str) and value.startswith("cuda"):
+        return "cpu"
+    return value
+
+

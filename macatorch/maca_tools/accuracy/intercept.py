@@ -1,0 +1,242 @@
+"""The one mechanism that sees operators, and its installation.
+
+Note [What sees what]
+A torch function mode sees every function of torch, whenever and under whatever name it was imported, operators and
+indexing, methods, attributes, factory functions and _foreach_*. `Module.__call__` makes a module one operator: what
+runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through torch's
+own global step hooks. Collectives have no torch function protocol: their functions are replaced in every module that
+holds them. A mode belongs to a thread, so each thread that starts later gets its own, with its own numbers and folder.
+"""
+
+import functools
+import sys
+import threading
+import types
+from typing import Any, Callable, List, Optional, Tuple
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from maca_tools.accuracy import names
+
+
+class Mode(TorchFunctionMode):  # type: ignore[misc]
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self.stream = stream
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.stream.function(func, args, kwargs or {})
+
+
+def _stack_functions() -> Any:
+    found = [getattr(torch._C, name, None) for name in ("_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack")]
+    return found if all(found) else None
+
+
+def _at_bottom(change: Callable[[], None]) -> None:
+    """Run change with the mode stack empty, then put the modes back.
+
+    Recording may start or stop inside somebody's `with torch.device(...)`, which pops whatever is on top at its end: so
+    ours lies below all others.
+    """
+    functions = _stack_functions()
+    if functions is None:
+        change()
+        return
+    length, pop, push = functions
+    others = [pop() for _ in range(length())]
+    try:
+        change()
+    finally:
+        for mode in reversed(others):
+            push(mode)
+
+
+def enter(mode: Mode) -> None:
+    _at_bottom(lambda: _enter(mode))
+
+
+def _enter(mode: Mode) -> None:
+    mode.__enter__()
+
+
+def leave(mode: Mode) -> None:
+    functions = _stack_functions()
+    if functions is None:
+        mode.__exit__(None, None, None)
+        return
+    length, pop, push = functions
+    others = [pop() for _ in range(length())]
+    for other in reversed(others):
+        if other is not mode:
+            push(other)
+
+
+class _Engine:
+    """Autograd's engine with the mode on.
+
+    Whoever calls backward is called by the mode itself, which is off meanwhile; but backward runs Python code of its
+    own (custom functions, hooks, recomputed forwards) that shall be seen, also in the engine's threads.
+    """
+
+    def __init__(self, engine: Any, current: Callable[[], Any]) -> None:
+        self._engine, self._current = engine, current
+
+    def run_backward(self, *args: Any, **kwargs: Any) -> Any:
+        stream = self._current()
+        if stream is None or not stream.idle():
+            return self._engine.run_backward(*args, **kwargs)
+        with Mode(stream):
+            return self._engine.run_backward(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
+class Installation:
+    """Everything that is patched for all threads; undo() restores it."""
+
+    def __init__(self, current: Callable[[], Any], new_thread: Callable[[], Any]) -> None:
+        self._current = current
+        self._undo: List[Callable[[], None]] = []
+        self._modules()
+        self._optimizers()
+        self._collectives()
+        self._engine()
+        self._threads(new_thread)
+
+    def undo(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        original = owner.__dict__.get(name)
+        if original is None:
+            return
+        wrapper = make(original)
+        setattr(owner, name, wrapper)
+
+        def restore() -> None:
+            # Somebody else may have wrapped ours in between: then it stays and only passes on.
+            if owner.__dict__.get(name) is wrapper:
+                setattr(owner, name, original)
+
+        self._undo.append(restore)
+
+    def _modules(self) -> None:
+        current = self._current
+
+        def make(original: Any) -> Any:
+            @functools.wraps(original)
+            def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+                stream = current()
+                if stream is None:
+                    return original(module, *args, **kwargs)
+                return stream.module(original, module, args, kwargs)
+
+            return call
+
+        self._replace(torch.nn.Module, "__call__", make)
+        script = getattr(torch.jit, "ScriptFunction", None)
+        if script is not None and "__call__" in script.__dict__:
+
+            def make_script(original: Any) -> Any:
+                def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+                    stream = current()
+                    if stream is None:
+                        return original(function, *args, **kwargs)
+                    return stream.named("torch.jit.ScriptFunction", functools.partial(original, function), args, kwargs)
+
+                return call
+
+            self._replace(script, "__call__", make_script)
+
+    def _optimizers(self) -> None:
+        try:
+            from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+        except ImportError:
+            # Before torch 2.1: the functions that the step calls are recorded one by one.
+            return
+        current = self._current
+
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            stream = current()
+            if stream is not None:
+                stream.optimizer_begins(optimizer, args, kwargs, sys._getframe(1))
+
+        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            stream = current()
+            if stream is not None:
+                stream.optimizer_ends(optimizer)
+
+        for handle in (register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)):
+            self._undo.append(handle.remove)
+
+    def _engine(self) -> None:
+        variable = torch.autograd.Variable
+        original = variable._execution_engine
+        engine = _Engine(original, self._current)
+        variable._execution_engine = engine
+
+        def restore() -> None:
+            if variable._execution_engine is engine:
+                variable._execution_engine = original
+
+        self._undo.append(restore)
+
+    def _collectives(self) -> None:
+        distributed = sys.modules.get("torch.distributed.distributed_c10d")
+        if distributed is None:
+            return
+        replaced = {}
+        for name in names.COLLECTIVES:
+            original = distributed.__dict__.get(name)
+            if original is not None:
+                replaced[id(original)] = (original, self._collective(name, original))
+        changes: List[Tuple[types.ModuleType, str, Any, Any]] = []
+        for module in list(sys.modules.values()):
+            if not isinstance(module, types.ModuleType):
+                continue
+            for name, value in list(vars(module).items()):
+                pair = replaced.get(id(value))
+                if pair is not None:
+                    setattr(module, name, pair[1])
+                    changes.append((module, name, pair[0], pair[1]))
+
+        def restore() -> None:
+            for module, name, original, wrapper in changes:
+                if vars(module).get(name) is wrapper:
+                    setattr(module, name, original)
+
+        self._undo.append(restore)
+
+    def _collective(self, name: str, original: Any) -> Any:
+        current = self._current
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            stream = current()
+            if stream is None:
+                return original(*args, **kwargs)
+            return stream.collective(f"torch.distributed.{name}", original, args, kwargs)
+
+        return call
+
+    def _threads(self, new_thread: Callable[[], Any]) -> None:
+        def make(original: Any) -> Any:
+            @functools.wraps(original)
+            def bootstrap(thread: Any) -> Any:
+                # torch's own helpers (pin_memory, our writer) say so by their names.
+                leave_thread: Optional[Callable[[], None]] = None
+                if not thread.name.startswith("maca-accuracy"):
+                    leave_thread = new_thread()
+                try:
+                    return original(thread)
+                finally:
+                    if leave_thread is not None:
+                        leave_thread()
+
+            return bootstrap
+
+        self._replace(threading.Thread, "_bootstrap_inner", make)

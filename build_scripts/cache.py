@@ -36,18 +36,20 @@ def folder(*parts: str) -> Path:
 
 
 @contextmanager
-def lock(name: str) -> Iterator[None]:
+def lock(name: str, shared: bool = False) -> Iterator[None]:
     """Keep other builds away from what ``name`` stands for; wait while one of them holds it.
 
+    ``shared``: several may hold it at once, but nobody who asks for it alone.
     The kernel releases the lock when its holder dies, so nothing has to be cleaned up after a kill -9.
     """
     path = folder("locks") / f"{name}.lock"
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     with path.open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             note(f"Another build is using {name}; waiting for it …")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, kind)
         _held.append(file.fileno())
         try:
             yield

@@ -59,12 +59,12 @@ def obtain(
         pip = [str(program), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         files = [str(path) for path in wheels]
         if stamp.get("made_of") == made_of and program.exists():
-            (folder / STAMP).unlink()
-            with step(f"Installing the new wheels into {name}"):
+            with cache.lock(_use(folder)), step(f"Installing the new wheels into {name}"):
+                (folder / STAMP).unlink()
                 _run([*pip, "--force-reinstall", "--no-deps", *files], "Installing the wheels")
         else:
-            shutil.rmtree(folder, ignore_errors=True)
-            with step(f"Making the environment {name} with Python {python}"):
+            with cache.lock(_use(folder)), step(f"Making the environment {name} with Python {python}"):
+                shutil.rmtree(folder, ignore_errors=True)
                 _run([interpreter, "-m", "venv", str(folder)], "Making a virtual environment")
             with step("Installing the wheels and what they need"):
                 _run(
@@ -77,10 +77,16 @@ def obtain(
     return program
 
 
+def _use(folder: Path) -> str:
+    """The lock that keeps an environment as it is while something runs in it."""
+    return f"use-{folder.name}"
+
+
 def run(command: Sequence[str], cwd: Path, environment: Optional[Dict[str, str]] = None) -> int:
-    """Run a program of an environment with its output on the terminal."""
+    """Run a program of an environment with its output on the terminal. ``command[0]`` is the environment's Python."""
     sys.stdout.flush()
-    return subprocess.run(command, cwd=str(cwd), env=environment, check=False).returncode
+    with cache.lock(_use(Path(command[0]).parent.parent), shared=True):
+        return subprocess.run(command, cwd=str(cwd), env=environment, check=False).returncode
 
 
 def companions(names: List[str], versions: Dict[str, str]) -> List[str]:

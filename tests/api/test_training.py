@@ -504,3 +504,12 @@ def test_checkpoints_move_between_devices(tmp_path):
     for name, value in on_cpu.items():
         assert not value.is_cuda
         assert torch.equal(value, state[name].cpu())
+
+
+def test_a_program_may_end_with_a_backward(process):
+    code = """
+        import torch
+        torch.nn.Linear(2, 2).cuda()(torch.ones(1, 2).cuda()).sum().backward()
+    """
+    for _ in range(3):
+        assert process(code).stderr == ""

@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import math
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -75,8 +76,8 @@ class Result(NamedTuple):
         return "\n".join(lines)
 
 
-def generate(dir0: str, dir1: str, output_dir: str = "./") -> Result:
-    """Write the three files; AccuracyError for a folder that is no record or an output that cannot be written."""
+def generate(dir0: str, dir1: str, output_dir: str = "./", keep_lines: bool = False) -> Result:
+    """Write the three files, and with keep_lines one of an operator a line; AccuracyError for a folder that is no record or an output that cannot be written."""
     streams0, streams1 = record_dir.streams(dir0), record_dir.streams(dir1)
     try:
         os.makedirs(output_dir, exist_ok=True)
@@ -110,6 +111,10 @@ def generate(dir0: str, dir1: str, output_dir: str = "./") -> Result:
             notes += [f"in {key or '(main)'} the first is {other.name0}" for key, other in first.items() if other is not culprit]
             result = Result(culprit, counts, notes, [], total, seconds)
             files = _write(result, spool, dir0, dir1, output_dir)
+            if keep_lines:
+                spool.seek(0)
+                with open(os.path.join(output_dir, NAME + ".jsonl"), "w", encoding="utf-8") as file:
+                    shutil.copyfileobj(spool, file)
     except OSError as error:
         raise AccuracyError(f"the report cannot be written to {output_dir}: {error}") from error
     return result._replace(files=files)

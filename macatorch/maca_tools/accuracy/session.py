@@ -207,7 +207,7 @@ class Stream:
         before = (self._number, self.selector.__dict__.copy())
         run = self._begin(api)
         inside = getattr(_local, "inside", None)
-        wants_backward = torch.is_grad_enabled() and self.selector.listed_class(api) and (run.take or (self.selector.may_select_late and not run.candidate))
+        wants_backward = torch.is_grad_enabled() and self.selector.listed_class(api) and (run.take or self.selector.may_select_late)
         if run.take or wants_backward:
             _local.inside = ("own",)
             try:

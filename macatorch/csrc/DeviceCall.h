@@ -12,8 +12,19 @@ class DeviceCall {
  public:
   explicit DeviceCall(const at::Tensor& lead) : device_(lead.device()), scope_(device_.index()) {}
 
-  /// CPU header of a CUDA tensor; CPU and undefined tensors as they are.
+  /// CPU header of a tensor on this device; an undefined tensor as it is. A tensor elsewhere raises upstream's error.
   at::Tensor operator()(const at::Tensor& tensor, bool write = false) {
+    TORCH_CHECK(
+        !tensor.defined() || tensor.device() == device_,
+        "Expected all tensors to be on the same device, but found at least two devices, ",
+        device_,
+        " and ",
+        tensor.device(),
+        "!");
+    return anywhere(tensor, write);
+  }
+  /// The same for an operator that takes tensors of several devices.
+  at::Tensor anywhere(const at::Tensor& tensor, bool write = false) {
     return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? headers_.bind(tensor, write) : tensor;
   }
   std::optional<at::Tensor> operator()(const std::optional<at::Tensor>& tensor, bool write = false) {

@@ -162,18 +162,46 @@ void relabel(TensorImpl& tensor, c10::Device device) {
   view.set_device(device);
 }
 
+/// The slot of a device tensor, or the one that owns the header of a device storage.
+HeaderSet::Slot* HeaderSet::find(const void* key) {
+  if (C10_UNLIKELY(index_ != nullptr)) {
+    const auto found = index_->find(key);
+    return found == index_->end() ? nullptr : &slots_[found->second];
+  }
+  for (Slot& slot : slots_) {
+    if (slot.device == key || (slot.owns_storage && slot.device->unsafe_storage().unsafeGetStorageImpl() == key)) {
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+void HeaderSet::remember(const Slot& slot, size_t position) {
+  index_->emplace(slot.device, position);
+  if (slot.owns_storage) {
+    index_->emplace(slot.device->unsafe_storage().unsafeGetStorageImpl(), position);
+  }
+}
+
 at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
+  constexpr size_t kIndexFrom = 16;
   const TensorImpl* device = device_tensor.unsafeGetTensorImpl();
   TORCH_INTERNAL_ASSERT_DEBUG_ONLY(is_plain_cuda(*device));
-  const StorageImpl* device_storage = device->unsafe_storage().unsafeGetStorageImpl();
-  const Slot* sibling = nullptr;
-  for (Slot& slot : slots_) {
-    if (slot.device == device) {
-      slot.write |= write;
-      return at::Tensor(slot.header);
+  StorageImpl* source = device->unsafe_storage().unsafeGetStorageImpl();
+  Slot* sibling = nullptr;
+  if (!slots_.empty()) {
+    sibling = find(source);
+    Slot* same = sibling != nullptr ? find(device) : nullptr;
+    if (sibling != nullptr && write) {
+      // A copy-on-write storage may get its own bytes only now.
+      DataPtr& data = CpuHeader::of(*sibling->header).storage_impl()->_mutable_data_ptr_no_checks();
+      if (data.get_context() == nullptr) {
+        data = DataPtr(source->mutable_data(), c10::Device(c10::kCPU));
+      }
     }
-    if (slot.owns_storage && slot.device->unsafe_storage().unsafeGetStorageImpl() == device_storage) {
-      sibling = &slot;
+    if (same != nullptr) {
+      same->write |= write;
+      return at::Tensor(same->header);
     }
   }
   HeaderPtr header;
@@ -182,7 +210,6 @@ at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
   } else {
     header = take_header();
     StorageImpl& storage = *CpuHeader::of(*header).storage_impl();
-    StorageImpl* source = device->unsafe_storage().unsafeGetStorageImpl();
     // Reading must not end a copy-on-write; writing has to.
     void* data = write ? source->mutable_data() : const_cast<void*>(source->data());
     storage._mutable_data_ptr_no_checks() = DataPtr(data, c10::Device(c10::kCPU));
@@ -190,6 +217,14 @@ at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
   }
   CpuHeader::of(*header).copy_metadata(CpuHeader::of(*device));
   slots_.push_back(Slot{header, device, write, sibling == nullptr});
+  if (C10_UNLIKELY(index_ != nullptr)) {
+    remember(slots_.back(), slots_.size() - 1);
+  } else if (C10_UNLIKELY(slots_.size() == kIndexFrom)) {
+    index_ = std::make_unique<std::unordered_map<const void*, size_t>>();
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      remember(slots_[i], i);
+    }
+  }
   return at::Tensor(std::move(header));
 }
 
@@ -238,6 +273,12 @@ at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
       CpuHeader::of(*impl).set_device(device);
       return result;
     }
+  }
+  const DataPtr& data = impl->unsafe_storage().unsafeGetStorageImpl()->data_ptr();
+  if (C10_UNLIKELY(
+          data.device().is_cpu() && !is_device_owned(data) && (result.use_count() > 1 || result.storage().use_count() > 1))) {
+    // Host memory that somebody else holds, a CPU argument say: it stays theirs.
+    return to_device(result.clone(), device);
   }
   relabel(*impl, device);
   return result;

@@ -4,6 +4,9 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/util/SmallVector.h>
 
+#include <memory>
+#include <unordered_map>
+
 #include "DeviceScope.h"
 
 namespace macatorch {
@@ -43,7 +46,12 @@ class HeaderSet {
     bool write;
     bool owns_storage; // false: the storage is another slot's
   };
+  Slot* find(const void* key);
+  void remember(const Slot& slot, size_t position);
+
   c10::SmallVector<Slot, 6> slots_;
+  // Long lists of tensors (foreach operators) are looked up here: by TensorImpl, and by StorageImpl for its owner.
+  std::unique_ptr<std::unordered_map<const void*, size_t>> index_;
 };
 
 /// Turns a plain strided CPU tensor whose memory the device owns into a CUDA tensor, in place.

@@ -64,8 +64,8 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
     c10::cuda::warn_or_error_on_sync();
   }
   DeviceCall call(self.is_cuda() ? self : src);
-  at::Tensor target = call(self, true);
-  const at::Tensor source = call(src);
+  at::Tensor target = call.anywhere(self, true);
+  const at::Tensor source = call.anywhere(src);
   at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), target, source, non_blocking);
   call.write_back();
   return self;

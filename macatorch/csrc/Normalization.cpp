@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/op_registration/adaption.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 
@@ -26,6 +27,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(
     bool training,
     double exponential_average_factor,
     double epsilon) {
+  std::optional<c10::Device> common;
+  const char* const method = "wrapper_CUDA__cudnn_batch_norm";
+  c10::impl::check_and_update_common_device(common, input, method, "input");
+  c10::impl::check_and_update_common_device(common, weight, method, "weight");
+  c10::impl::check_and_update_common_device(common, bias, method, "bias");
+  c10::impl::check_and_update_common_device(common, running_mean, method, "running_mean");
+  c10::impl::check_and_update_common_device(common, running_var, method, "running_var");
   DeviceCall call(input);
   auto [output, mean, invstd] = at::_ops::native_batch_norm::redispatch(
       kCpu,

@@ -20,11 +20,11 @@
 
 #define LOCAL __attribute__((visibility("hidden")))
 // `result name(parameters)` as a local function that calls the base version with `arguments`.
-#define USE_BASE_VERSION(result, name, parameters, arguments)                     \
-  extern "C" {                                                                    \
-  __asm__(".symver base_" #name ", " #name "@" BASE_VERSION);                     \
-  result base_##name parameters;                                                  \
-  LOCAL result name parameters { return base_##name arguments; }                  \
+#define USE_BASE_VERSION(result, name, parameters, arguments)    \
+  extern "C" {                                                   \
+  __asm__(".symver base_" #name ", " #name "@" BASE_VERSION);    \
+  result base_##name parameters;                                 \
+  LOCAL result name parameters { return base_##name arguments; } \
   }
 
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
@@ -68,7 +68,7 @@ LOCAL int findObject(void* address, FoundObject* found) {
     uintptr_t start = UINTPTR_MAX;
     uintptr_t end = 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
-      const ElfW(Phdr)& header = info->dlpi_phdr[i];
+      const ElfW(Phdr) & header = info->dlpi_phdr[i];
       if (header.p_type == PT_GNU_EH_FRAME) frames = &header;
       if (header.p_type != PT_LOAD) continue;
       const uintptr_t low = info->dlpi_addr + header.p_vaddr;

@@ -3,6 +3,7 @@
 Reads the release's own operator list (native_functions.yaml, which the wheel carries under torchgen/packaged) and
 operators.toml, and writes one file with a row for each operator and shards with the unboxed wrappers.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -32,7 +33,10 @@ def iterator_operators(yaml: Path) -> Set[str]:
     names: Set[str] = set()
     for entry in re.split(r"^- func: ", yaml.read_text(), flags=re.M)[1:]:
         name = entry.split("(", 1)[0].strip()
-        if re.search(r"device_check:\s*NoCheck\s*#\s*TensorIterator", entry) or "structured_inherits: TensorIteratorBase" in entry:
+        if (
+            re.search(r"device_check:\s*NoCheck\s*#\s*TensorIterator", entry)
+            or "structured_inherits: TensorIteratorBase" in entry
+        ):
             names.add(name)
     return names
 
@@ -108,7 +112,7 @@ def main() -> int:
         else:
             check = "None"
         pair = next((row for row in table["device_messages"] if row["operator"] == name.split(".", 1)[0]), None)
-        text = "nullptr" if pair is None else f"\"{pair['arguments']} {pair['message']}\""
+        text = "nullptr" if pair is None else f'"{pair["arguments"]} {pair["message"]}"'
         symbol = f.func.name.unambiguous_name()
         rows.append(
             f"DtypeSupport dtypes_{symbol};\n"
@@ -124,7 +128,9 @@ def main() -> int:
     # Other layouts: the operators whose CUDA kernel is not the CPU's own function, which would be host code.
     layouts: Dict[str, List[str]] = {}
     for layout in ("Sparse", "SparseCsr", "NestedTensor"):
-        on_cuda, on_cpu = (parsed.backend_indices[DispatchKey.parse(f"{layout}{backend}")] for backend in ("CUDA", "CPU"))
+        on_cuda, on_cpu = (
+            parsed.backend_indices[DispatchKey.parse(f"{layout}{backend}")] for backend in ("CUDA", "CPU")
+        )
         for name, f in by_name.items():
             cuda_kernel, cpu_kernel = on_cuda.get_kernel(f), on_cpu.get_kernel(f)
             if cuda_kernel is None or cpu_kernel is None:
@@ -158,20 +164,38 @@ def main() -> int:
     groups += [(f"{layout}CUDA", symbols) for layout, symbols in layouts.items()]
     for key, symbols in groups:
         # As upstream's own registrations, they live as long as the process.
-        lines += [f'  static torch::Library {key}(torch::Library::IMPL, "aten", c10::DispatchKey::{key}, __FILE__, __LINE__);']
-        lines += [f"  static const OperatorSpec* const {key}_operators[] = {{", *[f"      &spec_{symbol}," for symbol in symbols], "  };"]
-        lines += [f"  for (const OperatorSpec* spec : {key}_operators) {{", f"    {key}.impl(spec->name, boxed_kernel(*spec));", "  }"]
+        lines += [
+            f'  static torch::Library {key}(torch::Library::IMPL, "aten", c10::DispatchKey::{key}, __FILE__, __LINE__);'
+        ]
+        lines += [
+            f"  static const OperatorSpec* const {key}_operators[] = {{",
+            *[f"      &spec_{symbol}," for symbol in symbols],
+            "  };",
+        ]
+        lines += [
+            f"  for (const OperatorSpec* spec : {key}_operators) {{",
+            f"    {key}.impl(spec->name, boxed_kernel(*spec));",
+            "  }",
+        ]
     lines += [f"  register_shard_{i}(CUDA);" for i in range(arguments.shards)]
     lines += ["}", "} // namespace macatorch", ""]
     write(arguments.out / "operators.cpp", "\n".join(lines))
     for i, shard in enumerate(shards):
         roots = sorted({f.root_name for f in shard})
-        lines = ['#include "Unboxed.h"', "", *[f"#include <ATen/ops/{root}_ops.h>" for root in roots], "", "namespace macatorch {"]
+        lines = [
+            '#include "Unboxed.h"',
+            "",
+            *[f"#include <ATen/ops/{root}_ops.h>" for root in roots],
+            "",
+            "namespace macatorch {",
+        ]
         lines += [f"extern const OperatorSpec spec_{f.func.name.unambiguous_name()};" for f in shard]
         lines += ["", f"void register_shard_{i}(torch::Library& library) {{"]
         for f in shard:
             symbol = f.func.name.unambiguous_name()
-            lines.append(f'  library.impl("{f.func.name}", TORCH_FN((Unboxed<at::_ops::{symbol}, spec_{symbol}>::call)));')
+            lines.append(
+                f'  library.impl("{f.func.name}", TORCH_FN((Unboxed<at::_ops::{symbol}, spec_{symbol}>::call)));'
+            )
         lines += ["}", "} // namespace macatorch", ""]
         write(arguments.out / f"unboxed_{i}.cpp", "\n".join(lines))
     print(f"{len(registered)} operators, {len(unboxed)} of them unboxed")

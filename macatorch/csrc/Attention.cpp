@@ -19,61 +19,36 @@ namespace {
 // Shapes: query (B, H, L, E), key (B, Hk, S, E), value (B, Hk, S, Ev); logsumexp (B, H, L) in float.
 
 struct Problem {
-  at::Tensor query, key, value, bias; // CPU headers, or float copies of them; bias may be undefined
+  at::Tensor query, key, value, bias;  // CPU headers, or float copies of them; bias may be undefined
   double dropout;
   bool causal;
   double scale;
-  int64_t groups; // query heads per key head
+  int64_t groups;  // query heads per key head
 };
 
 at::Tensor in_float(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor;
 }
 
-Problem make_problem(
-    DeviceCall& call,
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const std::optional<at::Tensor>& bias,
-    double dropout,
-    bool causal,
-    std::optional<double> scale) {
-  TORCH_CHECK(
-      query.device() == key.device() && query.device() == value.device(),
-      "Expected query, key, and value to have the same device type, but got query.device: ",
-      query.device(),
-      " key.device: ",
-      key.device(),
-      " and value.device: ",
-      value.device(),
-      " instead.");
-  TORCH_CHECK(
-      query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
-      "fused attention takes query, key and value of 4 dimensions, got ",
-      query.dim(),
-      ", ",
-      key.dim(),
-      " and ",
-      value.dim());
-  TORCH_CHECK(
-      key.size(1) == value.size(1) && key.size(1) != 0 && query.size(1) % key.size(1) == 0,
-      "fused attention: the number of query heads (",
-      query.size(1),
-      ") must be a multiple of the number of key and value heads (",
-      key.size(1),
-      ", ",
-      value.size(1),
-      ")");
-  Problem problem{
-      in_float(call(query)),
-      in_float(call(key)),
-      in_float(call(value)),
-      bias && bias->defined() ? call(*bias) : at::Tensor(),
-      dropout,
-      causal,
-      scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(3)))),
-      query.size(1) / key.size(1)};
+Problem make_problem(DeviceCall& call, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const std::optional<at::Tensor>& bias, double dropout, bool causal, std::optional<double> scale) {
+  TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
+              "Expected query, key, and value to have the same device type, but got query.device: ", query.device(),
+              " key.device: ", key.device(), " and value.device: ", value.device(), " instead.");
+  TORCH_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
+              "fused attention takes query, key and value of 4 dimensions, got ", query.dim(), ", ", key.dim(), " and ",
+              value.dim());
+  TORCH_CHECK(key.size(1) == value.size(1) && key.size(1) != 0 && query.size(1) % key.size(1) == 0,
+              "fused attention: the number of query heads (", query.size(1),
+              ") must be a multiple of the number of key and value heads (", key.size(1), ", ", value.size(1), ")");
+  Problem problem{in_float(call(query)),
+                  in_float(call(key)),
+                  in_float(call(value)),
+                  bias && bias->defined() ? call(*bias) : at::Tensor(),
+                  dropout,
+                  causal,
+                  scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(3)))),
+                  query.size(1) / key.size(1)};
   if (problem.bias.defined() && problem.bias.scalar_type() != at::kBool) {
     problem.bias = problem.bias.to(problem.query.scalar_type());
   }
@@ -86,7 +61,7 @@ Problem make_problem(
 
 bool flash_kernel_takes(const Problem& problem) {
   return problem.dropout == 0 && problem.query.size(3) == problem.value.size(3) && problem.query.numel() != 0 &&
-      problem.key.numel() != 0;
+         problem.key.numel() != 0;
 }
 
 /// Gradient of repeated heads, or of a broadcast bias: the sum over what was repeated.
@@ -125,13 +100,8 @@ at::Tensor keep_mask(const Problem& problem, const at::Tensor& like, PhiloxPosit
 std::tuple<at::Tensor, at::Tensor> forward(const Problem& problem, PhiloxPosition position) {
   if (flash_kernel_takes(problem)) {
     return at::_scaled_dot_product_flash_attention_for_cpu(
-        problem.query,
-        problem.key,
-        problem.value,
-        0.0,
-        problem.causal,
-        problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt,
-        problem.scale);
+        problem.query, problem.key, problem.value, 0.0, problem.causal,
+        problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt, problem.scale);
   }
   const at::Tensor s = scores(problem);
   at::Tensor logsumexp = s.logsumexp(-1);
@@ -148,26 +118,13 @@ struct Gradients {
   at::Tensor query, key, value, bias;
 };
 
-Gradients backward(
-    const Problem& problem,
-    const at::Tensor& grad,
-    const at::Tensor& output,
-    const at::Tensor& logsumexp,
-    PhiloxPosition position,
-    bool wants_bias) {
+Gradients backward(const Problem& problem, const at::Tensor& grad, const at::Tensor& output,
+                   const at::Tensor& logsumexp, PhiloxPosition position, bool wants_bias) {
   Gradients result;
   if (flash_kernel_takes(problem) && !wants_bias) {
     std::tie(result.query, result.key, result.value) = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        grad,
-        problem.query,
-        problem.key,
-        problem.value,
-        output,
-        logsumexp,
-        0.0,
-        problem.causal,
-        problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt,
-        problem.scale);
+        grad, problem.query, problem.key, problem.value, output, logsumexp, 0.0, problem.causal,
+        problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt, problem.scale);
   } else {
     const at::Tensor p = probabilities(scores(problem), logsumexp.to(problem.query.scalar_type()));
     at::Tensor dropped = p;
@@ -204,9 +161,8 @@ PhiloxPosition position_of(DeviceCall& call, const at::Tensor& seed, const at::T
   if (dropout == 0) {
     return {};
   }
-  return {
-      static_cast<uint64_t>(*call(seed).const_data_ptr<int64_t>()),
-      static_cast<uint64_t>(*call(offset).const_data_ptr<int64_t>())};
+  return {static_cast<uint64_t>(*call(seed).const_data_ptr<int64_t>()),
+          static_cast<uint64_t>(*call(offset).const_data_ptr<int64_t>())};
 }
 
 PhiloxPosition draw(DeviceCall& call, double dropout) {
@@ -218,26 +174,12 @@ at::Tensor rounded(DeviceCall& call, const at::Tensor& value, const at::Tensor& 
   return call.result(value.to(like.scalar_type()));
 }
 
-using FlashResult = std::tuple<
-    at::Tensor,
-    at::Tensor,
-    at::Tensor,
-    at::Tensor,
-    c10::SymInt,
-    c10::SymInt,
-    at::Tensor,
-    at::Tensor,
-    at::Tensor>;
+using FlashResult = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
+                               at::Tensor, at::Tensor>;
 
-FlashResult flash_form(
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const std::optional<at::Tensor>& bias,
-    double dropout,
-    bool causal,
-    bool return_debug_mask,
-    std::optional<double> scale) {
+FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                       const std::optional<at::Tensor>& bias, double dropout, bool causal, bool return_debug_mask,
+                       std::optional<double> scale) {
   TORCH_CHECK(
       !return_debug_mask,
       "return_debug_mask: the simulated device does not keep the attention matrix; call with return_debug_mask=False");
@@ -246,130 +188,69 @@ FlashResult flash_form(
   const PhiloxPosition position = draw(call, dropout);
   auto [output, logsumexp] = forward(problem, position);
   auto [seed, offset] = position_tensors(call, position);
-  return {
-      rounded(call, output, query),
-      call.result(logsumexp.contiguous()),
-      at::Tensor(),
-      at::Tensor(),
-      query.sym_size(2),
-      key.sym_size(2),
-      seed,
-      offset,
-      at::empty({0}, query.options())};
+  return {rounded(call, output, query),
+          call.result(logsumexp.contiguous()),
+          at::Tensor(),
+          at::Tensor(),
+          query.sym_size(2),
+          key.sym_size(2),
+          seed,
+          offset,
+          at::empty({0}, query.options())};
 }
 
-FlashResult flash_attention(
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    double dropout,
-    bool causal,
-    bool return_debug_mask,
-    std::optional<double> scale) {
+FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout,
+                            bool causal, bool return_debug_mask, std::optional<double> scale) {
   return flash_form(query, key, value, std::nullopt, dropout, causal, return_debug_mask, scale);
 }
 
-FlashResult cudnn_attention(
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const std::optional<at::Tensor>& bias,
-    bool /*compute_log_sumexp*/,
-    double dropout,
-    bool causal,
-    bool return_debug_mask,
-    std::optional<double> scale) {
+FlashResult cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                            const std::optional<at::Tensor>& bias, bool /*compute_log_sumexp*/, double dropout,
+                            bool causal, bool return_debug_mask, std::optional<double> scale) {
   return flash_form(query, key, value, bias, dropout, causal, return_debug_mask, scale);
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> any_backward(
-    const at::Tensor& grad_out,
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const std::optional<at::Tensor>& bias,
-    const at::Tensor& out,
-    const at::Tensor& logsumexp,
-    const at::Tensor& seed,
-    const at::Tensor& offset,
-    double dropout,
-    bool causal,
-    std::optional<double> scale,
-    bool wants_bias) {
+    const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const std::optional<at::Tensor>& bias, const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& seed,
+    const at::Tensor& offset, double dropout, bool causal, std::optional<double> scale, bool wants_bias) {
   DeviceCall call(query);
   const Problem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
-  const Gradients grads = backward(
-      problem,
-      in_float(call(grad_out)),
-      in_float(call(out)),
-      call(logsumexp).narrow(-1, 0, query.size(2)),
-      position_of(call, seed, offset, dropout),
-      wants_bias);
-  return {
-      rounded(call, grads.query, query),
-      rounded(call, grads.key, key),
-      rounded(call, grads.value, value),
-      grads.bias.defined() ? rounded(call, grads.bias, *bias) : at::Tensor()};
+  const Gradients grads =
+      backward(problem, in_float(call(grad_out)), in_float(call(out)), call(logsumexp).narrow(-1, 0, query.size(2)),
+               position_of(call, seed, offset, dropout), wants_bias);
+  return {rounded(call, grads.query, query), rounded(call, grads.key, key), rounded(call, grads.value, value),
+          grads.bias.defined() ? rounded(call, grads.bias, *bias) : at::Tensor()};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
-    const at::Tensor& grad_out,
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const at::Tensor& out,
-    const at::Tensor& logsumexp,
-    const at::Tensor&,
-    const at::Tensor&,
-    c10::SymInt,
-    c10::SymInt,
-    double dropout,
-    bool causal,
-    const at::Tensor& seed,
-    const at::Tensor& offset,
-    std::optional<double> scale) {
+    const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor&, const at::Tensor&, c10::SymInt, c10::SymInt,
+    double dropout, bool causal, const at::Tensor& seed, const at::Tensor& offset, std::optional<double> scale) {
   if (!grad_out.defined()) {
     return {};
   }
-  auto [q, k, v, bias] = any_backward(
-      grad_out, query, key, value, std::nullopt, out, logsumexp, seed, offset, dropout, causal, scale, false);
+  auto [q, k, v, bias] = any_backward(grad_out, query, key, value, std::nullopt, out, logsumexp, seed, offset, dropout,
+                                      causal, scale, false);
   return {q, k, v};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
-    const at::Tensor& grad_out,
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const at::Tensor& out,
-    const at::Tensor& logsumexp,
-    const at::Tensor& seed,
-    const at::Tensor& offset,
-    const at::Tensor& bias,
-    const at::Tensor&,
-    const at::Tensor&,
-    c10::SymInt,
-    c10::SymInt,
-    double dropout,
-    bool causal,
+    const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& seed, const at::Tensor& offset,
+    const at::Tensor& bias, const at::Tensor&, const at::Tensor&, c10::SymInt, c10::SymInt, double dropout, bool causal,
     std::optional<double> scale) {
   if (!grad_out.defined()) {
     return {};
   }
-  auto [q, k, v, none] = any_backward(
-      grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale, false);
+  auto [q, k, v, none] =
+      any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale, false);
   return {q, k, v};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const std::optional<at::Tensor>& bias,
-    bool compute_log_sumexp,
-    double dropout,
-    bool causal,
-    std::optional<double> scale) {
+    const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& bias,
+    bool compute_log_sumexp, double dropout, bool causal, std::optional<double> scale) {
   DeviceCall call(query);
   const Problem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
   const PhiloxPosition position = draw(call, dropout);
@@ -378,8 +259,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
   // Upstream's kernel rounds the last dimension of its logsumexp up to 32, and has none where no gradient is wanted.
   const int64_t length = query.size(2);
   const int64_t kept = compute_log_sumexp ? (length + 31) / 32 * 32 : 0;
-  at::Tensor padded = at::full(
-      {query.size(0), query.size(1), kept}, std::numeric_limits<float>::infinity(), logsumexp.options());
+  at::Tensor padded =
+      at::full({query.size(0), query.size(1), kept}, std::numeric_limits<float>::infinity(), logsumexp.options());
   if (compute_log_sumexp) {
     padded.narrow(-1, 0, length).copy_(logsumexp);
   }
@@ -387,39 +268,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_backward(
-    const at::Tensor& grad_out,
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const at::Tensor& bias,
-    const at::Tensor& out,
-    const at::Tensor& logsumexp,
-    const at::Tensor& seed,
-    const at::Tensor& offset,
-    double dropout,
-    std::array<bool, 4> wanted,
-    bool causal,
-    std::optional<double> scale) {
+    const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& bias, const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& seed,
+    const at::Tensor& offset, double dropout, std::array<bool, 4> wanted, bool causal, std::optional<double> scale) {
   if (!grad_out.defined()) {
     return {};
   }
-  return any_backward(
-      grad_out,
-      query,
-      key,
-      value,
-      bias,
-      out,
-      logsumexp,
-      seed,
-      offset,
-      dropout,
-      causal,
-      scale,
-      wanted[3] && bias.defined());
+  return any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale,
+                      wanted[3] && bias.defined());
 }
 
-} // namespace
+}  // namespace
 
 void register_attention(torch::Library& cuda) {
   cuda.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash_attention));
@@ -430,4 +289,4 @@ void register_attention(torch::Library& cuda) {
   cuda.impl("_scaled_dot_product_efficient_attention_backward", TORCH_FN(efficient_attention_backward));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

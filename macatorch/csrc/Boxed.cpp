@@ -77,20 +77,15 @@ void check_same_device(const OperatorSpec& spec, const c10::FunctionSchema& sche
 /// Indices may be on the CPU or with the indexed tensor.
 void check_index_devices(const at::Tensor& self, const IValue& indices) {
   for_each_tensor(indices, [&](const at::Tensor& index) {
-    TORCH_CHECK(
-        index.is_cpu() || index.device() == self.device(),
-        "indices should be either on ",
-        c10::kCPU,
-        " or on the same device as the indexed tensor (",
-        self.device(),
-        ")");
+    TORCH_CHECK(index.is_cpu() || index.device() == self.device(), "indices should be either on ", c10::kCPU,
+                " or on the same device as the indexed tensor (", self.device(), ")");
   });
 }
 
 /// The check that TensorIterator makes: the device is that of the first tensor which is not on the CPU, outputs first;
 /// CPU inputs of no dimension are scalars.
 void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
-  std::vector<std::pair<at::Tensor, bool>> operands; // with: is it written
+  std::vector<std::pair<at::Tensor, bool>> operands;  // with: is it written
   for (const bool written : {true, false}) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const IValue& value = arguments[i];
@@ -110,13 +105,9 @@ void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IVal
   }
   for (const auto& [tensor, written] : operands) {
     const bool scalar = !written && tensor.is_cpu() && tensor.dim() == 0;
-    TORCH_CHECK(
-        scalar || common == tensor.device(),
-        "Expected all tensors to be on the same device, but found at least two devices, ",
-        common,
-        " and ",
-        tensor.device(),
-        "!");
+    TORCH_CHECK(scalar || common == tensor.device(),
+                "Expected all tensors to be on the same device, but found at least two devices, ", common, " and ",
+                tensor.device(), "!");
   }
 }
 
@@ -150,12 +141,9 @@ void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRe
 at::ScalarType wider(at::ScalarType dtype) {
   switch (dtype) {
     case at::kHalf:
-    case at::kBFloat16:
-      return at::kFloat;
-    case at::kComplexHalf:
-      return at::kComplexFloat;
-    default:
-      return dtype;
+    case at::kBFloat16: return at::kFloat;
+    case at::kComplexHalf: return at::kComplexFloat;
+    default: return dtype;
   }
 }
 
@@ -173,7 +161,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
     return tensor.to(wider(dtype));
   };
   const size_t first = stack->size() - count;
-  std::vector<std::pair<at::Tensor, at::Tensor>> written; // narrow, wide
+  std::vector<std::pair<at::Tensor, at::Tensor>> written;  // narrow, wide
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
     if (is_written(schema.arguments()[i])) {
@@ -248,15 +236,13 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
 class BoxedOperator final : public c10::OperatorKernel {
  public:
   explicit BoxedOperator(const OperatorSpec& spec) : spec_(spec) {}
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
-    call_boxed(spec_, op, stack);
-  }
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) { call_boxed(spec_, op, stack); }
 
  private:
   const OperatorSpec& spec_;
 };
 
-} // namespace
+}  // namespace
 
 bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
   static constexpr std::pair<const char*, at::ScalarType> complaints[] = {
@@ -357,4 +343,4 @@ torch::CppFunction boxed_kernel(const OperatorSpec& spec) {
   return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedOperator>(spec));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

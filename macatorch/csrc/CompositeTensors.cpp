@@ -15,9 +15,7 @@ bool is_compressed(c10::Layout layout) {
   return layout == at::kSparseCsr || layout == at::kSparseCsc || layout == at::kSparseBsr || layout == at::kSparseBsc;
 }
 
-bool compresses_rows(c10::Layout layout) {
-  return layout == at::kSparseCsr || layout == at::kSparseBsr;
-}
+bool compresses_rows(c10::Layout layout) { return layout == at::kSparseCsr || layout == at::kSparseBsr; }
 
 at::native::NestedTensorImpl& nested(const at::Tensor& tensor) {
   return *static_cast<at::native::NestedTensorImpl*>(tensor.unsafeGetTensorImpl());
@@ -26,10 +24,8 @@ at::native::NestedTensorImpl& nested(const at::Tensor& tensor) {
 /// Indices and values of a compressed tensor, as stored.
 std::array<at::Tensor, 3> members(const at::Tensor& tensor) {
   const bool rows = compresses_rows(tensor.layout());
-  return {
-      rows ? tensor.crow_indices() : tensor.ccol_indices(),
-      rows ? tensor.col_indices() : tensor.row_indices(),
-      tensor.values()};
+  return {rows ? tensor.crow_indices() : tensor.ccol_indices(), rows ? tensor.col_indices() : tensor.row_indices(),
+          tensor.values()};
 }
 
 /// The same tensor over other members, each of them changed by `change`.
@@ -37,29 +33,26 @@ template <class Change>
 at::Tensor rebuild(const at::Tensor& tensor, const Change& change) {
   if (tensor.is_nested()) {
     const auto& impl = nested(tensor);
-    return at::_nested_view_from_buffer(
-        change(impl.get_unsafe_storage_as_tensor()),
-        impl.get_nested_sizes(),
-        impl.get_nested_strides(),
-        impl.get_storage_offsets());
+    return at::_nested_view_from_buffer(change(impl.get_unsafe_storage_as_tensor()), impl.get_nested_sizes(),
+                                        impl.get_nested_strides(), impl.get_storage_offsets());
   }
   if (tensor.layout() == at::kSparse) {
     const at::Tensor values = change(tensor._values());
-    return at::_sparse_coo_tensor_unsafe(
-        change(tensor._indices()), values, tensor.sizes(), values.options().layout(at::kSparse), tensor.is_coalesced());
+    return at::_sparse_coo_tensor_unsafe(change(tensor._indices()), values, tensor.sizes(),
+                                         values.options().layout(at::kSparse), tensor.is_coalesced());
   }
   auto [compressed, plain, values] = members(tensor);
   const at::Tensor data = change(values);
-  return at::_sparse_compressed_tensor_unsafe(
-      change(compressed), change(plain), data, tensor.sizes(), data.options().layout(tensor.layout()));
+  return at::_sparse_compressed_tensor_unsafe(change(compressed), change(plain), data, tensor.sizes(),
+                                              data.options().layout(tensor.layout()));
 }
 
 bool can_rebuild(const at::Tensor& tensor) {
   return (tensor.is_nested() && tensor.layout() == at::kStrided) || tensor.layout() == at::kSparse ||
-      is_compressed(tensor.layout());
+         is_compressed(tensor.layout());
 }
 
-} // namespace
+}  // namespace
 
 at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
   if (!tensor.defined() || !tensor.is_cuda()) {
@@ -95,14 +88,14 @@ void AnyHeaders::write_back(c10::Device device) {
     if (composite.header.layout() == at::kSparse) {
       auto* target = static_cast<at::SparseTensorImpl*>(composite.device.unsafeGetTensorImpl());
       target->raw_resize_(composite.header.sparse_dim(), composite.header.dense_dim(), composite.header.sizes());
-      target->set_indices_and_values_unsafe(
-          to_device(composite.header._indices(), device), to_device(composite.header._values(), device));
+      target->set_indices_and_values_unsafe(to_device(composite.header._indices(), device),
+                                            to_device(composite.header._values(), device));
       target->set_coalesced(composite.header.is_coalesced());
     } else if (is_compressed(composite.header.layout())) {
       auto [compressed, plain, values] = members(composite.header);
       at::sparse_csr::get_sparse_csr_impl(composite.device)
-          ->set_member_tensors(
-              to_device(compressed, device), to_device(plain, device), to_device(values, device), composite.header.sizes());
+          ->set_member_tensors(to_device(compressed, device), to_device(plain, device), to_device(values, device),
+                               composite.header.sizes());
     }
   }
 }
@@ -122,4 +115,4 @@ at::Tensor AnyHeaders::to_device(const at::Tensor& result, c10::Device device) c
   return dense_.to_device(result, device);
 }
 
-} // namespace macatorch
+}  // namespace macatorch

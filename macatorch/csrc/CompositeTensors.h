@@ -36,4 +36,4 @@ class AnyHeaders {
   std::vector<Composite> composites_;
 };
 
-} // namespace macatorch
+}  // namespace macatorch

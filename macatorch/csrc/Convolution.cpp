@@ -26,80 +26,39 @@ at::Tensor widened(const at::Tensor& tensor) {
 
 /// Upstream's message for a model and an input on different devices, or of different dtypes.
 void check_same_type(const at::Tensor& input, const at::Tensor& other, const char* what) {
-  TORCH_CHECK(
-      !other.defined() || input.options().type_equal(other.options()),
-      "Input type (",
-      input.toString(),
-      ") and ",
-      what,
-      " type (",
-      other.toString(),
-      ") should be the same");
+  TORCH_CHECK(!other.defined() || input.options().type_equal(other.options()), "Input type (", input.toString(),
+              ") and ", what, " type (", other.toString(), ") should be the same");
 }
 
-at::Tensor convolution(
-    const at::Tensor& input,
-    const at::Tensor& weight,
-    const std::optional<at::Tensor>& bias,
-    Ints stride,
-    Ints padding,
-    Ints dilation,
-    bool transposed,
-    Ints output_padding,
-    c10::SymInt groups) {
+at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                       Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
+                       c10::SymInt groups) {
   check_same_type(input, weight, "weight");
   if (bias) {
     check_same_type(input, *bias, "bias");
   }
-  TORCH_CHECK(
-      input.device() == weight.device(),
-      "Expected all tensors to be on the same device, but found at least two devices, ",
-      input.device(),
-      " and ",
-      weight.device(),
-      "!");
+  TORCH_CHECK(input.device() == weight.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ", input.device(),
+              " and ", weight.device(), "!");
   DeviceCall call(input);
   const std::optional<at::Tensor> cpu_bias = call(bias);
-  at::Tensor result = at::_ops::convolution::redispatch(
-      kCpu,
-      widened(call(input)),
-      widened(call(weight)),
-      cpu_bias ? std::make_optional(widened(*cpu_bias)) : std::nullopt,
-      stride,
-      padding,
-      dilation,
-      transposed,
-      output_padding,
-      groups);
+  at::Tensor result =
+      at::_ops::convolution::redispatch(kCpu, widened(call(input)), widened(call(weight)),
+                                        cpu_bias ? std::make_optional(widened(*cpu_bias)) : std::nullopt, stride,
+                                        padding, dilation, transposed, output_padding, groups);
   return call.result(is_low(input) ? result.to(input.scalar_type()) : result);
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
-    const at::Tensor& grad_output,
-    const at::Tensor& input,
-    const at::Tensor& weight,
-    at::OptionalSymIntArrayRef bias_sizes,
-    Ints stride,
-    Ints padding,
-    Ints dilation,
-    bool transposed,
-    Ints output_padding,
-    c10::SymInt groups,
-    std::array<bool, 3> output_mask) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad_output,
+                                                                    const at::Tensor& input, const at::Tensor& weight,
+                                                                    at::OptionalSymIntArrayRef bias_sizes, Ints stride,
+                                                                    Ints padding, Ints dilation, bool transposed,
+                                                                    Ints output_padding, c10::SymInt groups,
+                                                                    std::array<bool, 3> output_mask) {
   DeviceCall call(grad_output);
   auto [grad_input, grad_weight, grad_bias] = at::_ops::convolution_backward::redispatch(
-      kCpu,
-      widened(call(grad_output)),
-      widened(call(input)),
-      widened(call(weight)),
-      bias_sizes,
-      stride,
-      padding,
-      dilation,
-      transposed,
-      output_padding,
-      groups,
-      output_mask);
+      kCpu, widened(call(grad_output)), widened(call(input)), widened(call(weight)), bias_sizes, stride, padding,
+      dilation, transposed, output_padding, groups, output_mask);
   auto narrowed = [&](at::Tensor grad) {
     return call.result(grad.defined() && is_low(input) ? grad.to(input.scalar_type()) : std::move(grad));
   };
@@ -108,87 +67,44 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
 
 // cuDNN's own entry points, for programs that call them by name.
 
-at::Tensor cudnn_convolution(
-    const at::Tensor& self,
-    const at::Tensor& weight,
-    Ints padding,
-    Ints stride,
-    Ints dilation,
-    c10::SymInt groups,
-    bool,
-    bool,
-    bool) {
+at::Tensor cudnn_convolution(const at::Tensor& self, const at::Tensor& weight, Ints padding, Ints stride, Ints dilation,
+                             c10::SymInt groups, bool, bool, bool) {
   const std::vector<c10::SymInt> none(self.dim() - 2, 0);
   return convolution(self, weight, std::nullopt, stride, padding, dilation, false, none, std::move(groups));
 }
 
-at::Tensor& cudnn_convolution_out(
-    const at::Tensor& self,
-    const at::Tensor& weight,
-    Ints padding,
-    Ints stride,
-    Ints dilation,
-    c10::SymInt groups,
-    bool benchmark,
-    bool deterministic,
-    bool allow_tf32,
-    at::Tensor& out) {
-  const at::Tensor result =
-      cudnn_convolution(self, weight, padding, stride, dilation, std::move(groups), benchmark, deterministic, allow_tf32);
+at::Tensor& cudnn_convolution_out(const at::Tensor& self, const at::Tensor& weight, Ints padding, Ints stride,
+                                  Ints dilation, c10::SymInt groups, bool benchmark, bool deterministic,
+                                  bool allow_tf32, at::Tensor& out) {
+  const at::Tensor result = cudnn_convolution(self, weight, padding, stride, dilation, std::move(groups), benchmark,
+                                              deterministic, allow_tf32);
   out.resize_(result.sizes());
   return out.copy_(result);
 }
 
-at::Tensor cudnn_convolution_transpose(
-    const at::Tensor& self,
-    const at::Tensor& weight,
-    Ints padding,
-    Ints output_padding,
-    Ints stride,
-    Ints dilation,
-    c10::SymInt groups,
-    bool,
-    bool,
-    bool) {
-  return convolution(
-      self, weight, std::nullopt, stride, padding, dilation, true, output_padding, std::move(groups));
+at::Tensor cudnn_convolution_transpose(const at::Tensor& self, const at::Tensor& weight, Ints padding,
+                                       Ints output_padding, Ints stride, Ints dilation, c10::SymInt groups, bool, bool,
+                                       bool) {
+  return convolution(self, weight, std::nullopt, stride, padding, dilation, true, output_padding, std::move(groups));
 }
 
-at::Tensor cudnn_convolution_relu(
-    const at::Tensor& self,
-    const at::Tensor& weight,
-    const std::optional<at::Tensor>& bias,
-    Ints stride,
-    Ints padding,
-    Ints dilation,
-    c10::SymInt groups) {
+at::Tensor cudnn_convolution_relu(const at::Tensor& self, const at::Tensor& weight,
+                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
+                                  c10::SymInt groups) {
   const std::vector<c10::SymInt> none(self.dim() - 2, 0);
   return convolution(self, weight, bias, stride, padding, dilation, false, none, std::move(groups)).relu_();
 }
 
-at::Tensor cudnn_convolution_add_relu(
-    const at::Tensor& self,
-    const at::Tensor& weight,
-    const at::Tensor& z,
-    const std::optional<at::Scalar>& alpha,
-    const std::optional<at::Tensor>& bias,
-    Ints stride,
-    Ints padding,
-    Ints dilation,
-    c10::SymInt groups) {
+at::Tensor cudnn_convolution_add_relu(const at::Tensor& self, const at::Tensor& weight, const at::Tensor& z,
+                                      const std::optional<at::Scalar>& alpha, const std::optional<at::Tensor>& bias,
+                                      Ints stride, Ints padding, Ints dilation, c10::SymInt groups) {
   const std::vector<c10::SymInt> none(self.dim() - 2, 0);
   at::Tensor result = convolution(self, weight, bias, stride, padding, dilation, false, none, std::move(groups));
   return result.add_(z, alpha.value_or(1)).relu_();
 }
 
-at::Tensor conv_depthwise(
-    const at::Tensor& self,
-    const at::Tensor& weight,
-    Ints /*kernel_size: the weight's own*/,
-    const std::optional<at::Tensor>& bias,
-    Ints stride,
-    Ints padding,
-    Ints dilation) {
+at::Tensor conv_depthwise(const at::Tensor& self, const at::Tensor& weight, Ints /*kernel_size: the weight's own*/,
+                          const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation) {
   const std::vector<c10::SymInt> none(self.dim() - 2, 0);
   return convolution(self, weight, bias, stride, padding, dilation, false, none, self.sym_size(1));
 }
@@ -196,22 +112,16 @@ at::Tensor conv_depthwise(
 // A mutable tensor was declared `const Tensor&` here in older releases.
 using DepthwiseOut = c10::guts::infer_function_traits_t<at::_ops::_conv_depthwise2d_out::schema>::return_type;
 
-DepthwiseOut conv_depthwise2d_out(
-    const at::Tensor& self,
-    const at::Tensor& weight,
-    Ints kernel_size,
-    const std::optional<at::Tensor>& bias,
-    Ints stride,
-    Ints padding,
-    Ints dilation,
-    DepthwiseOut out) {
+DepthwiseOut conv_depthwise2d_out(const at::Tensor& self, const at::Tensor& weight, Ints kernel_size,
+                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
+                                  DepthwiseOut out) {
   const at::Tensor result = conv_depthwise(self, weight, kernel_size, bias, stride, padding, dilation);
   out.resize_(result.sizes());
   out.copy_(result);
   return out;
 }
 
-} // namespace
+}  // namespace
 
 void register_convolutions(torch::Library& cuda) {
   cuda.impl("convolution", TORCH_FN(convolution));
@@ -226,4 +136,4 @@ void register_convolutions(torch::Library& cuda) {
   cuda.impl("conv_depthwise3d", TORCH_FN(conv_depthwise));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

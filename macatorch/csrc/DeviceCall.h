@@ -14,13 +14,9 @@ class DeviceCall {
 
   /// CPU header of a tensor on this device; an undefined tensor as it is. A tensor elsewhere raises upstream's error.
   at::Tensor operator()(const at::Tensor& tensor, bool write = false) {
-    TORCH_CHECK(
-        !tensor.defined() || tensor.device() == device_,
-        "Expected all tensors to be on the same device, but found at least two devices, ",
-        device_,
-        " and ",
-        tensor.device(),
-        "!");
+    TORCH_CHECK(!tensor.defined() || tensor.device() == device_,
+                "Expected all tensors to be on the same device, but found at least two devices, ", device_, " and ",
+                tensor.device(), "!");
     return anywhere(tensor, write);
   }
   /// The same for an operator that takes tensors of several devices.
@@ -32,20 +28,14 @@ class DeviceCall {
   }
 
   /// A result on the device.
-  at::Tensor result(at::Tensor tensor) const {
-    return headers_.to_device(std::move(tensor), device_);
-  }
+  at::Tensor result(at::Tensor tensor) const { return headers_.to_device(std::move(tensor), device_); }
   template <class... T>
   std::tuple<T...> results(T... tensor) const {
     return std::tuple<T...>(result(std::move(tensor))...);
   }
-  void write_back() {
-    headers_.write_back(device_);
-  }
+  void write_back() { headers_.write_back(device_); }
 
-  c10::Device device() const {
-    return device_;
-  }
+  c10::Device device() const { return device_; }
 
  private:
   c10::Device device_;
@@ -53,4 +43,4 @@ class DeviceCall {
   HeaderSet headers_;
 };
 
-} // namespace macatorch
+}  // namespace macatorch

@@ -43,9 +43,7 @@ class ScopedAllocator final : public c10::Allocator {
     return block;
   }
 
-  c10::DeleterFnPtr raw_deleter() const override {
-    return &delete_by_owner;
-  }
+  c10::DeleterFnPtr raw_deleter() const override { return &delete_by_owner; }
 
   void copy_data(void* dest, const void* src, std::size_t count) const override {
     host_allocator->copy_data(dest, src, count);
@@ -57,7 +55,7 @@ ScopedAllocator& instance() {
   return allocator;
 }
 
-} // namespace
+}  // namespace
 
 ThreadState& thread_state() noexcept {
   static thread_local ThreadState state;
@@ -70,17 +68,13 @@ void check_device_error() {
   }
 }
 
-c10::Allocator* scoped_allocator() noexcept {
-  return &instance();
-}
+c10::Allocator* scoped_allocator() noexcept { return &instance(); }
 
-bool is_device_owned(const c10::DataPtr& data) noexcept {
-  return data.get_deleter() == get()->raw_deleter();
-}
+bool is_device_owned(const c10::DataPtr& data) noexcept { return data.get_deleter() == get()->raw_deleter(); }
 
 void install_allocator() {
   host_allocator = c10::GetAllocator(c10::kCPU);
   c10::SetAllocator(c10::kCPU, &instance(), /*priority=*/255);
 }
 
-} // namespace macatorch
+}  // namespace macatorch

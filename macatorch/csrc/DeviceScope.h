@@ -53,12 +53,8 @@ class DeviceScope {
 /// Takes the calling thread off the device for the life of the object: allocations are the host's again.
 class HostScope {
  public:
-  HostScope() : state_(thread_state()), depth_(state_.depth) {
-    state_.depth = 0;
-  }
-  ~HostScope() {
-    state_.depth = depth_;
-  }
+  HostScope() : state_(thread_state()), depth_(state_.depth) { state_.depth = 0; }
+  ~HostScope() { state_.depth = depth_; }
   HostScope(const HostScope&) = delete;
   HostScope& operator=(const HostScope&) = delete;
 
@@ -76,4 +72,4 @@ c10::Allocator* scoped_allocator() noexcept;
 /// True if `data` was handed out by the device's caching allocator to a thread on the device.
 bool is_device_owned(const c10::DataPtr& data) noexcept;
 
-} // namespace macatorch
+}  // namespace macatorch

@@ -24,8 +24,8 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
 }
 
 /// As native_dropout, but p is the probability of keeping an element and the mask is of bytes.
-std::tuple<at::Tensor, at::Tensor> fused_dropout(
-    const at::Tensor& self, double p, std::optional<at::Generator> generator) {
+std::tuple<at::Tensor, at::Tensor> fused_dropout(const at::Tensor& self, double p,
+                                                 std::optional<at::Generator> generator) {
   DeviceCall call(self);
   const at::Tensor source = call(self);
   at::Tensor mask = at::empty_like(source, source.options().dtype(at::kByte));
@@ -38,7 +38,7 @@ at::Tensor masked_scale(const at::Tensor& self, const at::Tensor& mask, double s
   return call.result(call(self).mul(call(mask)).mul_(scale));
 }
 
-} // namespace
+}  // namespace
 
 void register_dropout(torch::Library& cuda) {
   cuda.impl("native_dropout", TORCH_FN(native_dropout));
@@ -46,4 +46,4 @@ void register_dropout(torch::Library& cuda) {
   cuda.impl("_masked_scale", TORCH_FN(masked_scale));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

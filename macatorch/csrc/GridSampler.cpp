@@ -14,8 +14,8 @@ at::Tensor grid_sampler(const at::Tensor& input, const at::Tensor& grid) {
   return at::grid_sampler_2d(input, grid, kBilinear, kZeros, true);
 }
 
-std::tuple<at::Tensor, at::Tensor> grid_sampler_backward(
-    const at::Tensor& input, const at::Tensor& grid, const at::Tensor& grad_output) {
+std::tuple<at::Tensor, at::Tensor> grid_sampler_backward(const at::Tensor& input, const at::Tensor& grid,
+                                                         const at::Tensor& grad_output) {
   return at::grid_sampler_2d_backward(grad_output, input, grid, kBilinear, kZeros, true, {true, true});
 }
 
@@ -27,7 +27,7 @@ at::Tensor affine_grid_backward(const at::Tensor& grad, int64_t n, int64_t c, in
   return at::affine_grid_generator_backward(grad, {n, c, h, w}, true);
 }
 
-} // namespace
+}  // namespace
 
 void register_grid_samplers(torch::Library& cuda) {
   cuda.impl("cudnn_grid_sampler", TORCH_FN(grid_sampler));
@@ -36,4 +36,4 @@ void register_grid_samplers(torch::Library& cuda) {
   cuda.impl("cudnn_affine_grid_generator_backward", TORCH_FN(affine_grid_backward));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

@@ -21,12 +21,8 @@ class CpuHeader final : public TensorImpl {
   CpuHeader(c10::Storage&& storage, caffe2::TypeMeta dtype)
       : TensorImpl(std::move(storage), DispatchKeySet(DispatchKey::CPU), dtype) {}
 
-  static CpuHeader& of(TensorImpl& tensor) {
-    return static_cast<CpuHeader&>(tensor);
-  }
-  static const CpuHeader& of(const TensorImpl& tensor) {
-    return static_cast<const CpuHeader&>(tensor);
-  }
+  static CpuHeader& of(TensorImpl& tensor) { return static_cast<CpuHeader&>(tensor); }
+  static const CpuHeader& of(const TensorImpl& tensor) { return static_cast<const CpuHeader&>(tensor); }
 
   /// Everything but the storage: sizes, strides, offset, dtype, flags, conj and neg bits, names.
   void copy_metadata(const CpuHeader& from) {
@@ -53,16 +49,12 @@ class CpuHeader final : public TensorImpl {
 
   bool same_geometry(const CpuHeader& other) const {
     return storage_offset_ == other.storage_offset_ &&
-        sizes_and_strides_.sizes_arrayref() == other.sizes_and_strides_.sizes_arrayref() &&
-        sizes_and_strides_.strides_arrayref() == other.sizes_and_strides_.strides_arrayref();
+           sizes_and_strides_.sizes_arrayref() == other.sizes_and_strides_.sizes_arrayref() &&
+           sizes_and_strides_.strides_arrayref() == other.sizes_and_strides_.strides_arrayref();
   }
 
-  StorageImpl* storage_impl() const {
-    return storage_.unsafeGetStorageImpl();
-  }
-  void share_storage(c10::Storage storage) {
-    storage_ = std::move(storage);
-  }
+  StorageImpl* storage_impl() const { return storage_.unsafeGetStorageImpl(); }
+  void share_storage(c10::Storage storage) { storage_ = std::move(storage); }
 
   void set_device(c10::Device device) {
     device_opt_ = device;
@@ -71,7 +63,7 @@ class CpuHeader final : public TensorImpl {
 
   static DispatchKeySet cpu_keys() {
     static const DispatchKeySet keys = DispatchKeySet(DispatchKey::CPU) | backend_keys(c10::BackendComponent::CPUBit) |
-        c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
+                                       c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
     return keys;
   }
 
@@ -117,9 +109,7 @@ HeaderPtr take_header() {
   return header;
 }
 
-void release_storage(void* context) {
-  c10::raw::intrusive_ptr::decref(static_cast<StorageImpl*>(context));
-}
+void release_storage(void* context) { c10::raw::intrusive_ptr::decref(static_cast<StorageImpl*>(context)); }
 
 /// A header that outlives its call must keep the device's memory.
 void own_storage(StorageImpl& header, const TensorImpl& device) {
@@ -145,7 +135,7 @@ void move_to_device_memory(StorageImpl& storage) {
 void relabel_storage(StorageImpl& storage, c10::Device device) {
   DataPtr& data = storage._mutable_data_ptr_no_checks();
   if (data.device() == device) {
-    return; // another result of the same call shares it
+    return;  // another result of the same call shares it
   }
   if (C10_UNLIKELY(!is_device_owned(data))) {
     move_to_device_memory(storage);
@@ -154,7 +144,7 @@ void relabel_storage(StorageImpl& storage, c10::Device device) {
   storage.set_allocator(c10::cuda::CUDACachingAllocator::get());
 }
 
-} // namespace
+}  // namespace
 
 void relabel(TensorImpl& tensor, c10::Device device) {
   CpuHeader& view = CpuHeader::of(tensor);
@@ -237,7 +227,7 @@ void HeaderSet::write_back(c10::Device device) {
     TensorImpl& target = *const_cast<TensorImpl*>(slot.device);
     StorageImpl& from = *header.storage_impl();
     StorageImpl& to = *target.unsafe_storage().unsafeGetStorageImpl();
-    if (C10_UNLIKELY(from.data_ptr().get_context() != nullptr)) { // the kernel gave it a block of its own
+    if (C10_UNLIKELY(from.data_ptr().get_context() != nullptr)) {  // the kernel gave it a block of its own
       to.set_data_ptr_noswap(std::move(from._mutable_data_ptr_no_checks()));
       to.set_nbytes(from.nbytes());
       from._mutable_data_ptr_no_checks() = DataPtr(to.mutable_data(), c10::Device(c10::kCPU));
@@ -264,8 +254,9 @@ at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
       return at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<TensorImpl*>(slot.device)));
     }
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      impl->has_storage(), "the simulated device does not compute this operator yet: its result is a ", result.toString());
+  TORCH_CHECK_NOT_IMPLEMENTED(impl->has_storage(),
+                              "the simulated device does not compute this operator yet: its result is a ",
+                              result.toString());
   const StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   for (const Slot& slot : slots_) {
     if (CpuHeader::of(*slot.header).storage_impl() == storage) {
@@ -275,8 +266,8 @@ at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
     }
   }
   const DataPtr& data = impl->unsafe_storage().unsafeGetStorageImpl()->data_ptr();
-  if (C10_UNLIKELY(
-          data.device().is_cpu() && !is_device_owned(data) && (result.use_count() > 1 || result.storage().use_count() > 1))) {
+  if (C10_UNLIKELY(data.device().is_cpu() && !is_device_owned(data) &&
+                   (result.use_count() > 1 || result.storage().use_count() > 1))) {
     // Host memory that somebody else holds, a CPU argument say: it stays theirs.
     return to_device(result.clone(), device);
   }
@@ -305,4 +296,4 @@ HeaderSet::~HeaderSet() {
   }
 }
 
-} // namespace macatorch
+}  // namespace macatorch

@@ -44,7 +44,7 @@ class HeaderSet {
     c10::intrusive_ptr<c10::TensorImpl> header;
     const c10::TensorImpl* device;
     bool write;
-    bool owns_storage; // false: the storage is another slot's
+    bool owns_storage;  // false: the storage is another slot's
   };
   Slot* find(const void* key);
   void remember(const Slot& slot, size_t position);
@@ -63,4 +63,4 @@ inline bool is_plain_cuda(const c10::TensorImpl& tensor) noexcept {
   return tensor.key_set().has_all(cuda);
 }
 
-} // namespace macatorch
+}  // namespace macatorch

@@ -26,19 +26,14 @@ const LayoutSettings& settings() {
 }
 
 bool applies(const at::Tensor& self, const std::optional<at::Device>& device) {
-  return device && device->is_cuda() && self.is_cpu() && self.layout() == at::kStrided && self.dim() >= 3 && self.dim() <= 5 &&
-      self.size(1) > 1 && self.is_contiguous() && !self.is_quantized();
+  return device && device->is_cuda() && self.is_cpu() && self.layout() == at::kStrided && self.dim() >= 3 &&
+         self.dim() <= 5 && self.size(1) > 1 && self.is_contiguous() && !self.is_quantized();
 }
 
 /// `_to_copy` from or to a device: upstream's, with the default layout of the device where the caller left it open.
-at::Tensor to_copy(
-    const at::Tensor& self,
-    std::optional<at::ScalarType> dtype,
-    std::optional<at::Layout> layout,
-    std::optional<at::Device> device,
-    std::optional<bool> pin_memory,
-    bool non_blocking,
-    std::optional<at::MemoryFormat> memory_format) {
+at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                   std::optional<at::Device> device, std::optional<bool> pin_memory, bool non_blocking,
+                   std::optional<at::MemoryFormat> memory_format) {
   if (!memory_format && applies(self, device)) {
     if (self.dim() == 4 && !settings().nchw) {
       memory_format = at::MemoryFormat::ChannelsLast;
@@ -46,10 +41,9 @@ at::Tensor to_copy(
       memory_format = at::MemoryFormat::ChannelsLast3d;
     } else if (self.dim() == 3 && settings().nlc) {
       const int64_t channels = self.size(1);
-      at::Tensor result = at::empty_strided(
-          self.sizes(),
-          {channels * self.size(2), 1, channels},
-          self.options().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory));
+      at::Tensor result =
+          at::empty_strided(self.sizes(), {channels * self.size(2), 1, channels},
+                            self.options().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory));
       return result.copy_(self, non_blocking);
     }
   }
@@ -58,9 +52,8 @@ at::Tensor to_copy(
 
 /// `copy_` where one side or both are on a device. As upstream, a copy between host and device waits unless non_blocking.
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
-  if (C10_UNLIKELY(
-          !non_blocking && self.is_cuda() != src.is_cuda() &&
-          c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED)) {
+  if (C10_UNLIKELY(!non_blocking && self.is_cuda() != src.is_cuda() &&
+                   c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED)) {
     c10::cuda::warn_or_error_on_sync();
   }
   DeviceCall call(self.is_cuda() ? self : src);
@@ -74,14 +67,13 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
 /// Why a contiguous-looking tensor is not: the layout rule, in words, or "" if it is not the reason.
 std::string layout_hint(const at::Tensor& self) {
   const bool ours = (self.dim() == 4 && !settings().nchw && self.is_contiguous(at::MemoryFormat::ChannelsLast)) ||
-      (self.dim() == 5 && settings().ndhwc && self.is_contiguous(at::MemoryFormat::ChannelsLast3d)) ||
-      (self.dim() == 3 && settings().nlc && self.transpose(1, 2).is_contiguous());
+                    (self.dim() == 5 && settings().ndhwc && self.is_contiguous(at::MemoryFormat::ChannelsLast3d)) ||
+                    (self.dim() == 3 && settings().nlc && self.transpose(1, 2).is_contiguous());
   if (!ours) {
     return "";
   }
   return c10::str(
-      " The tensor has the channels-last strides ",
-      self.strides(),
+      " The tensor has the channels-last strides ", self.strides(),
       ", in which tensors arrive on this device when they are moved there from the CPU; use .reshape(...), or set "
       "PYTORCH_DEFAULT_NCHW=1 to keep upstream's layout.");
 }
@@ -98,7 +90,7 @@ at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
   }
 }
 
-} // namespace
+}  // namespace
 
 void register_copies(torch::Library& cuda) {
   cuda.impl("copy_", TORCH_FN(copy_));
@@ -106,8 +98,6 @@ void register_copies(torch::Library& cuda) {
   cuda.impl("_to_copy", TORCH_FN(to_copy));
 }
 
-void register_views(torch::Library& cuda) {
-  cuda.impl("view", TORCH_FN(view));
-}
+void register_views(torch::Library& cuda) { cuda.impl("view", TORCH_FN(view)); }
 
-} // namespace macatorch
+}  // namespace macatorch

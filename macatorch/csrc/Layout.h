@@ -15,4 +15,4 @@ void register_copies(torch::Library& cuda);
 /// view, whose error says why strides are not what the program expects.
 void register_views(torch::Library& cuda);
 
-} // namespace macatorch
+}  // namespace macatorch

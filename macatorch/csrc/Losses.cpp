@@ -10,16 +10,15 @@ namespace {
 bool use_cudnn_ctc_loss(const at::Tensor&, const at::Tensor&, at::IntArrayRef, at::IntArrayRef, int64_t) {
   return false;
 }
-bool use_cudnn_ctc_loss_tensor(
-    const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t) {
+bool use_cudnn_ctc_loss_tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t) {
   return false;
 }
 
-} // namespace
+}  // namespace
 
 void register_losses(torch::Library& cuda) {
   cuda.impl("_use_cudnn_ctc_loss", TORCH_FN(use_cudnn_ctc_loss));
   cuda.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(use_cudnn_ctc_loss_tensor));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

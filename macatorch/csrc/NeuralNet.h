@@ -19,4 +19,4 @@ void register_losses(torch::Library& cuda);
 /// scaled_dot_product_attention: flash, memory-efficient and cuDNN forms, forward and backward.
 void register_attention(torch::Library& cuda);
 
-} // namespace macatorch
+}  // namespace macatorch

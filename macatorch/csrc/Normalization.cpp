@@ -19,14 +19,9 @@ constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
 // The CPU kernel's saved statistics are those of cuDNN: the batch's mean and 1/sqrt(var + eps).
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(
-    const at::Tensor& input,
-    const at::Tensor& weight,
-    const std::optional<at::Tensor>& bias,
-    const std::optional<at::Tensor>& running_mean,
-    const std::optional<at::Tensor>& running_var,
-    bool training,
-    double exponential_average_factor,
-    double epsilon) {
+    const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+    const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var, bool training,
+    double exponential_average_factor, double epsilon) {
   std::optional<c10::Device> common;
   const char* const method = "wrapper_CUDA__cudnn_batch_norm";
   c10::impl::check_and_update_common_device(common, input, method, "input");
@@ -35,43 +30,23 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(
   c10::impl::check_and_update_common_device(common, running_mean, method, "running_mean");
   c10::impl::check_and_update_common_device(common, running_var, method, "running_var");
   DeviceCall call(input);
-  auto [output, mean, invstd] = at::_ops::native_batch_norm::redispatch(
-      kCpu,
-      call(input),
-      call(weight),
-      call(bias),
-      call(running_mean, true),
-      call(running_var, true),
-      training,
-      exponential_average_factor,
-      epsilon);
+  auto [output, mean, invstd] =
+      at::_ops::native_batch_norm::redispatch(kCpu, call(input), call(weight), call(bias), call(running_mean, true),
+                                              call(running_var, true), training, exponential_average_factor, epsilon);
   at::Tensor reserve = at::empty({0}, call(input).options().dtype(at::kByte));
   return call.results(output, mean, invstd, reserve);
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
-    const at::Tensor& input,
-    const at::Tensor& grad_output,
-    const at::Tensor& weight,
-    const std::optional<at::Tensor>& running_mean,
-    const std::optional<at::Tensor>& running_var,
-    const std::optional<at::Tensor>& save_mean,
-    const std::optional<at::Tensor>& save_invstd,
-    double epsilon,
+    const at::Tensor& input, const at::Tensor& grad_output, const at::Tensor& weight,
+    const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var,
+    const std::optional<at::Tensor>& save_mean, const std::optional<at::Tensor>& save_invstd, double epsilon,
     const at::Tensor& /*reserve*/) {
   DeviceCall call(input);
   auto [grad_input, grad_weight, grad_bias] = at::_ops::native_batch_norm_backward::redispatch(
-      kCpu,
-      call(grad_output),
-      call(input),
-      call(weight),
-      call(running_mean),
-      call(running_var),
-      call(save_mean),
+      kCpu, call(grad_output), call(input), call(weight), call(running_mean), call(running_var), call(save_mean),
       call(save_invstd),
-      /*train=*/true,
-      epsilon,
-      {true, true, true});
+      /*train=*/true, epsilon, {true, true, true});
   return call.results(grad_input, grad_weight, grad_bias);
 }
 
@@ -87,9 +62,7 @@ std::vector<int64_t> all_but_channel(const at::Tensor& tensor) {
   return dims;
 }
 
-at::ScalarType statistics_dtype(const at::Tensor& tensor) {
-  return at::toOpMathType(tensor.scalar_type());
-}
+at::ScalarType statistics_dtype(const at::Tensor& tensor) { return at::toOpMathType(tensor.scalar_type()); }
 
 /// A per-channel vector, shaped to broadcast against `like`.
 at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& like) {
@@ -105,13 +78,9 @@ std::tuple<at::Tensor, at::Tensor> batch_norm_stats(const at::Tensor& input, dou
   return call.results(mean, var.add_(eps).rsqrt_());
 }
 
-at::Tensor batch_norm_elemt(
-    const at::Tensor& input,
-    const std::optional<at::Tensor>& weight,
-    const std::optional<at::Tensor>& bias,
-    const at::Tensor& mean,
-    const at::Tensor& invstd,
-    double /*eps: in invstd already*/) {
+at::Tensor batch_norm_elemt(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                            const std::optional<at::Tensor>& bias, const at::Tensor& mean, const at::Tensor& invstd,
+                            double /*eps: in invstd already*/) {
   DeviceCall call(input);
   const at::Tensor x = call(input);
   at::Tensor y = (x - per_channel(call(mean), x)).mul_(per_channel(call(invstd), x));
@@ -124,29 +93,21 @@ at::Tensor batch_norm_elemt(
   return call.result(y.to(x.scalar_type()));
 }
 
-at::Tensor& batch_norm_elemt_out(
-    const at::Tensor& input,
-    const std::optional<at::Tensor>& weight,
-    const std::optional<at::Tensor>& bias,
-    const at::Tensor& mean,
-    const at::Tensor& invstd,
-    double eps,
-    at::Tensor& out) {
+at::Tensor& batch_norm_elemt_out(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                                 const std::optional<at::Tensor>& bias, const at::Tensor& mean,
+                                 const at::Tensor& invstd, double eps, at::Tensor& out) {
   const at::Tensor result = macatorch::batch_norm_elemt(input, weight, bias, mean, invstd, eps);
   out.resize_(result.sizes());
   return out.copy_(result);
 }
 
 /// Statistics of all processes from those of each: mean and invstd (W, C), counts (W).
-std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats_with_counts(
-    const at::Tensor& input,
-    const at::Tensor& mean,
-    const at::Tensor& invstd,
-    const std::optional<at::Tensor>& running_mean,
-    const std::optional<at::Tensor>& running_var,
-    double momentum,
-    double eps,
-    const at::Tensor& counts) {
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats_with_counts(const at::Tensor& input, const at::Tensor& mean,
+                                                                       const at::Tensor& invstd,
+                                                                       const std::optional<at::Tensor>& running_mean,
+                                                                       const std::optional<at::Tensor>& running_var,
+                                                                       double momentum, double eps,
+                                                                       const at::Tensor& counts) {
   DeviceCall call(input);
   const at::Tensor means = call(mean);
   const at::Tensor n = call(counts).to(means.scalar_type()).unsqueeze(1);
@@ -163,29 +124,19 @@ std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats_with_counts(
   return call.results(all, (var + eps).rsqrt_());
 }
 
-std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats(
-    const at::Tensor& input,
-    const at::Tensor& mean,
-    const at::Tensor& invstd,
-    const std::optional<at::Tensor>& running_mean,
-    const std::optional<at::Tensor>& running_var,
-    double momentum,
-    double eps,
-    int64_t count) {
-  return macatorch::batch_norm_gather_stats_with_counts(
-      input, mean, invstd, running_mean, running_var, momentum, eps, at::full({mean.size(0)}, count, mean.options()));
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats(const at::Tensor& input, const at::Tensor& mean,
+                                                           const at::Tensor& invstd,
+                                                           const std::optional<at::Tensor>& running_mean,
+                                                           const std::optional<at::Tensor>& running_var,
+                                                           double momentum, double eps, int64_t count) {
+  return macatorch::batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps,
+                                                        at::full({mean.size(0)}, count, mean.options()));
 }
 
 /// (sum dy, sum dy (x - mean), grad_weight, grad_bias), each per channel.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_backward_reduce(
-    const at::Tensor& grad_out,
-    const at::Tensor& input,
-    const at::Tensor& mean,
-    const at::Tensor& invstd,
-    const std::optional<at::Tensor>& weight,
-    bool input_g,
-    bool weight_g,
-    bool bias_g) {
+    const at::Tensor& grad_out, const at::Tensor& input, const at::Tensor& mean, const at::Tensor& invstd,
+    const std::optional<at::Tensor>& weight, bool input_g, bool weight_g, bool bias_g) {
   DeviceCall call(input);
   const at::Tensor x = call(input);
   const at::Tensor dy = call(grad_out).to(statistics_dtype(x));
@@ -193,22 +144,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_backward_r
   const at::Tensor sum_dy = dy.sum(dims);
   const at::Tensor sum_dy_xmu = (dy * (x - per_channel(call(mean), x))).sum(dims);
   const at::ScalarType dtype = weight && weight->defined() ? weight->scalar_type() : sum_dy.scalar_type();
-  return call.results(
-      input_g ? sum_dy.clone() : at::Tensor(),
-      input_g ? sum_dy_xmu : at::Tensor(),
-      weight_g ? (sum_dy_xmu * call(invstd)).to(dtype) : at::Tensor(),
-      bias_g ? sum_dy.to(dtype) : at::Tensor());
+  return call.results(input_g ? sum_dy.clone() : at::Tensor(), input_g ? sum_dy_xmu : at::Tensor(),
+                      weight_g ? (sum_dy_xmu * call(invstd)).to(dtype) : at::Tensor(),
+                      bias_g ? sum_dy.to(dtype) : at::Tensor());
 }
 
-at::Tensor batch_norm_backward_elemt(
-    const at::Tensor& grad_out,
-    const at::Tensor& input,
-    const at::Tensor& mean,
-    const at::Tensor& invstd,
-    const std::optional<at::Tensor>& weight,
-    const at::Tensor& sum_dy,
-    const at::Tensor& sum_dy_xmu,
-    const at::Tensor& count) {
+at::Tensor batch_norm_backward_elemt(const at::Tensor& grad_out, const at::Tensor& input, const at::Tensor& mean,
+                                     const at::Tensor& invstd, const std::optional<at::Tensor>& weight,
+                                     const at::Tensor& sum_dy, const at::Tensor& sum_dy_xmu, const at::Tensor& count) {
   DeviceCall call(input);
   const at::Tensor x = call(input);
   const at::Tensor total = call(count).sum();
@@ -233,16 +176,13 @@ std::vector<int64_t> last_dims(const at::Tensor& tensor, size_t count) {
   return dims;
 }
 
-std::tuple<at::Tensor, at::Tensor> fused_rms_norm(
-    const at::Tensor& input,
-    at::IntArrayRef normalized_shape,
-    const std::optional<at::Tensor>& weight,
-    std::optional<double> eps) {
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                                                  const std::optional<at::Tensor>& weight, std::optional<double> eps) {
   DeviceCall call(input);
   const at::Tensor source = call(input);
   const at::Tensor x = source.to(statistics_dtype(source));
-  const double epsilon = eps.value_or(
-      x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon());
+  const double epsilon = eps.value_or(x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
+                                                                     : std::numeric_limits<float>::epsilon());
   at::Tensor rstd = x.square().mean(last_dims(x, normalized_shape.size()), true).add_(epsilon).rsqrt_();
   at::Tensor y = x * rstd;
   if (const auto w = call(weight)) {
@@ -251,13 +191,10 @@ std::tuple<at::Tensor, at::Tensor> fused_rms_norm(
   return call.results(y.to(source.scalar_type()), rstd);
 }
 
-std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(
-    const at::Tensor& grad_out,
-    const at::Tensor& input,
-    at::IntArrayRef normalized_shape,
-    const at::Tensor& rstd,
-    const std::optional<at::Tensor>& weight,
-    std::array<bool, 2> output_mask) {
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& grad_out, const at::Tensor& input,
+                                                           at::IntArrayRef normalized_shape, const at::Tensor& rstd,
+                                                           const std::optional<at::Tensor>& weight,
+                                                           std::array<bool, 2> output_mask) {
   DeviceCall call(input);
   const at::Tensor source = call(input);
   const at::ScalarType dtype = statistics_dtype(source);
@@ -285,7 +222,7 @@ void implement_if_present(torch::Library& cuda, const char* name, Function funct
   }
 }
 
-} // namespace
+}  // namespace
 
 void register_normalizations(torch::Library& cuda) {
   cuda.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
@@ -301,4 +238,4 @@ void register_normalizations(torch::Library& cuda) {
   implement_if_present(cuda, "_fused_rms_norm_backward", TORCH_FN(fused_rms_norm_backward));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

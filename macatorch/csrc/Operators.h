@@ -11,34 +11,32 @@ namespace macatorch {
 
 /// How upstream checks the devices of an operator's tensors (native_functions.yaml, `device_check`).
 enum class DeviceCheck : uint8_t {
-  None, // the kernel itself decides
-  ExactSame, // every tensor on one device, no exception
-  TensorIterator, // one device, but CPU tensors of no dimension count as scalars
-  Composite, // no CPU kernel of its own: tensors of several devices go to the operators that it is made of
+  None,            // the kernel itself decides
+  ExactSame,       // every tensor on one device, no exception
+  TensorIterator,  // one device, but CPU tensors of no dimension count as scalars
+  Composite,       // no CPU kernel of its own: tensors of several devices go to the operators that it is made of
 };
 
 /// What is known of a CPU kernel's low-precision dtypes: bits per ScalarType, learned from its first calls.
 struct DtypeSupport {
-  std::atomic<uint64_t> native{0}; // ran as it is
-  std::atomic<uint64_t> wide{0}; // lacks it: computed in the next wider dtype
+  std::atomic<uint64_t> native{0};  // ran as it is
+  std::atomic<uint64_t> wide{0};    // lacks it: computed in the next wider dtype
 };
 
 /// What upstream says of one operator's CUDA kernel, and what ours adds; one row of the generated table.
 struct OperatorSpec {
-  const char* name; // "add.Tensor", as registered under aten::
-  const char* method; // upstream's wrapper name, which its device error carries
-  c10::DispatchKey cpu_key; // whose kernel computes it: CPU, SparseCPU, SparseCsrCPU, NestedTensorCPU
+  const char* name;          // "add.Tensor", as registered under aten::
+  const char* method;        // upstream's wrapper name, which its device error carries
+  c10::DispatchKey cpu_key;  // whose kernel computes it: CPU, SparseCPU, SparseCsrCPU, NestedTensorCPU
   DeviceCheck check;
-  bool synchronises; // upstream's kernel waits for the device, so sync debug mode speaks
-  bool widens; // low-precision floating dtypes are always computed in float
-  bool dense_inputs; // the CPU kernel takes no expanded input, the CUDA one does
+  bool synchronises;  // upstream's kernel waits for the device, so sync debug mode speaks
+  bool widens;        // low-precision floating dtypes are always computed in float
+  bool dense_inputs;  // the CPU kernel takes no expanded input, the CUDA one does
   DtypeSupport* dtypes;
-  const char* pair; // "a b text": upstream's own message where arguments a and b differ in device; nullptr: none
+  const char* pair;  // "a b text": upstream's own message where arguments a and b differ in device; nullptr: none
 };
 
-constexpr uint64_t dtype_bit(at::ScalarType dtype) {
-  return uint64_t(1) << static_cast<unsigned>(dtype);
-}
+constexpr uint64_t dtype_bit(at::ScalarType dtype) { return uint64_t(1) << static_cast<unsigned>(dtype); }
 constexpr uint64_t kLowPrecision = dtype_bit(at::kHalf) | dtype_bit(at::kBFloat16) | dtype_bit(at::kComplexHalf);
 
 /// True if `message` is a CPU kernel's complaint that it lacks one of `dtypes`; says which in `dtype`.
@@ -53,4 +51,4 @@ torch::CppFunction boxed_kernel(const OperatorSpec& spec);
 /// The generated registrations.
 void register_generated();
 
-} // namespace macatorch
+}  // namespace macatorch

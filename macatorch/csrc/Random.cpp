@@ -39,11 +39,11 @@ at::mt19937 engine(uint64_t seed, uint64_t offset) {
   return result;
 }
 
-} // namespace
+}  // namespace
 
 PhiloxPosition draw_position(const std::optional<at::Generator>& cuda_generator, c10::DeviceIndex device) {
-  auto* cuda = at::get_generator_or_default<at::CUDAGeneratorImpl>(
-      cuda_generator, at::cuda::detail::getDefaultCUDAGenerator(device));
+  auto* cuda = at::get_generator_or_default<at::CUDAGeneratorImpl>(cuda_generator,
+                                                                   at::cuda::detail::getDefaultCUDAGenerator(device));
   std::lock_guard<std::mutex> lock(cuda->mutex_);
   const auto [seed, offset] = cuda->philox_engine_inputs(kOffsetStep);
   return {seed, offset};
@@ -60,4 +60,4 @@ at::Generator cpu_generator(const std::optional<at::Generator>& cuda_generator, 
   return generator_at(draw_position(cuda_generator, device));
 }
 
-} // namespace macatorch
+}  // namespace macatorch

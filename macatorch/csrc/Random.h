@@ -23,4 +23,4 @@ at::Generator generator_at(PhiloxPosition position);
 /// advances that offset. None means the device's default generator. A generator of another device raises upstream's error.
 at::Generator cpu_generator(const std::optional<at::Generator>& cuda_generator, c10::DeviceIndex device);
 
-} // namespace macatorch
+}  // namespace macatorch

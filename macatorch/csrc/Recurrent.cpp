@@ -31,9 +31,7 @@ struct Layers {
   bool bidirectional;
   std::vector<int64_t> batch_sizes;
 
-  bool has_biases() const {
-    return weights_per_direction >= 4;
-  }
+  bool has_biases() const { return weights_per_direction >= 4; }
 };
 
 struct Operands {
@@ -41,9 +39,10 @@ struct Operands {
   std::vector<at::Tensor> weights;
 };
 
-using Outputs = std::array<at::Tensor, 3>; // output, hy, cy
+using Outputs = std::array<at::Tensor, 3>;  // output, hy, cy
 
-Outputs run_layer(const Layers& layers, const at::Tensor& x, const at::Tensor& h, const at::Tensor& c, at::TensorList w) {
+Outputs run_layer(const Layers& layers, const at::Tensor& x, const at::Tensor& h, const at::Tensor& c,
+                  at::TensorList w) {
   const bool packed = !layers.batch_sizes.empty();
   const at::Tensor sizes = packed ? at::tensor(layers.batch_sizes, at::kLong) : at::Tensor();
   const bool biases = layers.has_biases();
@@ -57,23 +56,20 @@ Outputs run_layer(const Layers& layers, const at::Tensor& x, const at::Tensor& h
   switch (layers.mode) {
     case Mode::Lstm: {
       const std::array<at::Tensor, 2> state{h, c};
-      auto [output, hy, cy] = packed
-          ? at::lstm(x, sizes, state, w, biases, 1, 0.0, layers.train, layers.bidirectional)
-          : at::lstm(x, state, w, biases, 1, 0.0, layers.train, layers.bidirectional, layers.batch_first);
+      auto [output, hy, cy] =
+          packed ? at::lstm(x, sizes, state, w, biases, 1, 0.0, layers.train, layers.bidirectional)
+                 : at::lstm(x, state, w, biases, 1, 0.0, layers.train, layers.bidirectional, layers.batch_first);
       return {output, hy, cy};
     }
     case Mode::Gru:
-      return run(
-          [](auto&&... a) { return at::gru(std::forward<decltype(a)>(a)...); },
-          [](auto&&... a) { return at::gru(std::forward<decltype(a)>(a)...); });
+      return run([](auto&&... a) { return at::gru(std::forward<decltype(a)>(a)...); },
+                 [](auto&&... a) { return at::gru(std::forward<decltype(a)>(a)...); });
     case Mode::RnnTanh:
-      return run(
-          [](auto&&... a) { return at::rnn_tanh(std::forward<decltype(a)>(a)...); },
-          [](auto&&... a) { return at::rnn_tanh(std::forward<decltype(a)>(a)...); });
+      return run([](auto&&... a) { return at::rnn_tanh(std::forward<decltype(a)>(a)...); },
+                 [](auto&&... a) { return at::rnn_tanh(std::forward<decltype(a)>(a)...); });
     case Mode::RnnRelu:
-      return run(
-          [](auto&&... a) { return at::rnn_relu(std::forward<decltype(a)>(a)...); },
-          [](auto&&... a) { return at::rnn_relu(std::forward<decltype(a)>(a)...); });
+      return run([](auto&&... a) { return at::rnn_relu(std::forward<decltype(a)>(a)...); },
+                 [](auto&&... a) { return at::rnn_relu(std::forward<decltype(a)>(a)...); });
   }
   TORCH_CHECK(false, "unknown RNN mode ", static_cast<int64_t>(layers.mode));
 }
@@ -111,9 +107,8 @@ Outputs run_layers(const Layers& layers, const Operands& operands, PhiloxPositio
 class AutogradScope {
  public:
   AutogradScope()
-      : keys_(
-            c10::impl::tls_local_dispatch_key_set().included_,
-            c10::impl::tls_local_dispatch_key_set().excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView),
+      : keys_(c10::impl::tls_local_dispatch_key_set().included_,
+              c10::impl::tls_local_dispatch_key_set().excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView),
         mode_(true) {}
 
  private:
@@ -128,13 +123,9 @@ struct Reserve {
   Outputs outputs;
 };
 
-void delete_reserve(void* context) {
-  delete static_cast<Reserve*>(context);
-}
+void delete_reserve(void* context) { delete static_cast<Reserve*>(context); }
 
-at::Tensor leaf(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.detach().requires_grad_() : tensor;
-}
+at::Tensor leaf(const at::Tensor& tensor) { return tensor.defined() ? tensor.detach().requires_grad_() : tensor; }
 
 /// Runs the forward under autograd and keeps the graph.
 std::unique_ptr<Reserve> record(const Layers& layers, const Operands& operands, PhiloxPosition position) {
@@ -154,8 +145,8 @@ std::unique_ptr<Reserve> record(const Layers& layers, const Operands& operands, 
 at::Tensor reserve_tensor(std::unique_ptr<Reserve> reserve, c10::Device device) {
   void* data = &reserve->position;
   c10::DataPtr owner(data, reserve.release(), &delete_reserve, device);
-  c10::Storage storage(
-      c10::Storage::use_byte_size_t(), sizeof(PhiloxPosition), std::move(owner), nullptr, /*resizable=*/false);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), sizeof(PhiloxPosition), std::move(owner), nullptr,
+                       /*resizable=*/false);
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CUDA), caffe2::TypeMeta::Make<uint8_t>());
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(sizeof(PhiloxPosition))});
@@ -167,45 +158,25 @@ Reserve* graph_of(const at::Tensor& reserve) {
   return data.get_deleter() == &delete_reserve ? static_cast<Reserve*>(data.get_context()) : nullptr;
 }
 
-Layers describe(
-    int64_t mode,
-    int64_t stride,
-    const c10::SymInt& projection,
-    int64_t count,
-    bool batch_first,
-    double dropout,
-    bool train,
-    bool bidirectional,
-    c10::SymIntArrayRef batch_sizes) {
+Layers describe(int64_t mode, int64_t stride, const c10::SymInt& projection, int64_t count, bool batch_first,
+                double dropout, bool train, bool bidirectional, c10::SymIntArrayRef batch_sizes) {
   TORCH_CHECK(mode >= 0 && mode <= 3, "unknown RNN mode ", mode);
-  return {
-      static_cast<Mode>(mode),
-      stride,
-      projection.expect_int(),
-      count,
-      batch_first,
-      dropout,
-      train,
-      bidirectional,
-      C10_AS_INTARRAYREF_SLOW(batch_sizes).vec()};
+  return {static_cast<Mode>(mode),
+          stride,
+          projection.expect_int(),
+          count,
+          batch_first,
+          dropout,
+          train,
+          bidirectional,
+          C10_AS_INTARRAYREF_SLOW(batch_sizes).vec()};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn(
-    const at::Tensor& input,
-    at::TensorList weight,
-    int64_t weight_stride,
-    const std::optional<at::Tensor>& /*weight_buf*/,
-    const at::Tensor& hx,
-    const std::optional<at::Tensor>& cx,
-    int64_t mode,
-    c10::SymInt /*hidden_size*/,
-    c10::SymInt proj_size,
-    int64_t num_layers,
-    bool batch_first,
-    double dropout,
-    bool train,
-    bool bidirectional,
-    c10::SymIntArrayRef batch_sizes,
+    const at::Tensor& input, at::TensorList weight, int64_t weight_stride,
+    const std::optional<at::Tensor>& /*weight_buf*/, const at::Tensor& hx, const std::optional<at::Tensor>& cx,
+    int64_t mode, c10::SymInt /*hidden_size*/, c10::SymInt proj_size, int64_t num_layers, bool batch_first,
+    double dropout, bool train, bool bidirectional, c10::SymIntArrayRef batch_sizes,
     const std::optional<at::Tensor>& /*dropout_state*/) {
   const Layers layers =
       describe(mode, weight_stride, proj_size, num_layers, batch_first, dropout, train, bidirectional, batch_sizes);
@@ -234,45 +205,25 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
   // The graph keeps its own outputs: the program may write to what it gets.
   auto copy = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.detach().clone() : tensor; };
   const Outputs outputs{copy(reserve->outputs[0]), copy(reserve->outputs[1]), copy(reserve->outputs[2])};
-  return {
-      finish(outputs[0]),
-      finish(outputs[1]),
-      finish(outputs[2]),
-      reserve_tensor(std::move(reserve), call.device()),
-      at::empty({0}, input.options())};
+  return {finish(outputs[0]), finish(outputs[1]), finish(outputs[2]), reserve_tensor(std::move(reserve), call.device()),
+          at::empty({0}, input.options())};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rnn_backward(
-    const at::Tensor& input,
-    at::TensorList weight,
-    int64_t weight_stride,
-    const at::Tensor& /*weight_buf*/,
-    const at::Tensor& hx,
-    const std::optional<at::Tensor>& cx,
-    const at::Tensor& /*output*/,
-    const std::optional<at::Tensor>& grad_output,
-    const std::optional<at::Tensor>& grad_hy,
-    const std::optional<at::Tensor>& grad_cy,
-    int64_t mode,
-    c10::SymInt /*hidden_size*/,
-    c10::SymInt proj_size,
-    int64_t num_layers,
-    bool batch_first,
-    double dropout,
-    bool train,
-    bool bidirectional,
-    c10::SymIntArrayRef batch_sizes,
-    const std::optional<at::Tensor>& /*dropout_state*/,
-    const at::Tensor& reserve,
+    const at::Tensor& input, at::TensorList weight, int64_t weight_stride, const at::Tensor& /*weight_buf*/,
+    const at::Tensor& hx, const std::optional<at::Tensor>& cx, const at::Tensor& /*output*/,
+    const std::optional<at::Tensor>& grad_output, const std::optional<at::Tensor>& grad_hy,
+    const std::optional<at::Tensor>& grad_cy, int64_t mode, c10::SymInt /*hidden_size*/, c10::SymInt proj_size,
+    int64_t num_layers, bool batch_first, double dropout, bool train, bool bidirectional,
+    c10::SymIntArrayRef batch_sizes, const std::optional<at::Tensor>& /*dropout_state*/, const at::Tensor& reserve,
     std::array<bool, 4> output_mask) {
   TORCH_CHECK(train, "cudnn RNN backward can only be called in training mode");
   DeviceCall call(input);
   std::unique_ptr<Reserve> again;
   Reserve* graph = graph_of(reserve);
   if (graph == nullptr) {
-    TORCH_CHECK(
-        reserve.nbytes() == sizeof(PhiloxPosition),
-        "_cudnn_rnn_backward: `reserve` is not what _cudnn_rnn returned with gradients enabled");
+    TORCH_CHECK(reserve.nbytes() == sizeof(PhiloxPosition),
+                "_cudnn_rnn_backward: `reserve` is not what _cudnn_rnn returned with gradients enabled");
     PhiloxPosition position;
     const at::Tensor bytes = call(reserve).contiguous();
     std::memcpy(&position, bytes.const_data_ptr(), sizeof(position));
@@ -285,8 +236,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
     }
     again = record(
         describe(mode, weight_stride, proj_size, num_layers, batch_first, dropout, train, bidirectional, batch_sizes),
-        operands,
-        position);
+        operands, position);
     graph = again.get();
   }
 
@@ -310,8 +260,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
   torch::autograd::variable_list found(inputs.size());
   if (!outputs.empty()) {
     AutogradScope autograd;
-    found = torch::autograd::grad(
-        outputs, inputs, grads, /*retain_graph=*/true, /*create_graph=*/false, /*allow_unused=*/true);
+    found = torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/true, /*create_graph=*/false,
+                                  /*allow_unused=*/true);
   }
   auto result = [&](size_t i) {
     return call.result(found[i].defined() ? found[i].detach() : at::zeros_like(inputs[i].detach()));
@@ -323,16 +273,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
     }
   }
   const bool has_cx = first_weight == 3;
-  return {
-      output_mask[0] ? result(0) : at::Tensor(),
-      output_mask[1] ? result(1) : at::Tensor(),
-      output_mask[2] && has_cx ? result(2) : at::Tensor(),
-      weights};
+  return {output_mask[0] ? result(0) : at::Tensor(), output_mask[1] ? result(1) : at::Tensor(),
+          output_mask[2] && has_cx ? result(2) : at::Tensor(), weights};
 }
 
 /// One buffer for all weights of a layer stack; the weights become views of it, in their order.
-at::Tensor cudnn_rnn_flatten_weight(
-    at::TensorList weights, int64_t, c10::SymInt, int64_t, c10::SymInt, c10::SymInt, int64_t, bool, bool) {
+at::Tensor cudnn_rnn_flatten_weight(at::TensorList weights, int64_t, c10::SymInt, int64_t, c10::SymInt, c10::SymInt,
+                                    int64_t, bool, bool) {
   TORCH_CHECK(!weights.empty(), "_cudnn_rnn_flatten_weight_: cannot flatten empty weight list");
   int64_t total = 0;
   for (const at::Tensor& weight : weights) {
@@ -350,16 +297,10 @@ at::Tensor cudnn_rnn_flatten_weight(
 }
 
 /// cuDNN keeps the state of its dropout here; ours is the generator's, so that there is nothing to keep.
-at::Tensor cudnn_init_dropout_state(
-    double,
-    bool,
-    int64_t,
-    std::optional<at::ScalarType> dtype,
-    std::optional<at::Layout> layout,
-    std::optional<at::Device> device,
-    std::optional<bool> pin_memory) {
-  return at::empty(
-      {0}, at::TensorOptions().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory));
+at::Tensor cudnn_init_dropout_state(double, bool, int64_t, std::optional<at::ScalarType> dtype,
+                                    std::optional<at::Layout> layout, std::optional<at::Device> device,
+                                    std::optional<bool> pin_memory) {
+  return at::empty({0}, at::TensorOptions().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory));
 }
 
 // nn.LSTM and friends reach _cudnn_rnn through these function tables, past the dispatcher.
@@ -368,19 +309,9 @@ struct Run {
   at::Tensor output, hy, cy;
 };
 
-Run run_module(
-    Mode mode,
-    const at::Tensor& input,
-    const at::Tensor& batch_sizes,
-    const at::Tensor& hx,
-    const at::Tensor& cx,
-    at::TensorList params,
-    bool has_biases,
-    int64_t num_layers,
-    double dropout,
-    bool train,
-    bool bidirectional,
-    bool batch_first) {
+Run run_module(Mode mode, const at::Tensor& input, const at::Tensor& batch_sizes, const at::Tensor& hx,
+               const at::Tensor& cx, at::TensorList params, bool has_biases, int64_t num_layers, double dropout,
+               bool train, bool bidirectional, bool batch_first) {
   at::native::check_attributes(input, params, cx.defined() ? at::TensorList({hx, cx}) : at::TensorList(hx), true);
   const int64_t directions = bidirectional ? 2 : 1;
   const int64_t per_direction = static_cast<int64_t>(params.size()) / (num_layers * directions);
@@ -391,100 +322,47 @@ Run run_module(
     TORCH_CHECK(batch_sizes.is_cpu(), "batch_sizes of a packed sequence belong on the CPU");
     sizes.assign(batch_sizes.const_data_ptr<int64_t>(), batch_sizes.const_data_ptr<int64_t>() + batch_sizes.numel());
   }
-  auto [output, hy, cy, reserve, buffer] = at::_cudnn_rnn(
-      input,
-      params,
-      per_direction,
-      at::Tensor(),
-      hx,
-      cx,
-      static_cast<int64_t>(mode),
-      hidden,
-      projection,
-      num_layers,
-      batch_first,
-      dropout,
-      train,
-      bidirectional,
-      sizes,
-      at::Tensor());
+  auto [output, hy, cy, reserve, buffer] =
+      at::_cudnn_rnn(input, params, per_direction, at::Tensor(), hx, cx, static_cast<int64_t>(mode), hidden, projection,
+                     num_layers, batch_first, dropout, train, bidirectional, sizes, at::Tensor());
   return {output, hy, cy};
 }
 
-void lstm(
-    at::Tensor& output,
-    at::Tensor& hy,
-    at::Tensor& cy,
-    const at::Tensor& input,
-    at::TensorList hx,
-    at::TensorList params,
-    bool has_biases,
-    int64_t num_layers,
-    double dropout,
-    bool train,
-    bool bidirectional,
-    bool batch_first) {
-  Run run = run_module(
-      Mode::Lstm, input, {}, hx[0], hx[1], params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
+void lstm(at::Tensor& output, at::Tensor& hy, at::Tensor& cy, const at::Tensor& input, at::TensorList hx,
+          at::TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
+          bool batch_first) {
+  Run run = run_module(Mode::Lstm, input, {}, hx[0], hx[1], params, has_biases, num_layers, dropout, train,
+                       bidirectional, batch_first);
   output = run.output;
   hy = run.hy;
   cy = run.cy;
 }
 
-void lstm_packed(
-    at::Tensor& output,
-    at::Tensor& hy,
-    at::Tensor& cy,
-    const at::Tensor& data,
-    const at::Tensor& batch_sizes,
-    at::TensorList hx,
-    at::TensorList params,
-    bool has_biases,
-    int64_t num_layers,
-    double dropout,
-    bool train,
-    bool bidirectional) {
-  Run run = run_module(
-      Mode::Lstm, data, batch_sizes, hx[0], hx[1], params, has_biases, num_layers, dropout, train, bidirectional, false);
+void lstm_packed(at::Tensor& output, at::Tensor& hy, at::Tensor& cy, const at::Tensor& data,
+                 const at::Tensor& batch_sizes, at::TensorList hx, at::TensorList params, bool has_biases,
+                 int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  Run run = run_module(Mode::Lstm, data, batch_sizes, hx[0], hx[1], params, has_biases, num_layers, dropout, train,
+                       bidirectional, false);
   output = run.output;
   hy = run.hy;
   cy = run.cy;
 }
 
 template <Mode mode>
-void rnn(
-    at::Tensor& output,
-    at::Tensor& hy,
-    const at::Tensor& input,
-    const at::Tensor& hx,
-    at::TensorList params,
-    bool has_biases,
-    int64_t num_layers,
-    double dropout,
-    bool train,
-    bool bidirectional,
-    bool batch_first) {
-  Run run = run_module(
-      mode, input, {}, hx, {}, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
+void rnn(at::Tensor& output, at::Tensor& hy, const at::Tensor& input, const at::Tensor& hx, at::TensorList params,
+         bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  Run run =
+      run_module(mode, input, {}, hx, {}, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   output = run.output;
   hy = run.hy;
 }
 
 template <Mode mode>
-void rnn_packed(
-    at::Tensor& output,
-    at::Tensor& hy,
-    const at::Tensor& data,
-    const at::Tensor& batch_sizes,
-    const at::Tensor& hx,
-    at::TensorList params,
-    bool has_biases,
-    int64_t num_layers,
-    double dropout,
-    bool train,
-    bool bidirectional) {
-  Run run = run_module(
-      mode, data, batch_sizes, hx, {}, params, has_biases, num_layers, dropout, train, bidirectional, false);
+void rnn_packed(at::Tensor& output, at::Tensor& hy, const at::Tensor& data, const at::Tensor& batch_sizes,
+                const at::Tensor& hx, at::TensorList params, bool has_biases, int64_t num_layers, double dropout,
+                bool train, bool bidirectional) {
+  Run run =
+      run_module(mode, data, batch_sizes, hx, {}, params, has_biases, num_layers, dropout, train, bidirectional, false);
   output = run.output;
   hy = run.hy;
 }
@@ -492,19 +370,14 @@ void rnn_packed(
 // One step of a cell, as nn.LSTMCell and nn.GRUCell call it. Gates of an LSTM: input, forget, cell, output; of a GRU:
 // reset, update, new. The workspace keeps them for the backward.
 
-at::Tensor plus(const at::Tensor& gates, const std::optional<at::Tensor>& bias) {
-  return bias ? gates + *bias : gates;
-}
+at::Tensor plus(const at::Tensor& gates, const std::optional<at::Tensor>& bias) { return bias ? gates + *bias : gates; }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(
-    const at::Tensor& input_gates,
-    const at::Tensor& hidden_gates,
-    const at::Tensor& cx,
-    const std::optional<at::Tensor>& input_bias,
-    const std::optional<at::Tensor>& hidden_bias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
+                                                         const at::Tensor& cx,
+                                                         const std::optional<at::Tensor>& input_bias,
+                                                         const std::optional<at::Tensor>& hidden_bias) {
   DeviceCall call(input_gates);
-  at::Tensor gates =
-      plus(call(input_gates), call(input_bias)).add(plus(call(hidden_gates), call(hidden_bias)));
+  at::Tensor gates = plus(call(input_gates), call(input_bias)).add(plus(call(hidden_gates), call(hidden_bias)));
   std::vector<at::Tensor> part = gates.chunk(4, 1);
   part[0].sigmoid_();
   part[1].sigmoid_();
@@ -515,13 +388,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(
   return call.results(hy, cy, gates);
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(
-    const std::optional<at::Tensor>& grad_hy,
-    const std::optional<at::Tensor>& grad_cy,
-    const at::Tensor& cx,
-    const at::Tensor& cy,
-    const at::Tensor& workspace,
-    bool has_bias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const std::optional<at::Tensor>& grad_hy,
+                                                                  const std::optional<at::Tensor>& grad_cy,
+                                                                  const at::Tensor& cx, const at::Tensor& cy,
+                                                                  const at::Tensor& workspace, bool has_bias) {
   DeviceCall call(cx);
   const std::vector<at::Tensor> gate = call(workspace).chunk(4, 1);
   const at::Tensor tanh_cy = call(cy).tanh();
@@ -530,22 +400,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(
   if (grad_cy && grad_cy->defined()) {
     dc = dc + call(*grad_cy);
   }
-  at::Tensor grad_gates = at::cat(
-      {at::sigmoid_backward(dc * gate[2], gate[0]),
-       at::sigmoid_backward(dc * call(cx), gate[1]),
-       at::tanh_backward(dc * gate[0], gate[2]),
-       at::sigmoid_backward(gh * tanh_cy, gate[3])},
-      1);
+  at::Tensor grad_gates =
+      at::cat({at::sigmoid_backward(dc * gate[2], gate[0]), at::sigmoid_backward(dc * call(cx), gate[1]),
+               at::tanh_backward(dc * gate[0], gate[2]), at::sigmoid_backward(gh * tanh_cy, gate[3])},
+              1);
   at::Tensor grad_bias = has_bias ? grad_gates.sum(0) : at::Tensor();
   return call.results(grad_gates, dc * gate[1], grad_bias);
 }
 
-std::tuple<at::Tensor, at::Tensor> gru_cell(
-    const at::Tensor& input_gates,
-    const at::Tensor& hidden_gates,
-    const at::Tensor& hx,
-    const std::optional<at::Tensor>& input_bias,
-    const std::optional<at::Tensor>& hidden_bias) {
+std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
+                                            const at::Tensor& hx, const std::optional<at::Tensor>& input_bias,
+                                            const std::optional<at::Tensor>& hidden_bias) {
   DeviceCall call(input_gates);
   const std::vector<at::Tensor> in = plus(call(input_gates), call(input_bias)).chunk(3, 1);
   const std::vector<at::Tensor> hidden = plus(call(hidden_gates), call(hidden_bias)).chunk(3, 1);
@@ -557,8 +422,9 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(
   return call.results(hy, at::cat({reset, update, fresh, h, hidden[2]}, 1));
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(
-    const at::Tensor& grad_hy, const at::Tensor& workspace, bool has_bias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(const at::Tensor& grad_hy,
+                                                                                         const at::Tensor& workspace,
+                                                                                         bool has_bias) {
   DeviceCall call(grad_hy);
   const std::vector<at::Tensor> kept = call(workspace).chunk(5, 1);
   const at::Tensor &reset = kept[0], &update = kept[1], &fresh = kept[2], &h = kept[3], &hidden = kept[4];
@@ -573,7 +439,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
   return call.results(grad_input, grad_hidden, grad * update, input_bias, hidden_bias);
 }
 
-} // namespace
+}  // namespace
 
 void register_recurrent(torch::Library& cuda) {
   cuda.impl("_cudnn_rnn", TORCH_FN(cudnn_rnn));
@@ -594,4 +460,4 @@ void register_recurrent(torch::Library& cuda) {
   at::native::rnn_relu_packed_cudnn_stub.set_cuda_dispatch_ptr(&rnn_packed<Mode::RnnRelu>);
 }
 
-} // namespace macatorch
+}  // namespace macatorch

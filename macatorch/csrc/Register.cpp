@@ -39,5 +39,5 @@ struct Registration {
 // libtorch loads this library, and it needs libtorch_cuda: its constructors run after upstream's registrations.
 const Registration registration;
 
-} // namespace
-} // namespace macatorch
+}  // namespace
+}  // namespace macatorch

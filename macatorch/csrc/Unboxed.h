@@ -21,7 +21,7 @@ namespace unboxed {
 
 /// What the tensors of one call have in common.
 struct Survey {
-  const c10::TensorImpl* lead = nullptr; // the first tensor on the device
+  const c10::TensorImpl* lead = nullptr;  // the first tensor on the device
   uint64_t dtypes = 0;
   bool plain = true;
 
@@ -78,25 +78,19 @@ template <class T>
 struct CpuArgument {
   T value;
   CpuArgument(HeaderSet&, T given) : value(given) {}
-  T get() {
-    return value;
-  }
+  T get() { return value; }
 };
 template <>
 struct CpuArgument<const at::Tensor&> {
   at::Tensor value;
   CpuArgument(HeaderSet& headers, const at::Tensor& given) : value(header_of(headers, given, false)) {}
-  const at::Tensor& get() {
-    return value;
-  }
+  const at::Tensor& get() { return value; }
 };
 template <>
 struct CpuArgument<at::Tensor&> {
   at::Tensor value;
   CpuArgument(HeaderSet& headers, const at::Tensor& given) : value(header_of(headers, given, true)) {}
-  at::Tensor& get() {
-    return value;
-  }
+  at::Tensor& get() { return value; }
 };
 template <>
 struct CpuArgument<const std::optional<at::Tensor>&> {
@@ -106,26 +100,20 @@ struct CpuArgument<const std::optional<at::Tensor>&> {
       value = header_of(headers, *given, false);
     }
   }
-  const std::optional<at::Tensor>& get() {
-    return value;
-  }
+  const std::optional<at::Tensor>& get() { return value; }
 };
 template <>
 struct CpuArgument<at::TensorList> {
   std::vector<at::Tensor> value;
   CpuArgument(HeaderSet& headers, at::TensorList given) : value(headers_of(headers, given)) {}
-  at::TensorList get() {
-    return value;
-  }
+  at::TensorList get() { return value; }
 };
 template <>
 struct CpuArgument<const at::ITensorListRef&> {
   std::vector<at::Tensor> value;
   at::ITensorListRef list;
   CpuArgument(HeaderSet& headers, const at::ITensorListRef& given) : value(headers_of(headers, given)), list(value) {}
-  const at::ITensorListRef& get() {
-    return list;
-  }
+  const at::ITensorListRef& get() { return list; }
 };
 
 inline at::Tensor result(const HeaderSet& headers, at::Tensor value, c10::Device device) {
@@ -139,8 +127,8 @@ inline std::vector<at::Tensor> result(const HeaderSet& headers, std::vector<at::
 }
 template <class... T>
 std::tuple<T...> result(const HeaderSet& headers, std::tuple<T...> values, c10::Device device) {
-  return std::apply(
-      [&](auto&... value) { return std::tuple<T...>(result(headers, std::move(value), device)...); }, values);
+  return std::apply([&](auto&... value) { return std::tuple<T...>(result(headers, std::move(value), device)...); },
+                    values);
 }
 template <class T>
 T result(const HeaderSet&, T value, c10::Device) {
@@ -163,7 +151,7 @@ at::Tensor& written_tensor(Args&... args) {
   return *found;
 }
 
-} // namespace unboxed
+}  // namespace unboxed
 
 template <class Op, const OperatorSpec& spec, class Schema = typename Op::schema>
 struct Unboxed;
@@ -220,15 +208,12 @@ struct Unboxed<Op, spec, Result(Args...)> {
   }
 
   static C10_NOINLINE Result call_slow(Args... args) {
-    static const c10::OperatorHandle op =
-        c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
+    static const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
     static const c10::BoxedKernel kernel = c10::BoxedKernel::makeFromFunction<&boxed>();
-    return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(
-        kernel, op, c10::DispatchKeySet(c10::DispatchKey::CUDA), args...);
+    return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(kernel, op, c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                                                args...);
   }
-  static void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-    call_boxed(spec, op, stack);
-  }
+  static void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) { call_boxed(spec, op, stack); }
 };
 
-} // namespace macatorch
+}  // namespace macatorch

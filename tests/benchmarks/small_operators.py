@@ -4,6 +4,7 @@ Both sides run in one process, alternating, and only their ratio counts. Run in 
 
     python tests/benchmarks/small_operators.py [--elements 16] [--rounds 9]
 """
+
 from __future__ import annotations
 
 import argparse
@@ -64,7 +65,9 @@ def main() -> None:
     host = [torch.rand(side, side) for _ in range(2)]
     device = [tensor.cuda() for tensor in host]
     ratios = []
-    print(f"torch {torch.__version__}, {side}x{side}, {torch.get_num_threads()} threads; ratio cuda / cpu (spread), cpu us")
+    print(
+        f"torch {torch.__version__}, {side}x{side}, {torch.get_num_threads()} threads; ratio cuda / cpu (spread), cpu us"
+    )
     for name, operator in OPERATORS.items():
         rounds = []
         cpu_times = []

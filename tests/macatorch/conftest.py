@@ -1,4 +1,5 @@
 """These tests run inside an environment in which the vendor wheel is installed."""
+
 import pytest
 import torch
 

@@ -1,4 +1,5 @@
 """The CPU headers behind device operators: aliasing, resizing, errors and memory come out as on a real device."""
+
 from __future__ import annotations
 
 import gc
@@ -111,7 +112,11 @@ def test_sync_debug_mode_speaks_up_for_synchronising_operators() -> None:
     x = torch.ones(4, device="cuda")
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for synchronising in (lambda: x.nonzero(), lambda: x.cpu(), lambda: x.item() if x.numel() == 1 else x[0].item()):
+        for synchronising in (
+            lambda: x.nonzero(),
+            lambda: x.cpu(),
+            lambda: x.item() if x.numel() == 1 else x[0].item(),
+        ):
             with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
                 synchronising()
         x.add_(1)

@@ -1,4 +1,5 @@
 """Sparse and nested tensors compute on the device what they compute on the CPU."""
+
 from __future__ import annotations
 
 from typing import Callable

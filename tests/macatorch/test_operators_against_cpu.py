@@ -1,4 +1,5 @@
 """Every OpInfo entry that upstream claims for CUDA gives on the device what it gives on the CPU, forward and backward."""
+
 from __future__ import annotations
 
 import subprocess
@@ -59,7 +60,9 @@ def test_float32_values_and_gradients_equal_those_of_the_cpu(op: Any) -> None:
     kind = treatment(op.name)
     if kind in ("missing", "upstream"):
         # A process of its own: the refused launch of device code stays an error for the rest of a process.
-        run = subprocess.run([sys.executable, __file__, entry_name(op)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        run = subprocess.run(
+            [sys.executable, __file__, entry_name(op)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         assert run.returncode == 3, f"expected an error, got:\n{run.stdout}"
         return
     if kind == "sample":

@@ -1,4 +1,5 @@
 """Random operators draw from the CUDA generator: its seed and offset decide, and nothing else."""
+
 from __future__ import annotations
 
 from typing import Callable

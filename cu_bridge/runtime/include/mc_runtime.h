@@ -27,13 +27,13 @@ typedef struct mcDim3 {
 } mcDim3;
 
 // ---- Errors ---------------------------------------------------------------------------------------------------------
-MC_API mcError_t mcGetLastError(void);         // returns and clears the thread's last error
-MC_API mcError_t mcPeekAtLastError(void);      // returns it
+MC_API mcError_t mcGetLastError(void);                                 // returns and clears the thread's last error
+MC_API mcError_t mcPeekAtLastError(void);                              // returns it
 MC_API mcError_t mcSetLastError(mcError_t error, const char* detail);  // records a failure; detail may be NULL
-MC_API mcError_t mcStickyError(void);          // the process's sticky error, or mcSuccess
-MC_API const char* mcGetErrorString(mcError_t error);  // message, with the detail of the latest such failure
-MC_API const char* mcErrorMessage(mcError_t error);    // message alone
-MC_API const char* mcGetErrorName(mcError_t error);    // "MemoryAllocation", or NULL
+MC_API mcError_t mcStickyError(void);                                  // the process's sticky error, or mcSuccess
+MC_API const char* mcGetErrorString(mcError_t error);      // message, with the detail of the latest such failure
+MC_API const char* mcErrorMessage(mcError_t error);        // message alone
+MC_API const char* mcGetErrorName(mcError_t error);        // "MemoryAllocation", or NULL
 MC_API const char* mcGetDriverErrorName(mcError_t error);  // "OUT_OF_MEMORY", "-" or NULL
 // Says once per function, on stderr, that `function` of `library` is not implemented.
 MC_API void mcReportRefusal(const char* library, const char* function, const char* status);

@@ -103,7 +103,8 @@ Device makeDevice(int index, const Profile& profile, unsigned long long memory) 
   p.pciBus = index + 1;
   p.pciDevice = 0;
   p.physicalIndex = index;
-  const std::string identity = std::string(profile.profile) + "/" + std::to_string(memory) + "/" + std::to_string(index);
+  const std::string identity =
+      std::string(profile.profile) + "/" + std::to_string(memory) + "/" + std::to_string(index);
   device.accountKey = hash(identity) | 1;
   const uint64_t low = hash(identity + "/uuid");
   std::memcpy(p.uuid, "MXMACA", 6);
@@ -165,7 +166,8 @@ std::string buildDevices(System& result) {
     char* end = nullptr;
     count = std::strtol(countText.c_str(), &end, 10);
     if (*end != '\0' || count < 0 || count > kMaxDevices) {
-      return "MACA_DEVICE_COUNT must be a number from 0 to " + std::to_string(kMaxDevices) + ", not '" + countText + "'";
+      return "MACA_DEVICE_COUNT must be a number from 0 to " + std::to_string(kMaxDevices) + ", not '" + countText +
+             "'";
     }
   }
   const std::string profileText = environment("MACA_DEVICE_PROFILE");

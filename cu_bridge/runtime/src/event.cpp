@@ -94,6 +94,7 @@ mcError_t mcIpcGetEventHandle(mcIpcHandle* handle, mcEvent_t event) {
 
 mcError_t mcIpcOpenEventHandle(mcEvent_t* event, const mcIpcHandle* handle) {
   if (event == nullptr || handle == nullptr) return fail(mcErrorInvalidValue);
-  if (std::memcmp(handle->reserved, kIpcEventMagic, sizeof kIpcEventMagic) != 0) return fail(mcErrorInvalidResourceHandle);
+  if (std::memcmp(handle->reserved, kIpcEventMagic, sizeof kIpcEventMagic) != 0)
+    return fail(mcErrorInvalidResourceHandle);
   return mcEventCreate(event, mcEventInterprocess | mcEventDisableTiming);
 }

@@ -18,7 +18,7 @@ struct FileFacts {
 
 // statx and not fstat: glibc 2.33 gave that a new symbol, which older systems lack.
 inline FileFacts fileFacts(int file) {
-  struct statx status {};
+  struct statx status{};
   FileFacts facts;
   if (file < 0 || statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) != 0) return facts;
   facts.exists = true;

@@ -62,7 +62,8 @@ std::vector<ControlGroup> findControlGroups() {
     while (true) {
       const std::string folder = root + (path == "/" ? "" : path);
       const ControlGroup group =
-          unified ? ControlGroup{folder + "/memory.max", folder + "/memory.current", folder + "/memory.stat", "inactive_file "}
+          unified ? ControlGroup{folder + "/memory.max", folder + "/memory.current", folder + "/memory.stat",
+                                 "inactive_file "}
                   : ControlGroup{folder + "/memory.limit_in_bytes", folder + "/memory.usage_in_bytes",
                                  folder + "/memory.stat", "total_inactive_file "};
       const std::string limit = readFile(group.limit);

@@ -90,8 +90,9 @@ class Ledger::Lock {
 Ledger::Ledger() {
   file_ = openBook(sizeof(Book));
   // Without a place for the file each process counts for itself.
-  void* const memory = file_ >= 0 ? mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)
-                                  : mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory = file_ >= 0
+                           ? mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)
+                           : mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   book_ = memory == MAP_FAILED ? nullptr : static_cast<Book*>(memory);
 }
 

@@ -22,10 +22,10 @@ class Ledger {
   bool charge(uint64_t key, size_t bytes, size_t capacity);
   void release(uint64_t key, size_t bytes);
 
-  size_t used(uint64_t key);                         // by all living processes
-  std::vector<mcProcessUse> users(uint64_t key);     // one entry a process
-  size_t untouchedByOthers();                        // bytes that others hold but have not written yet
-  size_t ownBytes();                                 // bytes that this process holds, of all accounts
+  size_t used(uint64_t key);                      // by all living processes
+  std::vector<mcProcessUse> users(uint64_t key);  // one entry a process
+  size_t untouchedByOthers();                     // bytes that others hold but have not written yet
+  size_t ownBytes();                              // bytes that this process holds, of all accounts
 
  private:
   static constexpr int kSlots = 512;

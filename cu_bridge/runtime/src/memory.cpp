@@ -137,9 +137,9 @@ void* mapMemory(size_t bytes, size_t* mapped, int file) {
   const size_t slack = length >= kHugePage ? kHugePage : 0;
   const int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
   // MAP_NORESERVE: whether the host can back the memory is decided by hostCanBack, not by the overcommit heuristic.
-  void* const whole = mmap(nullptr, length + slack, slack != 0 ? PROT_NONE : PROT_READ | PROT_WRITE,
-                           slack != 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : flags | MAP_NORESERVE,
-                           slack != 0 ? -1 : file, 0);
+  void* const whole =
+      mmap(nullptr, length + slack, slack != 0 ? PROT_NONE : PROT_READ | PROT_WRITE,
+           slack != 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : flags | MAP_NORESERVE, slack != 0 ? -1 : file, 0);
   if (whole == MAP_FAILED) return nullptr;
   *mapped = length;
   if (slack == 0) return whole;
@@ -343,8 +343,8 @@ mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* po
     *attributes = {mcMemoryUnregistered, -2, nullptr, 0, 0, 0};
     return mcSuccess;
   }
-  *attributes = {allocation.kind, allocation.device, reinterpret_cast<void*>(allocation.base), allocation.size,
-                 allocation.id,   allocation.flags};
+  *attributes = {allocation.kind, allocation.device, reinterpret_cast<void*>(allocation.base),
+                 allocation.size, allocation.id,     allocation.flags};
   return mcSuccess;
 }
 

@@ -39,10 +39,10 @@ void setSticky(mcError_t error, const char* detail);
 // forked child gets an initialization error, as on real hardware.
 void markInitialized();
 
-#define MC_RETURN_IF_STICKY()                             \
-  do {                                                    \
-    const mcError_t stickyError_ = ::mc::checkSticky();   \
-    if (stickyError_ != mcSuccess) return stickyError_;   \
+#define MC_RETURN_IF_STICKY()                           \
+  do {                                                  \
+    const mcError_t stickyError_ = ::mc::checkSticky(); \
+    if (stickyError_ != mcSuccess) return stickyError_; \
   } while (0)
 
 }  // namespace mc

@@ -19,8 +19,8 @@ struct mcPhysicalMemory {
   int file = -1;
   int device = 0;
   size_t bytes = 0;
-  uint64_t account = 0;    // 0: imported, charged to the exporter
-  int references = 1;      // handles and mappings
+  uint64_t account = 0;  // 0: imported, charged to the exporter
+  int references = 1;    // handles and mappings
   ~mcPhysicalMemory() {
     close(file);
     if (account != 0) mc::ledger().release(account, bytes);
@@ -68,8 +68,7 @@ mcError_t mcAddressReserve(void** pointer, size_t bytes, size_t alignment, void*
   if (pointer == nullptr || bytes == 0 || bytes % kHugePage != 0 || !powerOfTwo) return fail(mcErrorInvalidValue);
   if (bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) return fail(mcErrorMemoryAllocation);
   const size_t unit = alignment > kHugePage ? alignment : kHugePage;
-  void* const whole =
-      mmap(wish, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const whole = mmap(wish, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (whole == MAP_FAILED) return fail(mcErrorMemoryAllocation);
   const auto start = reinterpret_cast<uintptr_t>(whole);
   const uintptr_t base = (start + unit - 1) / unit * unit;
@@ -106,7 +105,8 @@ mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device)
   if (bytes > SIZE_MAX / 4 || !chargeDevice(device, bytes, &account)) return fail(mcErrorMemoryAllocation);
   created->account = account;
   created->file = memfd_create("mxmaca", MFD_CLOEXEC);
-  if (created->file < 0 || ftruncate(created->file, static_cast<off_t>(bytes)) != 0) return fail(mcErrorOperatingSystem);
+  if (created->file < 0 || ftruncate(created->file, static_cast<off_t>(bytes)) != 0)
+    return fail(mcErrorOperatingSystem);
   markInitialized();
   *memory = created.release();
   return mcSuccess;

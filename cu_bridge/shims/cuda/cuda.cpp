@@ -274,7 +274,9 @@ CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned int flags) {
 CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {
   return allocate(out, bytes, [=](void** memory) { return mcMallocAsync(memory, bytes, own(stream)); });
 }
-CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream) { return result(mcFreeAsync(address(memory), own(stream))); }
+CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream) {
+  return result(mcFreeAsync(address(memory), own(stream)));
+}
 CUresult cuMemAllocHost(void** out, size_t bytes) { return result(mcHostAlloc(out, bytes, 0)); }
 CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned int flags) { return result(mcHostAlloc(out, bytes, flags)); }
 CUresult cuMemFreeHost(void* memory) { return result(mcFreeHost(memory)); }
@@ -317,7 +319,9 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
       break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: *static_cast<unsigned int*>(data) = 1; break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *static_cast<unsigned long long*>(data) = own.id; break;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED: *static_cast<unsigned int*>(data) = own.kind == mcMemoryManaged ? 1 : 0; break;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      *static_cast<unsigned int*>(data) = own.kind == mcMemoryManaged ? 1 : 0;
+      break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int*>(data) = own.device; break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       *static_cast<unsigned int*>(data) = own.kind == mcMemoryDevice ? 1 : 0;
@@ -462,9 +466,8 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr memory) {
   return result(mcIpcGetMemHandle(reinterpret_cast<mcIpcHandle*>(handle), address(memory)));
 }
 CUresult cuIpcOpenMemHandle(CUdeviceptr* out, CUipcMemHandle handle, unsigned int) {
-  return allocate(out, 1, [&](void** memory) {
-    return mcIpcOpenMemHandle(memory, reinterpret_cast<const mcIpcHandle*>(&handle));
-  });
+  return allocate(
+      out, 1, [&](void** memory) { return mcIpcOpenMemHandle(memory, reinterpret_cast<const mcIpcHandle*>(&handle)); });
 }
 CUresult cuIpcCloseMemHandle(CUdeviceptr memory) { return result(mcIpcCloseMemHandle(address(memory))); }
 CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event) {

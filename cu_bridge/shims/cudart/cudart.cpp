@@ -483,7 +483,8 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* userData) {
   return result(mcLaunchHostFunction(own(stream), function, userData));
 }
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData, unsigned int flags) {
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
+                                  unsigned int flags) {
   if (callback == nullptr || flags != 0) return fail(mcErrorInvalidValue);
   const mcError_t error = mcStreamCheck(own(stream));
   if (error == mcSuccess) callback(stream, cudaSuccess, userData);
@@ -633,8 +634,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute, int) { return result(mcKernelCheck(func)); }
 cudaError_t cudaFuncSetCacheConfig(const void* func, cudaFuncCache) { return result(mcKernelCheck(func)); }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* func, int blockSize,
-                                                                   size_t, unsigned int) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* func, int blockSize, size_t,
+                                                                   unsigned int) {
   if (blocks == nullptr || blockSize <= 0) return fail(mcErrorInvalidValue);
   const mcError_t error = mcKernelCheck(func);
   if (error != mcSuccess) return result(error);

@@ -73,7 +73,9 @@ int cuptiFinalize(void) { return kSuccess; }
 int cuptiActivityRegisterCallbacks(void* requestBuffer, void* completeBuffer) {
   return requestBuffer == nullptr || completeBuffer == nullptr ? kInvalidParameter : kSuccess;
 }
-int cuptiActivityRegisterTimestampCallback(void* callback) { return callback == nullptr ? kInvalidParameter : kSuccess; }
+int cuptiActivityRegisterTimestampCallback(void* callback) {
+  return callback == nullptr ? kInvalidParameter : kSuccess;
+}
 int cuptiActivityEnable(int) { return kSuccess; }
 int cuptiActivityDisable(int) { return kSuccess; }
 int cuptiActivityEnableRuntimeApi(uint32_t, uint8_t) { return kSuccess; }

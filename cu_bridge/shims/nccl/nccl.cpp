@@ -174,7 +174,8 @@ int runTransfers(std::vector<Operation>& transfers) {
     send->comm = nullptr;  // used up
   }
   for (const Operation& left : transfers) {
-    if (left.kind == Kind::Send && left.comm != nullptr) return fail(kInvalidUsage, "a send has no receive in its group");
+    if (left.kind == Kind::Send && left.comm != nullptr)
+      return fail(kInvalidUsage, "a send has no receive in its group");
   }
   return kSuccess;
 }

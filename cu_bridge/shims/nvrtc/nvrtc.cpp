@@ -51,7 +51,9 @@ int nvrtcDestroyProgram(_nvrtcProgram** program) {
   *program = nullptr;
   return kSuccess;
 }
-int nvrtcAddNameExpression(_nvrtcProgram* program, const char*) { return program == nullptr ? kInvalidProgram : kSuccess; }
+int nvrtcAddNameExpression(_nvrtcProgram* program, const char*) {
+  return program == nullptr ? kInvalidProgram : kSuccess;
+}
 int nvrtcCompileProgram(_nvrtcProgram* program, int, const char* const*) {
   if (program == nullptr) return kInvalidProgram;
   program->log = kLog;

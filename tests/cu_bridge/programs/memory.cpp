@@ -34,7 +34,8 @@ void attributesOfHostMemory() {
   void* pinned = nullptr;
   CHECK(cudaHostAlloc(&pinned, 1000, cudaHostAllocDefault) == cudaSuccess);
   CHECK(cudaPointerGetAttributes(&attributes, pinned) == cudaSuccess);
-  CHECK(attributes.type == cudaMemoryTypeHost && attributes.devicePointer == pinned && attributes.hostPointer == pinned);
+  CHECK(attributes.type == cudaMemoryTypeHost && attributes.devicePointer == pinned &&
+        attributes.hostPointer == pinned);
   CHECK(cudaFreeHost(pinned) == cudaSuccess);
   std::vector<char> plain(10000);
   CHECK(cudaPointerGetAttributes(&attributes, plain.data()) == cudaSuccess);

@@ -68,7 +68,17 @@ def record(
         yield
         return
     start_record(
-        True, output_dir, record_level, record_stack, record_input, record_output, op_range, op_list, skip, process_group, ranks
+        True,
+        output_dir,
+        record_level,
+        record_stack,
+        record_input,
+        record_output,
+        op_range,
+        op_list,
+        skip,
+        process_group,
+        ranks,
     )
     try:
         yield
@@ -118,11 +128,11 @@ def _folder(chosen: "_options.Options", process_group: Any) -> Optional[str]:
             return None
         return os.path.join(folder, f"rank{rank}")
     if process_group is not None or chosen.ranks:
-        raise AccuracyError("process_group and ranks need torch.distributed: call start_record after init_process_group")
+        raise AccuracyError(
+            "process_group and ranks need torch.distributed: call start_record after init_process_group"
+        )
     identity = multiprocessing.current_process()._identity
     if identity:
         # A child that records into its parent's folder gets one of its own inside.
         return os.path.join(folder, "process" + "_".join(str(number) for number in identity))
     return folder
-
-

@@ -24,8 +24,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
     bisect.add_argument("script", metavar="SCRIPT")
     bisect.add_argument("--device0", default="cpu", help="the reference (default: cpu)")
     bisect.add_argument("--device1", default="cuda")
-    bisect.add_argument("-o", "--output", default="./bisect", metavar="OUT", help="folder of records, report and reproducer")
-    bisect.add_argument("--skip", type=int, default=None, help="operators to pass over in the first runs (default: chosen by length)")
+    bisect.add_argument(
+        "-o", "--output", default="./bisect", metavar="OUT", help="folder of records, report and reproducer"
+    )
+    bisect.add_argument(
+        "--skip", type=int, default=None, help="operators to pass over in the first runs (default: chosen by length)"
+    )
     bisect.add_argument("--seed", type=int, default=0)
     bisect.add_argument("arguments", nargs="*", help="arguments of the script, after --; {device} becomes the device")
     chosen = parser.parse_args(arguments)
@@ -59,12 +63,17 @@ def _inspect(folder: str, name: Optional[str]) -> int:
     found = False
     for key, stream in record_dir.streams(folder).items():
         if name is None:
-            print(f"{key or '(main)'}: level {stream.level}, torch {stream.meta.get('torch')}, {len(stream.entries)} operators")
+            print(
+                f"{key or '(main)'}: level {stream.level}, torch {stream.meta.get('torch')}, {len(stream.entries)} operators"
+            )
         for warning in stream.warnings:
             print(f"  note: {warning}")
         for entry in stream.entries:
             if name is None:
-                shapes = {part: " ".join(f"{dtype}{list(shape)}" for dtype, shape in tensors) for part, tensors in entry.signature}
+                shapes = {
+                    part: " ".join(f"{dtype}{list(shape)}" for dtype, shape in tensors)
+                    for part, tensors in entry.signature
+                }
                 print(f"  {entry.name}  {shapes.get('input', '(none)')} -> {shapes.get('output', '(none)')}"[:300])
             elif str(entry.name) == name:
                 found = True
@@ -75,7 +84,11 @@ def _inspect(folder: str, name: Optional[str]) -> int:
                         if isinstance(value, TensorSummary):
                             text = json.dumps({k: v for k, v in value.as_dict().items() if k != "sketch"})
                         elif hasattr(value, "shape"):
-                            low, high = (float(value.min()), float(value.max())) if value.numel() and not value.is_complex() else (0.0, 0.0)
+                            low, high = (
+                                (float(value.min()), float(value.max()))
+                                if value.numel() and not value.is_complex()
+                                else (0.0, 0.0)
+                            )
                             text = f"{value.dtype} {list(value.shape)} min {low:g} max {high:g}"
                         else:
                             text = repr(value)[:200]

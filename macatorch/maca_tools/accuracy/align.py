@@ -27,7 +27,11 @@ def pair(side0: Sequence[Entry], side1: Sequence[Entry]) -> List[Pair]:
     for a, b in _match(forward0, forward1):
         partner[a.position] = b
         number[a.name.number, a.name.inner] = (b.name.number, b.name.inner)
-    backward1 = {(entry.name.api, entry.name.number, entry.name.inner, entry.name.again): entry for entry in side1 if entry.name.way == "bwd"}
+    backward1 = {
+        (entry.name.api, entry.name.number, entry.name.inner, entry.name.again): entry
+        for entry in side1
+        if entry.name.way == "bwd"
+    }
     left0: List[Entry] = []
     used = {entry.position for entry in partner.values()}
     for entry in side0:
@@ -79,7 +83,11 @@ def _match(side0: Sequence[Entry], side1: Sequence[Entry]) -> List[Tuple[Entry, 
             at0, at1 = at0 + 1, at1 + 1
             continue
         window0, window1 = keys0[at0 : at0 + _WINDOW], keys1[at1 : at1 + _WINDOW]
-        blocks = [block for block in difflib.SequenceMatcher(None, window0, window1, autojunk=False).get_matching_blocks() if block.size]
+        blocks = [
+            block
+            for block in difflib.SequenceMatcher(None, window0, window1, autojunk=False).get_matching_blocks()
+            if block.size
+        ]
         if not blocks:
             at0, at1 = at0 + len(window0), at1 + len(window1)
             continue

@@ -39,11 +39,25 @@ class _Runs:
         for side, device in enumerate(self._devices):
             place = os.path.join(folder, f"side{side}")
             shutil.rmtree(place, ignore_errors=True)
-            settings = {"script": self._script, "device": device, "arguments": self._arguments, "seed": self._seed, "record": {"output_dir": place, **record}}
+            settings = {
+                "script": self._script,
+                "device": device,
+                "arguments": self._arguments,
+                "seed": self._seed,
+                "record": {"output_dir": place, **record},
+            }
             environment = dict(os.environ)
             package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-            environment["PYTHONPATH"] = os.pathsep.join(part for part in (package, environment.get("PYTHONPATH")) if part)
-            done = subprocess.run([sys.executable, "-m", "maca_tools.accuracy.run_script", json.dumps(settings)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            environment["PYTHONPATH"] = os.pathsep.join(
+                part for part in (package, environment.get("PYTHONPATH")) if part
+            )
+            done = subprocess.run(
+                [sys.executable, "-m", "maca_tools.accuracy.run_script", json.dumps(settings)],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
             if done.returncode != 0:
                 tail = "\n".join(done.stdout.splitlines()[-15:])
                 raise AccuracyError(f"{self._script} failed on {device} (exit code {done.returncode}):\n{tail}")
@@ -65,7 +79,9 @@ def _first_bad(folder: str, result: report.Result) -> Tuple[Optional[str], Optio
     return good, None, None
 
 
-def run(script: str, device0: str, device1: str, output: str, skip: Optional[int], seed: int, arguments: Sequence[str]) -> int:
+def run(
+    script: str, device0: str, device1: str, output: str, skip: Optional[int], seed: int, arguments: Sequence[str]
+) -> int:
     """0 if the devices agree, 1 if an operator was found; the folder `culprit` then holds its inputs and reproduce.py."""
     if not os.path.isfile(script):
         raise AccuracyError(f"{script} is not a file")

@@ -21,7 +21,13 @@ class Copied:
     __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad")
 
     def __init__(self, tensor: Any, dtype: str, stride: List[int], device: str, requires_grad: bool) -> None:
-        self.tensor, self.dtype, self.stride, self.device, self.requires_grad = tensor, dtype, stride, device, requires_grad
+        self.tensor, self.dtype, self.stride, self.device, self.requires_grad = (
+            tensor,
+            dtype,
+            stride,
+            device,
+            requires_grad,
+        )
 
 
 def _dense(tensor: Any, device: str) -> Copied:
@@ -33,7 +39,9 @@ def _dense(tensor: Any, device: str) -> Copied:
         copy = copy.resolve_conj()
     if hasattr(copy, "resolve_neg"):
         copy = copy.resolve_neg()
-    return Copied(copy, str(tensor.dtype).replace("torch.", ""), list(tensor.stride()), device, bool(tensor.requires_grad))
+    return Copied(
+        copy, str(tensor.dtype).replace("torch.", ""), list(tensor.stride()), device, bool(tensor.requires_grad)
+    )
 
 
 def _tensor(tensor: Any) -> Any:
@@ -44,19 +52,43 @@ def _tensor(tensor: Any) -> Any:
         if getattr(tensor, "is_nested", False):
             return {KIND: "nested", "parts": [_tensor(part) for part in tensor.detach().unbind()]}
         if tensor.is_quantized:
-            plain: Dict[str, Any] = {KIND: "quantized", "qscheme": str(tensor.qscheme()), "int": _dense(tensor.detach().int_repr(), device)}
+            plain: Dict[str, Any] = {
+                KIND: "quantized",
+                "qscheme": str(tensor.qscheme()),
+                "int": _dense(tensor.detach().int_repr(), device),
+            }
             if "channel" in str(tensor.qscheme()):
-                plain.update(scale=_dense(tensor.q_per_channel_scales(), device), zero_point=_dense(tensor.q_per_channel_zero_points(), device))
+                plain.update(
+                    scale=_dense(tensor.q_per_channel_scales(), device),
+                    zero_point=_dense(tensor.q_per_channel_zero_points(), device),
+                )
             else:
                 plain.update(scale=tensor.q_scale(), zero_point=tensor.q_zero_point())
             return plain
         if tensor.layout == torch.sparse_coo:
             whole = tensor.detach().coalesce()
-            return {KIND: "sparse_coo", "shape": list(tensor.shape), "indices": _dense(whole.indices(), device), "values": _dense(whole.values(), device)}
+            return {
+                KIND: "sparse_coo",
+                "shape": list(tensor.shape),
+                "indices": _dense(whole.indices(), device),
+                "values": _dense(whole.values(), device),
+            }
         if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-            return {KIND: "sparse_csr", "shape": list(tensor.shape), "crow": _dense(tensor.crow_indices(), device), "col": _dense(tensor.col_indices(), device), "values": _dense(tensor.detach().values(), device)}
+            return {
+                KIND: "sparse_csr",
+                "shape": list(tensor.shape),
+                "crow": _dense(tensor.crow_indices(), device),
+                "col": _dense(tensor.col_indices(), device),
+                "values": _dense(tensor.detach().values(), device),
+            }
         if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-            return {KIND: "sparse_csc", "shape": list(tensor.shape), "ccol": _dense(tensor.ccol_indices(), device), "row": _dense(tensor.row_indices(), device), "values": _dense(tensor.detach().values(), device)}
+            return {
+                KIND: "sparse_csc",
+                "shape": list(tensor.shape),
+                "ccol": _dense(tensor.ccol_indices(), device),
+                "row": _dense(tensor.row_indices(), device),
+                "values": _dense(tensor.detach().values(), device),
+            }
         if tensor.layout != torch.strided:
             return {KIND: "mkldnn", "dense": _dense(tensor.detach().to_dense(), device)}
         return _dense(tensor, device)
@@ -111,7 +143,16 @@ def stored(value: Any, level: int, layout: List[Dict[str, Any]], path: str = "")
     """What the file gets: at level 2 tensors, with a line of layout for each; at level 1 summaries."""
     if isinstance(value, Copied):
         if level >= 2:
-            layout.append({"path": path, "dtype": value.dtype, "shape": list(value.tensor.shape), "stride": value.stride, "device": value.device, "requires_grad": value.requires_grad})
+            layout.append(
+                {
+                    "path": path,
+                    "dtype": value.dtype,
+                    "shape": list(value.tensor.shape),
+                    "stride": value.stride,
+                    "device": value.device,
+                    "requires_grad": value.requires_grad,
+                }
+            )
             return value.tensor
         return {KIND: "summary", **summary.summarize(value.tensor, value.dtype, value.stride, value.device).as_dict()}
     if isinstance(value, dict):

@@ -13,7 +13,9 @@ from maca_tools.accuracy import capture, names, verdict
 
 _SHOWN = 20
 # Moves between devices compute nothing, and their reference would not be on the CPU.
-_MOVES = frozenset(["to", "cuda", "cpu", "pin_memory", "type", "clone", "detach", "contiguous", "double", "float", "half", "bfloat16"])
+_MOVES = frozenset(
+    ["to", "cuda", "cpu", "pin_memory", "type", "clone", "detach", "contiguous", "double", "float", "half", "bfloat16"]
+)
 
 
 class Reference:
@@ -44,8 +46,12 @@ class Checker:
         try:
             given = _doubled({"args": tuple(args), "kwargs": dict(kwargs)}, "", leaves, kept)
             if module is not None:
-                values = {key: _doubled(value, f"params.{key}", leaves, kept) for key, value in module.named_parameters()}
-                values.update({key: _doubled(value, f"buffers.{key}", leaves, kept) for key, value in module.named_buffers()})
+                values = {
+                    key: _doubled(value, f"params.{key}", leaves, kept) for key, value in module.named_parameters()
+                }
+                values.update(
+                    {key: _doubled(value, f"buffers.{key}", leaves, kept) for key, value in module.named_buffers()}
+                )
                 result = _functional_call(module, values, given["args"], given["kwargs"])
             else:
                 result = func(*given["args"], **given["kwargs"])
@@ -79,7 +85,9 @@ class Checker:
         outs = [reference.outputs[path] for path in paths]
         grads = [found.grad_out[path].tensor.to(out.dtype) for path, out in zip(paths, outs)]
         try:
-            results = torch.autograd.grad(outs, [reference.leaves[path] for path in wanted], grads, retain_graph=True, allow_unused=True)
+            results = torch.autograd.grad(
+                outs, [reference.leaves[path] for path in wanted], grads, retain_graph=True, allow_unused=True
+            )
         except RuntimeError:
             return
         # A gradient that is a sum over grad_out may cancel to nothing: rounding is then relative to the terms.
@@ -88,7 +96,9 @@ class Checker:
         lines = []
         for path, expected in zip(wanted, results):
             if expected is not None:
-                lines += self._line(f"grad_in.{path}", found.grad_in[path].tensor, expected, terms if expected.numel() < most else 0.0)
+                lines += self._line(
+                    f"grad_in.{path}", found.grad_in[path].tensor, expected, terms if expected.numel() < most else 0.0
+                )
         self._log(stream, str(found.name), found.stack, lines)
 
     def _line(self, path: str, tensor: Any, expected: Any, terms: float = 0.0) -> List[Dict[str, Any]]:
@@ -119,7 +129,10 @@ class Checker:
             if self._logged <= _SHOWN:
                 first = lines[0]
                 where = stack[-1] if stack else "record_stack is off"
-                print(f"accuracy: {name} {first['path']} is off by {first['diff2']:.2e} (threshold {first['threshold']:.1e} for {first['dtype']}), {where}", file=sys.stderr)
+                print(
+                    f"accuracy: {name} {first['path']} is off by {first['diff2']:.2e} (threshold {first['threshold']:.1e} for {first['dtype']}), {where}",
+                    file=sys.stderr,
+                )
             if self._logged == _SHOWN:
                 print("accuracy: more of these only in check.jsonl", file=sys.stderr)
 
@@ -175,5 +188,3 @@ def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any]
     if isinstance(value, str) and value.startswith("cuda"):
         return "cpu"
     return value
-
-

@@ -30,7 +30,10 @@ class Mode(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _stack_functions() -> Any:
-    found = [getattr(torch._C, name, None) for name in ("_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack")]
+    found = [
+        getattr(torch._C, name, None)
+        for name in ("_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack")
+    ]
     return found if all(found) else None
 
 

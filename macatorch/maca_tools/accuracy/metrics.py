@@ -54,7 +54,9 @@ def of_summaries(a: TensorSummary, b: TensorSummary) -> Metrics:
         else:
             difference = abs(a.norm - b.norm)
     error = _ratio(difference, a.norm)
-    return Metrics(a.max, a.min, b.max, b.min, diff2=error, crc_equal=same, norm=a.norm, absolute=difference, estimated=True)
+    return Metrics(
+        a.max, a.min, b.max, b.min, diff2=error, crc_equal=same, norm=a.norm, absolute=difference, estimated=True
+    )
 
 
 def _ordered(bits: Any) -> Any:
@@ -125,7 +127,13 @@ def of_tensors(a: Any, b: Any) -> Metrics:
             peaks["ulp"] = max(peaks["ulp"], float((_ordered(x.view(bits)) - _ordered(y.view(bits))).abs().max()))
         if scale == 0.0:
             scale = math.sqrt(square / x.numel()) or 1.0
-        logs = (magnitude / scale).clamp_(1e-12).log10_().floor_().clamp_(HISTOGRAM_LOW - 1, HISTOGRAM_LOW + HISTOGRAM_BINS - 2)
+        logs = (
+            (magnitude / scale)
+            .clamp_(1e-12)
+            .log10_()
+            .floor_()
+            .clamp_(HISTOGRAM_LOW - 1, HISTOGRAM_LOW + HISTOGRAM_BINS - 2)
+        )
         histogram += torch.histc(logs, HISTOGRAM_BINS, HISTOGRAM_LOW - 1, HISTOGRAM_LOW + HISTOGRAM_BINS - 2)
     norm_a, norm_b = math.sqrt(sums[3]), math.sqrt(sums[4])
     cosine = _ratio(sums[5], norm_a * norm_b) if norm_a * norm_b > 0 else (1.0 if norm_a == norm_b else 0.0)
@@ -134,13 +142,23 @@ def of_tensors(a: Any, b: Any) -> Metrics:
     absolute = math.inf if broken else math.sqrt(sums[2])
     exact = not (a.is_floating_point() or b.is_floating_point())
     return Metrics(
-        ends[1], ends[0], ends[3], ends[2],
+        ends[1],
+        ends[0],
+        ends[3],
+        ends[2],
         math.inf if broken else _ratio(sums[0], sums[1]),
         math.inf if broken else _ratio(absolute, norm_a),
-        max(-1.0, min(1.0, cosine)), math.inf if broken else peaks["abs"], math.inf if broken else peaks["rel"],
-        pcc if pcc is None else max(-1.0, min(1.0, pcc)), within[0] / count, within[1] / count,
-        peaks["ulp"] if bits is not None and not exact else None, crc32(a) == crc32(b) if a.dtype == b.dtype else False,
-        norm_a, absolute, [int(n) for n in histogram.tolist()],
+        max(-1.0, min(1.0, cosine)),
+        math.inf if broken else peaks["abs"],
+        math.inf if broken else peaks["rel"],
+        pcc if pcc is None else max(-1.0, min(1.0, pcc)),
+        within[0] / count,
+        within[1] / count,
+        peaks["ulp"] if bits is not None and not exact else None,
+        crc32(a) == crc32(b) if a.dtype == b.dtype else False,
+        norm_a,
+        absolute,
+        [int(n) for n in histogram.tolist()],
     )
 
 

@@ -49,7 +49,11 @@ def parse(text: str) -> Optional[FullName]:
     if found is None:
         return None
     return FullName(
-        found["api"], int(found["number"]), found["way"], int((found["inner"] or "_0")[1:]), int((found["again"] or "#0")[1:])
+        found["api"],
+        int(found["number"]),
+        found["way"],
+        int((found["inner"] or "_0")[1:]),
+        int((found["again"] or "#0")[1:]),
     )
 
 
@@ -94,7 +98,9 @@ def _name_function(func: Any) -> str:
         if "." in qualified and "<locals>" not in qualified:
             namespace += "." + qualified.rpartition(".")[0]
     else:
-        namespace = getattr(func, "__module__", None) or f"{getattr(owner, '__module__', '')}.{owner.__name__}".lstrip(".")
+        namespace = getattr(func, "__module__", None) or f"{getattr(owner, '__module__', '')}.{owner.__name__}".lstrip(
+            "."
+        )
     if namespace.endswith(("_VariableFunctionsClass", "_VariableFunctions")):
         namespace = "torch"
     namespace = _FUNCTION_NAMESPACES.get(namespace, namespace)
@@ -104,7 +110,7 @@ def _name_function(func: Any) -> str:
     for candidate, public in _FUNCTION_PREFIXES.items():
         # torch.linalg's builtins live in the namespace of torch under a prefixed name.
         if namespace == "torch" and name.startswith(public) and name != public:
-            return f"{candidate}.{name[len(public):]}"
+            return f"{candidate}.{name[len(public) :]}"
     return f"{namespace}.{name}"
 
 

@@ -34,7 +34,9 @@ def check(
 ) -> Options:
     """The options, or an AccuracyError that names the wrong one."""
     if record_level not in (0, 1, 2):
-        raise AccuracyError(f"record_level is {record_level!r}; it is 0 (compare with the CPU), 1 (summaries) or 2 (tensors)")
+        raise AccuracyError(
+            f"record_level is {record_level!r}; it is 0 (compare with the CPU), 1 (summaries) or 2 (tensors)"
+        )
     if not isinstance(skip, int) or skip < 0:
         raise AccuracyError(f"skip is {skip!r}; it is the number of operators to pass over, 0 or more")
     if len(op_range) not in (0, 2):
@@ -45,7 +47,15 @@ def check(
     if isinstance(op_list, str):
         raise AccuracyError(f"op_list is the text {op_list!r}; it is a list of names: [{op_list!r}]")
     return Options(
-        str(output_dir), record_level, record_stack, record_input, record_output, tuple(op_range), tuple(op_list), skip, tuple(ranks)
+        str(output_dir),
+        record_level,
+        record_stack,
+        record_input,
+        record_output,
+        tuple(op_range),
+        tuple(op_list),
+        skip,
+        tuple(ranks),
     )
 
 
@@ -61,11 +71,15 @@ class Selector:
         self._candidates = 0
         self._late_backwards = 0
         self._full = frozenset(name for name in options.op_list if names.parse(name))
-        self._classes: FrozenSet[str] = frozenset(names.api_class(name) for name in options.op_list if name not in self._full)
+        self._classes: FrozenSet[str] = frozenset(
+            names.api_class(name) for name in options.op_list if name not in self._full
+        )
         self.takes_inner = bool(options.op_list)
         ends = [names.parse(name) for name in (first, end) if name]
         # A backward operator can be selected without its forward one only if the range says so.
-        self.may_select_late = bool(options.op_range) and (end is None or any(name and name.way == "bwd" for name in ends))
+        self.may_select_late = bool(options.op_range) and (
+            end is None or any(name and name.way == "bwd" for name in ends)
+        )
 
     def listed(self, name: names.FullName) -> bool:
         if not self.takes_inner:
@@ -76,7 +90,11 @@ class Selector:
 
     def listed_class(self, api: str) -> bool:
         """Whether functions of this class can be listed at all, in any number and direction."""
-        return not self.takes_inner or names.api_class(api) in self._classes or any(n.startswith(api + ".") for n in self._full)
+        return (
+            not self.takes_inner
+            or names.api_class(api) in self._classes
+            or any(n.startswith(api + ".") for n in self._full)
+        )
 
     def _in_range(self, name: names.FullName) -> bool:
         text = str(name)
@@ -100,4 +118,3 @@ class Selector:
             return was_selected
         self._late_backwards += 1
         return (self._late_backwards - 1) % self._period == 0
-

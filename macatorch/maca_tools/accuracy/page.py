@@ -18,9 +18,17 @@ def write(path: str, operators: Iterator[Any], head: Dict[str, Any], culprit: Op
     with open(path, "w", encoding="utf-8") as file:
         file.write(before)
         file.write("const HEAD = " + _script(head) + ";\n")
-        file.write("const CULPRIT = " + _script(None if culprit is None else [culprit.stream, culprit.index]) + ";\nconst OPERATORS = [\n")
+        file.write(
+            "const CULPRIT = "
+            + _script(None if culprit is None else [culprit.stream, culprit.index])
+            + ";\nconst OPERATORS = [\n"
+        )
         for number, operator in enumerate(operators):
-            detailed = number < _DETAILED or (operator.verdict in ("wrong", "passed on") and number < 4 * _DETAILED) or operator.index == first
+            detailed = (
+                number < _DETAILED
+                or (operator.verdict in ("wrong", "passed on") and number < 4 * _DETAILED)
+                or operator.index == first
+            )
             file.write(_script(_entry(operator, detailed)) + ",\n")
         file.write("];\n")
         file.write(after)
@@ -50,5 +58,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(part) for part in value]
     return value
-
-

@@ -54,7 +54,9 @@ class Stream:
                     name, part = str(data["name"]), str(data["part"])
                     shapes = tuple((str(dtype), tuple(shape)) for dtype, shape in data.get("tensors", []))
                 except (ValueError, KeyError, TypeError):
-                    self.warnings.append(f"{path}, line {number} is not whole (a killed run leaves one such line); passed over")
+                    self.warnings.append(
+                        f"{path}, line {number} is not whole (a killed run leaves one such line); passed over"
+                    )
                     continue
                 if part not in ("input", "output"):
                     self.warnings.append(f"{path}, line {number}: no such part: {part[:40]!r}")
@@ -152,5 +154,3 @@ def _flat(value: Any, path: str) -> Iterator[Tuple[str, Any]]:
             yield from _flat(part, f"{path}[{index}]")
     elif value is not None:
         yield path, value
-
-

@@ -44,7 +44,9 @@ def _module(text: str, api: str) -> Any:
             raise ValueError
         return getattr(torch.nn, call.func.id)(*given, **named)
     except (SyntaxError, ValueError, TypeError, AttributeError) as error:
-        raise AccuracyError(f"{api} cannot be built from its description; build it by hand and load the recorded parameters: {text}") from error
+        raise AccuracyError(
+            f"{api} cannot be built from its description; build it by hand and load the recorded parameters: {text}"
+        ) from error
 
 
 def _function(api: str) -> Any:
@@ -81,7 +83,9 @@ def results(folder: str, text: str, device: str) -> Dict[str, Any]:
     if "params" in values:
         module = _module(content["module"], name.api).to(device)
         module.train(bool(content["training"]))
-        call = getattr(getattr(torch, "func", None), "functional_call", None) or torch.nn.utils.stateless.functional_call
+        call = (
+            getattr(getattr(torch, "func", None), "functional_call", None) or torch.nn.utils.stateless.functional_call
+        )
         result = call(module, {**values["params"], **values["buffers"]}, tuple(given), kwargs)
     else:
         result = _function(name.api)(*given, **kwargs)
@@ -91,7 +95,9 @@ def results(folder: str, text: str, device: str) -> Dict[str, Any]:
     grads = _restore(_load(folder, name, "input")["values"]["grad_out"], device)
     paths = [path for path in grads if path in outputs and outputs[path].requires_grad]
     leaves = {path: tensor for path, tensor in capture.paths_of_tensors(values) if tensor.requires_grad}
-    found = torch.autograd.grad([outputs[path] for path in paths], list(leaves.values()), [grads[path] for path in paths], allow_unused=True)
+    found = torch.autograd.grad(
+        [outputs[path] for path in paths], list(leaves.values()), [grads[path] for path in paths], allow_unused=True
+    )
     return {f"grad_in.{path}": grad.cpu() for path, grad in zip(leaves, found) if grad is not None}
 
 

@@ -92,7 +92,9 @@ def generate(dir0: str, dir1: str, output_dir: str = "./", keep_lines: bool = Fa
             notes.append(f"{stream.folder} was recorded at level 0, which keeps no tensors; see check.jsonl there")
     notes += [f"stream {key or '(main)'} is only in {dir0}" for key in streams0 if key not in streams1]
     notes += [f"stream {key or '(main)'} is only in {dir1}" for key in streams1 if key not in streams0]
-    counts = {kind: 0 for kind in (verdict.WRONG, verdict.PASSED_ON, verdict.RANDOM, verdict.CLOSE, verdict.SAME, verdict.NOT_COMPARED)}
+    counts = dict.fromkeys(
+        (verdict.WRONG, verdict.PASSED_ON, verdict.RANDOM, verdict.CLOSE, verdict.SAME, verdict.NOT_COMPARED), 0
+    )
     total = 0
     first: Dict[str, Operator] = {}
     try:
@@ -108,7 +110,11 @@ def generate(dir0: str, dir1: str, output_dir: str = "./", keep_lines: bool = Fa
                 notes.append("neither record holds an operator")
             # Ranks run side by side; the one whose culprit comes first in its own sequence is named.
             culprit = min(first.values(), key=lambda operator: operator.index, default=None)
-            notes += [f"in {key or '(main)'} the first is {other.name0}" for key, other in first.items() if other is not culprit]
+            notes += [
+                f"in {key or '(main)'} the first is {other.name0}"
+                for key, other in first.items()
+                if other is not culprit
+            ]
             result = Result(culprit, counts, notes, [], total, seconds)
             files = _write(result, spool, dir0, dir1, output_dir)
             if keep_lines:
@@ -128,7 +134,10 @@ def _write(result: Result, spool: Any, dir0: str, dir1: str, output_dir: str) ->
 
     base = os.path.join(output_dir, NAME)
     head = {"dir0": dir0, "dir1": dir1, "headline": result.headline(), "counts": result.counts, "notes": result.notes}
-    files = [sheet.write_csv(base + ".csv", COLUMNS, operators(), head), page.write(base + ".html", operators(), head, result.culprit)]
+    files = [
+        sheet.write_csv(base + ".csv", COLUMNS, operators(), head),
+        page.write(base + ".html", operators(), head, result.culprit),
+    ]
     written = sheet.write_xlsx(base + ".xlsx", COLUMNS, operators(), head)
     if written:
         files.insert(0, written)
@@ -148,7 +157,9 @@ def _compare_all(streams0: Any, streams1: Any, notes: List[str]) -> Iterator[Tup
                 pairs = align.pair(stream0.entries, stream1.entries)
                 alone = sum(1 for pair in pairs if pair.side0 is None or pair.side1 is None)
                 if alone:
-                    notes.append(f"{key or '(main)'}: {alone} operators are on one side only; the others were matched around them")
+                    notes.append(
+                        f"{key or '(main)'}: {alone} operators are on one side only; the others were matched around them"
+                    )
                 forward_errors: Dict[Tuple[int, int], float] = {}
                 waiting: Deque[Any] = collections.deque()
                 remaining = iter(enumerate(pairs))
@@ -166,7 +177,9 @@ def _compare_all(streams0: Any, streams1: Any, notes: List[str]) -> Iterator[Tup
                     done += 1
                     if time.monotonic() - shown > _PROGRESS_EVERY_S:
                         shown = time.monotonic()
-                        print(f"accuracy: {key or 'record'}: {done} of {len(pairs)} operators compared", file=sys.stderr)
+                        print(
+                            f"accuracy: {key or 'record'}: {done} of {len(pairs)} operators compared", file=sys.stderr
+                        )
     finally:
         torch.set_num_threads(threads)
 
@@ -195,7 +208,12 @@ def _tensors(stream0: Any, stream1: Any, pair: align.Pair) -> _Compared:
             continue
         side0, side1 = stream0.load(pair.side0, part), stream1.load(pair.side1, part)
         stacks = [stacks[0] or side0.stack, stacks[1] or side1.stack]
-        problem = side0.problem and f"{side0.problem} in {stream0.folder}" or side1.problem and f"{side1.problem} in {stream1.folder}"
+        problem = (
+            side0.problem
+            and f"{side0.problem} in {stream0.folder}"
+            or side1.problem
+            and f"{side1.problem} in {stream1.folder}"
+        )
         if problem:
             tensors.append(verdict.Tensor(part, "", 0.0, 0.0, 0.0, 0, part == "input", False, problem))
             rows.append({"part": part, "tensor": "", "reason": problem})
@@ -219,14 +237,30 @@ def _compare(part: str, path: str, a: Any, b: Any) -> Optional[Tuple[Dict[str, A
     is_input = part == "input"
     row: Dict[str, Any] = {"part": part, "tensor": path}
     if not isinstance(a, kinds) and not isinstance(b, kinds):
-        if isinstance(a, bool) or isinstance(b, bool) or not (isinstance(a, (int, float)) and isinstance(b, (int, float))):
+        if (
+            isinstance(a, bool)
+            or isinstance(b, bool)
+            or not (isinstance(a, (int, float)) and isinstance(b, (int, float)))
+        ):
             return None
         if a == b and (is_input or not path.startswith("result")):
             return None
         gap = 0.0 if a == b or (a != a and b != b) else abs(float(a) - float(b))
         error = gap / abs(float(a)) if a else (math.inf if gap else 0.0)
         error = math.inf if error != error else error
-        row.update(dtype0="number", dtype1="number", max0=float(a), max1=float(b), min0=float(a), min1=float(b), diff1=error, diff2=error, max_abs=gap, shape0="", shape1="")
+        row.update(
+            dtype0="number",
+            dtype1="number",
+            max0=float(a),
+            max1=float(b),
+            min0=float(a),
+            min1=float(b),
+            diff1=error,
+            diff2=error,
+            max_abs=gap,
+            shape0="",
+            shape1="",
+        )
         return row, verdict.Tensor(path, "number", error, abs(float(a)), gap, 1, is_input, gap == 0.0), 16
     for side, value in ((0, a), (1, b)):
         row[f"dtype{side}"] = "" if not isinstance(value, kinds) else str(value.dtype).replace("torch.", "")
@@ -249,7 +283,22 @@ def _compare(part: str, path: str, a: Any, b: Any) -> Optional[Tuple[Dict[str, A
         found = metrics.of_tensors(a, b)
     else:
         found = metrics.of_summaries(_summary(a), _summary(b))
-    for field in ("max0", "min0", "max1", "min1", "diff1", "diff2", "cosine", "max_abs", "max_rel", "pcc", "ulp", "crc_equal", "estimated", "histogram"):
+    for field in (
+        "max0",
+        "min0",
+        "max1",
+        "min1",
+        "diff1",
+        "diff2",
+        "cosine",
+        "max_abs",
+        "max_rel",
+        "pcc",
+        "ulp",
+        "crc_equal",
+        "estimated",
+        "histogram",
+    ):
         row[field] = getattr(found, field)
     row["within_1e-3"], row["within_5e-3"] = found.within_1e3, found.within_5e3
     error = found.diff2 or 0.0
@@ -265,7 +314,9 @@ def _summary(value: Any) -> TensorSummary:
     return summary.summarize(value, str(value.dtype).replace("torch.", ""), list(value.stride()), "cpu")
 
 
-def _judge(index: int, key: str, pair: align.Pair, compared: _Compared, forward_errors: Dict[Tuple[int, int], float]) -> Tuple[Operator, int]:
+def _judge(
+    index: int, key: str, pair: align.Pair, compared: _Compared, forward_errors: Dict[Tuple[int, int], float]
+) -> Tuple[Operator, int]:
     name0 = str(pair.side0.name) if pair.side0 is not None else ""
     name1 = str(pair.side1.name) if pair.side1 is not None else ""
     if pair.side0 is None or pair.side1 is None:
@@ -278,10 +329,22 @@ def _judge(index: int, key: str, pair: align.Pair, compared: _Compared, forward_
         outputs = [tensor for tensor in compared.tensors if not tensor.is_input]
         estimated = any(row.get("estimated") for row in compared.rows)
         number = (name.number, name.inner)
-        found = verdict.judge(name.api, backward, inputs, outputs, estimated, forward_errors.get(number, 0.0) if backward else 0.0)
+        found = verdict.judge(
+            name.api, backward, inputs, outputs, estimated, forward_errors.get(number, 0.0) if backward else 0.0
+        )
         if not backward:
             errors = [tensor.error for tensor in compared.tensors if math.isfinite(tensor.error)]
             forward_errors[number] = max(errors, default=0.0)
-    return Operator(index, key, name0, name1, found.verdict, found.reason, found.error, found.input_error, compared.stack0, compared.stack1, compared.rows), compared.bytes
-
-
+    return Operator(
+        index,
+        key,
+        name0,
+        name1,
+        found.verdict,
+        found.reason,
+        found.error,
+        found.input_error,
+        compared.stack0,
+        compared.stack1,
+        compared.rows,
+    ), compared.bytes

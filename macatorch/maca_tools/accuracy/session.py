@@ -23,8 +23,13 @@ ORDER = "order.jsonl"
 CHECKS = "check.jsonl"
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _TORCH_MACHINERY = (
-    "/torch/nn/modules/module.py", "/torch/overrides.py", "/torch/utils/_contextlib.py", "/torch/_tensor.py",
-    "/torch/autograd/graph.py", "/torch/autograd/__init__.py", "/torch/optim/optimizer.py",
+    "/torch/nn/modules/module.py",
+    "/torch/overrides.py",
+    "/torch/utils/_contextlib.py",
+    "/torch/_tensor.py",
+    "/torch/autograd/graph.py",
+    "/torch/autograd/__init__.py",
+    "/torch/optim/optimizer.py",
 )
 _local = threading.local()
 
@@ -59,7 +64,19 @@ def current_stream() -> "Optional[Stream]":
 class Running:
     """An operator between its call and its return."""
 
-    __slots__ = ("name", "candidate", "take", "inputs", "versions", "boundary", "stack", "extra", "state", "reference", "paths")
+    __slots__ = (
+        "name",
+        "candidate",
+        "take",
+        "inputs",
+        "versions",
+        "boundary",
+        "stack",
+        "extra",
+        "state",
+        "reference",
+        "paths",
+    )
 
     def __init__(self, name: names.FullName, candidate: bool, take: bool) -> None:
         self.name, self.candidate, self.take = name, candidate, take
@@ -141,7 +158,9 @@ class Stream:
                 run.inputs = capture.copy_values(_optimizer_values(optimizer))
             finally:
                 _local.inside = None
-        closure = kwargs.get("closure") or (args[1] if len(args) > 1 else args[0] if args and callable(args[0]) else None)
+        closure = kwargs.get("closure") or (
+            args[1] if len(args) > 1 else args[0] if args and callable(args[0]) else None
+        )
         self._optimizer = (optimizer, run)
         if closure is None:
             # A closure runs the model inside the step; without one, what the step calls belongs to the step.
@@ -202,12 +221,23 @@ class Stream:
             run.stack = python_stack(3)
         return run
 
-    def _operate(self, api: str, func: Any, args: Any, kwargs: Any, module: Any = None, numbers: bool = False, collective: bool = False) -> Any:
+    def _operate(
+        self,
+        api: str,
+        func: Any,
+        args: Any,
+        kwargs: Any,
+        module: Any = None,
+        numbers: bool = False,
+        collective: bool = False,
+    ) -> Any:
         options = self.session.options
         before = (self._number, self.selector.__dict__.copy())
         run = self._begin(api)
         inside = getattr(_local, "inside", None)
-        wants_backward = torch.is_grad_enabled() and self.selector.listed_class(api) and (run.take or self.selector.may_select_late)
+        wants_backward = (
+            torch.is_grad_enabled() and self.selector.listed_class(api) and (run.take or self.selector.may_select_late)
+        )
         if run.take or wants_backward:
             _local.inside = ("own",)
             try:
@@ -242,7 +272,11 @@ class Stream:
         try:
             outputs = capture.paths_of_tensors({"result": result})
             ids = {id(tensor) for _, tensor in outputs}
-            after = [(path, tensor) for path, tensor, version in run.versions if id(tensor) not in ids and (collective or (version >= 0 and _version(tensor) != version))]
+            after = [
+                (path, tensor)
+                for path, tensor, version in run.versions
+                if id(tensor) not in ids and (collective or (version >= 0 and _version(tensor) != version))
+            ]
             if not self._is_operator(result, kwargs, numbers, collective, module, api):
                 self._give_back(before, run)
                 return result
@@ -266,7 +300,11 @@ class Stream:
         if run.take and self.session.options.record_level > 0:
             inside, _local.inside = getattr(_local, "inside", None), ("own",)
             try:
-                self._emit(run, run.inputs, {"result": None, "after": {path: capture.copy_values(tensor) for path, tensor in after}})
+                self._emit(
+                    run,
+                    run.inputs,
+                    {"result": None, "after": {path: capture.copy_values(tensor) for path, tensor in after}},
+                )
             finally:
                 _local.inside = inside
 
@@ -281,7 +319,14 @@ class Stream:
         """The same answer as for an operator that is recorded, so that numbers do not depend on the selection."""
         # A function that returns no tensor counts only if it writes in place, and those names end in an underscore
         # (Tensor.__setitem__ and _foreach_*_ included).
-        return bool(numbers or collective or module is not None or api.endswith("_") or capture.tensors_in(result) or "out" in kwargs)
+        return bool(
+            numbers
+            or collective
+            or module is not None
+            or api.endswith("_")
+            or capture.tensors_in(result)
+            or "out" in kwargs
+        )
 
     def _give_back(self, before: Tuple[int, Dict[str, Any]], run: Running) -> None:
         if run.name.inner == 0 and self._number == before[0] + 1:
@@ -343,7 +388,9 @@ class Stream:
 class _Watch:
     """The hooks of one forward operator; lives as long as its part of the graph."""
 
-    def __init__(self, stream: Stream, name: names.FullName, candidate: bool, selected: bool, nodes: List[int], run: Running) -> None:
+    def __init__(
+        self, stream: Stream, name: names.FullName, candidate: bool, selected: bool, nodes: List[int], run: Running
+    ) -> None:
         self.stream, self.name, self.candidate, self.selected, self.nodes = stream, name, candidate, selected, nodes
         self.reference = run.reference
         # The forward's stack, for a backward that runs in a thread without one.
@@ -352,7 +399,9 @@ class _Watch:
         self.now: Optional[backward.Pass] = None
         self._seen: List[int] = []
 
-    def hook(self, index: int, outputs: List[Tuple[str, int]], inputs: List[Tuple[str, int]]) -> Callable[[Any, Any], None]:
+    def hook(
+        self, index: int, outputs: List[Tuple[str, int]], inputs: List[Tuple[str, int]]
+    ) -> Callable[[Any, Any], None]:
         def call(grad_inputs: Any, grad_outputs: Any) -> None:
             if not self.stream.session.running:
                 return
@@ -449,17 +498,33 @@ class Session:
         try:
             os.makedirs(folder, exist_ok=True)
             present = os.listdir(folder)
-            if present and META not in present and any(entry.endswith(".pt") or os.path.isfile(os.path.join(folder, entry)) for entry in present):
-                raise AccuracyError(f"{folder} holds files but no record; name an empty folder or one of an earlier record")
+            if (
+                present
+                and META not in present
+                and any(entry.endswith(".pt") or os.path.isfile(os.path.join(folder, entry)) for entry in present)
+            ):
+                raise AccuracyError(
+                    f"{folder} holds files but no record; name an empty folder or one of an earlier record"
+                )
             for entry in present:
                 path = os.path.join(folder, entry)
-                if entry in (META, ORDER, CHECKS, "partial.tmp") or (entry.endswith(".pt") and names.parse(entry.rsplit(".", 2)[0])):
+                if entry in (META, ORDER, CHECKS, "partial.tmp") or (
+                    entry.endswith(".pt") and names.parse(entry.rsplit(".", 2)[0])
+                ):
                     os.unlink(path)
-                elif folder == self.folder and entry.startswith(("thread", "process")) and os.path.isfile(os.path.join(path, META)):
+                elif (
+                    folder == self.folder
+                    and entry.startswith(("thread", "process"))
+                    and os.path.isfile(os.path.join(path, META))
+                ):
                     shutil.rmtree(path)
             meta = {
-                "format": FORMAT, "torch": torch.__version__, "python": sys.version.split()[0], "argv": sys.argv[:20],
-                "started": time.strftime("%Y-%m-%dT%H:%M:%S"), "options": self.options.as_dict(),
+                "format": FORMAT,
+                "torch": torch.__version__,
+                "python": sys.version.split()[0],
+                "argv": sys.argv[:20],
+                "started": time.strftime("%Y-%m-%dT%H:%M:%S"),
+                "options": self.options.as_dict(),
                 "cuda": torch.cuda.is_available(),
             }
             with open(os.path.join(folder, META), "w", encoding="utf-8") as file:

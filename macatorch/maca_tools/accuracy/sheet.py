@@ -7,14 +7,27 @@ from typing import Any, Dict, Iterator, List, Sequence
 # Rows that a sheet of the format can hold; a longer report goes on in a second sheet.
 _MAX_ROWS = 1_048_000
 _MAX_TEXT = 30_000
-COLOURS = {"wrong": "F8B4B4", "passed on": "FCE8A6", "random": "D9D2E9", "close": "E2F0D9", "same": "FFFFFF", "not compared": "D9D9D9"}
+COLOURS = {
+    "wrong": "F8B4B4",
+    "passed on": "FCE8A6",
+    "random": "D9D2E9",
+    "close": "E2F0D9",
+    "same": "FFFFFF",
+    "not compared": "D9D9D9",
+}
 _WIDTHS = {"operator0": 34, "operator1": 34, "tensor": 22, "reason": 60, "stack0": 50, "stack1": 50}
 
 
 def rows(columns: Sequence[str], operator: Any) -> Iterator[List[Any]]:
     """The rows of one operator; verdict and reason stand in each, the stacks as one call a line, innermost first."""
     stacks = {"stack0": "\n".join(operator.stack0[::-1]), "stack1": "\n".join(operator.stack1[::-1])}
-    common = {"index": operator.index, "stream": operator.stream, "operator0": operator.name0, "operator1": operator.name1, "verdict": operator.verdict}
+    common = {
+        "index": operator.index,
+        "stream": operator.stream,
+        "operator0": operator.name0,
+        "operator1": operator.name1,
+        "verdict": operator.verdict,
+    }
     for row in operator.rows or [{}]:
         merged = {**row, **common, **stacks, "reason": row.get("reason") or operator.reason}
         yield [_plain(merged.get(column)) for column in columns]
@@ -71,10 +84,14 @@ class _XlsxWriter:
         import xlsxwriter
 
         self._columns, self._head = columns, _head_lines(head)
-        self._book = xlsxwriter.Workbook(path, {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
+        self._book = xlsxwriter.Workbook(
+            path, {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+        )
         self._bold = self._book.add_format({"bold": True, "font_size": 13})
         self._header = self._book.add_format({"bold": True, "bg_color": "#305496", "font_color": "#FFFFFF"})
-        self._formats = {kind: self._book.add_format({"bg_color": f"#{colour}", "valign": "top"}) for kind, colour in COLOURS.items()}
+        self._formats = {
+            kind: self._book.add_format({"bg_color": f"#{colour}", "valign": "top"}) for kind, colour in COLOURS.items()
+        }
         self._sheets = 0
         self._begin()
 
@@ -155,7 +172,9 @@ class _OpenPyXl:
         self._row += 1
 
     def _end(self) -> None:
-        self._sheet.auto_filter.ref = f"A{len(self._head) + 1}:{self._letter(len(self._columns))}{max(self._row, len(self._head) + 1)}"
+        self._sheet.auto_filter.ref = (
+            f"A{len(self._head) + 1}:{self._letter(len(self._columns))}{max(self._row, len(self._head) + 1)}"
+        )
 
     def close(self) -> None:
         self._end()

@@ -45,7 +45,14 @@ class Judgement(NamedTuple):
     input_error: float
 
 
-def judge(api: str, backward: bool, inputs: Sequence[Tensor], outputs: Sequence[Tensor], estimated: bool, forward_error: float = 0.0) -> Judgement:
+def judge(
+    api: str,
+    backward: bool,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    estimated: bool,
+    forward_error: float = 0.0,
+) -> Judgement:
     """The verdict on one operator.
 
     forward_error is, for a backward operator, the error of what its forward one read and wrote: the gradient depends
@@ -80,7 +87,9 @@ def judge(api: str, backward: bool, inputs: Sequence[Tensor], outputs: Sequence[
         if tensor.error <= limit:
             continue
         if not math.isfinite(tensor.error):
-            (passed if input_broken else wrong).append(f"{tensor.path} has NaN or Inf on one side only" + (", and so has an input" if input_broken else ""))
+            (passed if input_broken else wrong).append(
+                f"{tensor.path} has NaN or Inf on one side only" + (", and so has an input" if input_broken else "")
+            )
             continue
         if input_broken:
             passed.append(f"{tensor.path}: diff2 {tensor.error:.2e}, and an input has NaN or Inf on one side only")
@@ -92,11 +101,21 @@ def judge(api: str, backward: bool, inputs: Sequence[Tensor], outputs: Sequence[
             # A sum whose terms cancel: its relative error says nothing, the error against its terms does.
             passed.append(f"{tensor.path}: diff2 {tensor.error:.2e} is rounding of terms that cancel")
         else:
-            wrong.append(f"{tensor.path}: diff2 {tensor.error:.2e} above {limit:.1e} for {tensor.dtype}, inputs differ by {input_error:.2e}")
+            wrong.append(
+                f"{tensor.path}: diff2 {tensor.error:.2e} above {limit:.1e} for {tensor.dtype}, inputs differ by {input_error:.2e}"
+            )
     if wrong and (last in names.RANDOM or last in names.UNINITIALISED):
         return Judgement(RANDOM, "its values are random or uninitialised and need not agree" + note, error, input_error)
-    if wrong and last in names.RANDOM_WHILE_TRAINING and kind.endswith("dropout") or wrong and kind.startswith("dropout"):
-        return Judgement(RANDOM, "random while training: switch dropout off to compare what follows" + note, error, input_error)
+    if (
+        wrong
+        and last in names.RANDOM_WHILE_TRAINING
+        and kind.endswith("dropout")
+        or wrong
+        and kind.startswith("dropout")
+    ):
+        return Judgement(
+            RANDOM, "random while training: switch dropout off to compare what follows" + note, error, input_error
+        )
     if wrong:
         return Judgement(WRONG, "; ".join(wrong) + note, error, input_error)
     if passed:

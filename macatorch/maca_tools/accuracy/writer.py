@@ -83,7 +83,9 @@ class Writer:
                 self._write(item)
             except Exception as error:
                 with self._changed:
-                    self._error = AccuracyError(f"the record cannot be written to {item.folder}: {error}. What is there is whole, but ends before {item.name}.{item.part}")
+                    self._error = AccuracyError(
+                        f"the record cannot be written to {item.folder}: {error}. What is there is whole, but ends before {item.name}.{item.part}"
+                    )
                     self._queue.clear()
                     self._queued = 0
                     self._changed.notify_all()
@@ -99,7 +101,14 @@ class Writer:
         path = os.path.join(item.folder, file)
         layout: list = []
         values = capture.stored(item.values, self._level, layout)
-        content = {"name": item.name, "part": item.part, "level": self._level, "values": values, "tensors": layout, **item.extra}
+        content = {
+            "name": item.name,
+            "part": item.part,
+            "level": self._level,
+            "values": values,
+            "tensors": layout,
+            **item.extra,
+        }
         # A name of its own until it is whole: a reader never meets half a file.
         partial = os.path.join(item.folder, "partial.tmp")
         try:
@@ -124,7 +133,10 @@ class Writer:
     def _progress(self) -> None:
         if time.monotonic() - self._shown > _PROGRESS_EVERY_S:
             self._shown = time.monotonic()
-            print(f"accuracy: {self._files} files, {self._bytes / 1e9:.2f} GB written, {len(self._queue)} queued", file=sys.stderr)
+            print(
+                f"accuracy: {self._files} files, {self._bytes / 1e9:.2f} GB written, {len(self._queue)} queued",
+                file=sys.stderr,
+            )
 
 
 def _signature(values: Any, layout: list) -> list:
@@ -146,5 +158,3 @@ def _signature(values: Any, layout: list) -> list:
 
     walk(values)
     return found
-
-

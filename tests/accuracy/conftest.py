@@ -1,0 +1,54 @@
+"""What the tests of maca_tools.accuracy share. They need the vendor wheel, or any torch for what needs no device."""
+
+import importlib.util
+import os
+import sys
+from typing import Any, Callable, Iterator
+
+import pytest
+import torch
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def _planted() -> Any:
+    spec = importlib.util.spec_from_file_location("planted", os.path.join(_FOLDER, "planted.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["planted"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def planted() -> Any:
+    """The transformer with places for planted errors."""
+    return _planted()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> Iterator[None]:
+    """Each test starts and ends without a recorder in torch."""
+    from maca_tools import accuracy
+
+    torch.manual_seed(0)
+    before = torch.nn.Module.__call__
+    yield
+    accuracy.start_record(enabled=False)
+    assert torch.nn.Module.__call__ is before, "the recorder was left in torch"
+
+
+@pytest.fixture
+def device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture
+def operators() -> Callable[[Any], list]:
+    """The full names in a record, in the order of their output files."""
+    from maca_tools.accuracy import record_dir
+
+    def names(folder: Any, key: str = "") -> list:
+        return [str(entry.name) for entry in record_dir.streams(str(folder))[key].entries]
+
+    return names

@@ -1,0 +1,300 @@
+"""What is recorded, under which name, and that the run does not notice."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn, relu
+
+from maca_tools import accuracy
+
+
+def _load(path: Path) -> Any:
+    return torch.load(path, weights_only=True)
+
+
+class _Manual(nn.Module):
+    """The network of the product's manual: Conv1d on a (256, 1, 3600) half input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(1, 2, 7, stride=4)
+        self.act = nn.ReLU()
+        self.pool = nn.AdaptiveAvgPool1d(8)
+
+    def forward(self, x: Any) -> Any:
+        return self.pool(self.act(self.conv(x)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"skip": 10}, {"op_range": ["torch.nn.Conv1d.0.fwd", "torch.nn.AdaptiveAvgPool1d.2.fwd"]}],
+    ids=["all", "skip", "range"],
+)
+def test_the_example_of_the_manual(options: Any, device: str, tmp_path: Path, operators: Any) -> None:
+    model = _Manual().to(device).half()
+    x = torch.randn(256, 1, 3600).to(device).half()
+    accuracy.start_record(output_dir=str(tmp_path), **options)
+    model(x).float().sum().backward()
+    accuracy.record_switch(False)
+    accuracy.start_record(enabled=False)
+    forward = [name for name in operators(tmp_path) if name.endswith("fwd")]
+    whole = [
+        "torch.nn.Conv1d.0.fwd",
+        "torch.nn.ReLU.1.fwd",
+        "torch.nn.AdaptiveAvgPool1d.2.fwd",
+        "torch.Tensor.float.3.fwd",
+        "torch.Tensor.sum.4.fwd",
+    ]
+    expected = {"skip": whole[:1], "op_range": whole[:2]}
+    assert forward == (expected[next(iter(options))] if options else whole)
+    assert (tmp_path / "torch.nn.Conv1d.0.fwd.input.pt").exists() and (
+        tmp_path / "torch.nn.Conv1d.0.fwd.output.pt"
+    ).exists()
+    if not options:
+        grads = _load(tmp_path / "torch.nn.Conv1d.0.bwd.output.pt")["values"]["grad_in"]
+        assert torch.equal(grads["params.weight"], model.conv.weight.grad.cpu())
+
+
+def test_nothing_that_python_can_call_is_missed(device: str, tmp_path: Path, operators: Any) -> None:
+    x = torch.ones(4, 4, device=device)
+    with accuracy.record(output_dir=str(tmp_path)):
+        relu(x)
+        y = x + x
+        y[0]
+        y[0] = 7.0
+        y += 1
+        torch.zeros(2, device=device)
+        y.sum()
+        torch._foreach_add_([y, y.clone()], 1.0)
+        nn.functional.gelu(y)
+        x.T
+        y.sum().item()
+        torch.chunk(y, 2)
+    found = [".".join(name.split(".")[:-2]) for name in operators(tmp_path)]
+    wanted = ["torch.relu", "torch.Tensor.__getitem__", "torch.Tensor.__setitem__", "torch.zeros", "torch.Tensor.sum", "torch.Tensor.clone", "torch._foreach_add_", "torch.nn.functional.gelu", "torch.Tensor.T", "torch.Tensor.item", "torch.chunk"]  # fmt: skip
+    assert [name for name in wanted if name not in found] == []
+    assert len(found) == 14
+
+
+def test_an_in_place_operator_has_its_value_before_and_after(device: str, tmp_path: Path) -> None:
+    x = torch.ones(3, device=device)
+    with accuracy.record(output_dir=str(tmp_path)):
+        x.add_(1)
+        x[0] = 9
+    assert _load(tmp_path / "torch.Tensor.add_.0.fwd.input.pt")["values"]["args"][0].tolist() == [1, 1, 1]
+    assert _load(tmp_path / "torch.Tensor.add_.0.fwd.output.pt")["values"]["result"].tolist() == [2, 2, 2]
+    after = _load(tmp_path / "torch.Tensor.__setitem__.1.fwd.output.pt")["values"]["after"]
+    assert after["args[0]"].tolist() == [9, 2, 2]
+
+
+def test_backward_has_the_operators_own_gradients(device: str, tmp_path: Path) -> None:
+    x = torch.ones(3, device=device, requires_grad=True)
+    with accuracy.record(output_dir=str(tmp_path)):
+        a = x * 2
+        b = x * 5
+        (a + b).sum().backward()
+    # x.grad is the sum of both; each operator is recorded with its own share.
+    assert _load(tmp_path / "torch.Tensor.mul.0.bwd.output.pt")["values"]["grad_in"]["args[0]"].tolist() == [2, 2, 2]
+    assert _load(tmp_path / "torch.Tensor.mul.1.bwd.output.pt")["values"]["grad_in"]["args[0]"].tolist() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_recording_does_not_change_the_run(level: int, device: str, tmp_path: Path) -> None:
+    def run() -> Any:
+        torch.manual_seed(3)
+        model = nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.5), nn.BatchNorm1d(8), nn.GELU(), nn.Linear(8, 2)).to(
+            device
+        )
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.rand(6, 5, device=device)).pow(2).sum().backward()
+            optimizer.step()
+        return [p.detach().cpu() for p in model.parameters()] + [torch.rand(3), torch.rand(3, device=device).cpu()]
+
+    plain = run()
+    with accuracy.record(output_dir=str(tmp_path), record_level=level):
+        recorded = run()
+    assert all(torch.equal(a, b) for a, b in zip(plain, recorded))
+
+
+def test_op_list_takes_a_class_or_full_names(device: str, tmp_path: Path, operators: Any) -> None:
+    x = torch.ones(3, device=device, requires_grad=True)
+    with accuracy.record(output_dir=str(tmp_path), op_list=["relu", "torch.Tensor.sum.4.fwd"]):
+        y = torch.relu(nn.functional.relu(nn.ReLU()(x * 1)))
+        y.sum().backward()
+    assert operators(tmp_path) == [
+        "torch.nn.ReLU.1.fwd", "torch.nn.functional.relu.2.fwd", "torch.relu.3.fwd", "torch.Tensor.sum.4.fwd",
+        "torch.relu.3.bwd", "torch.nn.functional.relu.2.bwd", "torch.nn.ReLU.1.bwd",
+    ]  # fmt: skip
+
+
+def test_a_summary_says_what_the_tensor_held(device: str, tmp_path: Path) -> None:
+    x = torch.tensor([1.0, float("nan"), float("inf"), -3.0], device=device)
+    with accuracy.record(output_dir=str(tmp_path), record_level=1):
+        x.clone()
+    found = _load(tmp_path / "torch.Tensor.clone.0.fwd.output.pt")["values"]["result"]
+    assert (found["nan"], found["inf"], found["min"], found["max"], found["mean"]) == (1, 1, -3.0, 1.0, -1.0)
+
+
+def test_level_0_logs_a_wrong_operator_forward_and_backward(
+    planted: Any, device: str, tmp_path: Path, capfd: Any
+) -> None:
+    for where in ("", "fwd:7", "bwd:7"):
+        model = planted.build(device, torch.float32, where, layers=2)
+        with accuracy.record(output_dir=str(tmp_path), record_level=0):
+            planted.train(model)
+        text = capfd.readouterr().err
+        assert ("is off by" in text) == bool(where), (where, text)
+
+
+def test_threads_have_folders_and_numbers_of_their_own(device: str, tmp_path: Path, operators: Any) -> None:
+    with accuracy.record(output_dir=str(tmp_path)):
+        thread = threading.Thread(target=lambda: torch.ones(2, device=device) + 1)
+        thread.start()
+        thread.join()
+        torch.zeros(2, device=device)
+    assert operators(tmp_path, "thread1") == ["torch.ones.0.fwd", "torch.Tensor.add.1.fwd"]
+    assert operators(tmp_path) == ["torch.zeros.0.fwd"]
+
+
+def test_record_switch_works_inside_anothers_mode(device: str, tmp_path: Path, operators: Any) -> None:
+    accuracy.start_record(output_dir=str(tmp_path))
+    accuracy.record_switch(False)
+    with torch.device(device):
+        accuracy.record_switch(True)
+        torch.zeros(1)
+    assert torch.ones(1).device.type == "cpu"
+    accuracy.record_switch(False)
+    torch.ones(1)
+    accuracy.start_record(enabled=False)
+    assert [name for name in operators(tmp_path) if "zeros" in name or "ones" in name] == [
+        "torch.zeros.0.fwd",
+        "torch.ones.1.fwd",
+    ]
+
+
+def test_unusual_tensors_are_recorded_as_plain_data(tmp_path: Path, operators: Any) -> None:
+    dense = torch.eye(3)
+    with accuracy.record(output_dir=str(tmp_path)):
+        sparse = dense.to_sparse()
+        torch.quantize_per_tensor(dense, 0.1, 0, torch.qint8)
+        torch.nested.nested_tensor([dense, dense[:2]]) + 1
+        sparse + sparse
+    for path in tmp_path.glob("*.pt"):
+        _load(path)
+    assert any("quantize_per_tensor" in name for name in operators(tmp_path))
+
+
+def test_a_scripted_module_is_one_operator(tmp_path: Path, operators: Any) -> None:
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    with accuracy.record(output_dir=str(tmp_path)):
+        scripted(torch.ones(1, 2))
+    assert "torch.jit.ScriptModule.1.fwd" in operators(tmp_path)
+
+
+def test_checkpointed_forwards_are_seen_when_they_run_again(device: str, tmp_path: Path, operators: Any) -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    layer = nn.Linear(2, 2).to(device)
+    x = torch.ones(1, 2, device=device, requires_grad=True)
+    with accuracy.record(output_dir=str(tmp_path)):
+        checkpoint(layer, x, use_reentrant=False).sum().backward()
+    assert len([name for name in operators(tmp_path) if "torch.nn.Linear" in name and name.endswith("fwd")]) == 2
+
+
+def test_what_was_written_before_a_kill_is_readable(tmp_path: Path, operators: Any) -> None:
+    code = f"""
+        import os, signal, time, torch
+        from maca_tools import accuracy
+        accuracy.start_record(output_dir={str(tmp_path)!r})
+        x = torch.ones(100)
+        while True:
+            x = x + 1
+    """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)])
+    order = tmp_path / "order.jsonl"
+    while child.poll() is None and not (order.exists() and order.stat().st_size > 5000):
+        pass
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    found = operators(tmp_path)
+    assert len(found) > 5
+    for name in found[:-1]:
+        _load(tmp_path / f"{name}.output.pt")
+
+
+def test_a_full_disk_is_one_clear_error_and_no_half_file(tmp_path: Path) -> None:
+    code = f"""
+        import resource, signal, torch
+        from maca_tools import accuracy
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        accuracy.start_record(output_dir={str(tmp_path)!r}, record_stack=False)
+        torch.ones(10)
+        torch.ones(100_000)
+        accuracy.start_record(enabled=False)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode != 0 and "the record cannot be written" in done.stdout, done.stdout
+    assert sorted(path.name for path in tmp_path.glob("*.pt"))[0].startswith("torch.ones.0")
+    assert not (tmp_path / "partial.tmp").exists()
+    for path in tmp_path.glob("*.pt"):
+        _load(path)
+
+
+def test_a_wrong_option_is_named(tmp_path: Path) -> None:
+    for wrong in (
+        {"record_level": 3},
+        {"skip": -1},
+        {"op_range": ["a"]},
+        {"op_range": ["nonsense", None]},
+        {"op_list": "relu"},
+        {"ranks": [0]},
+    ):
+        with pytest.raises(accuracy.AccuracyError, match=next(iter(wrong))):
+            accuracy.start_record(output_dir=str(tmp_path / "r"), **wrong)
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("mine")
+    with pytest.raises(accuracy.AccuracyError, match="no record"):
+        accuracy.start_record(output_dir=str(tmp_path))
+    assert os.listdir(tmp_path) == ["letter.txt"]
+
+
+def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) -> None:
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        pytest.skip("this torch has no gloo")
+    code = f"""
+        import sys, torch, torch.distributed as dist
+        from torch.distributed import all_reduce
+        from maca_tools import accuracy
+        rank = int(sys.argv[1])
+        dist.init_process_group("gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2)
+        accuracy.start_record(output_dir="{tmp_path}/rec")
+        x = torch.ones(3) * (rank + 1)
+        all_reduce(x)
+        accuracy.start_record(enabled=False)
+        dist.destroy_process_group()
+    """
+    ranks = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), str(rank)]) for rank in range(2)]
+    assert [child.wait(timeout=120) for child in ranks] == [0, 0]
+    for rank in range(2):
+        assert "torch.distributed.all_reduce.2.fwd" in operators(tmp_path / "rec", f"rank{rank}")
+        content = _load(tmp_path / "rec" / f"rank{rank}" / "torch.distributed.all_reduce.2.fwd.output.pt")
+        assert content["values"]["after"]["args[0]"].tolist() == [3, 3, 3]
+    from maca_tools.accuracy import report
+
+    result = report.generate(str(tmp_path / "rec"), str(tmp_path / "rec"), str(tmp_path))
+    assert result.culprit is None and result.counts["same"] == 6

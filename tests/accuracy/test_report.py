@@ -1,0 +1,207 @@
+"""The report: verdicts, alignment, formats, bad input."""
+
+import csv
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from maca_tools import accuracy
+from maca_tools.accuracy import report
+
+
+def _run(folder: Path, extra: bool = False, factor: float = 1.0) -> None:
+    x = torch.linspace(0, 1, 64)
+    with accuracy.record(output_dir=str(folder)):
+        y = torch.relu(x)
+        if extra:
+            y = y.reshape(64)
+        z = torch.sigmoid(y)
+        (z * 1.0).sum()
+    if factor != 1.0:
+        # A wrong product, as if the kernel had made it: the inputs stay equal.
+        path = folder / "torch.Tensor.mul.2.fwd.output.pt"
+        content = torch.load(path, weights_only=True)
+        content["values"]["result"] *= factor
+        torch.save(content, path)
+
+
+def test_an_error_that_is_passed_on_has_one_culprit(tmp_path: Path) -> None:
+    _run(tmp_path / "a")
+    x = torch.linspace(0, 1, 64)
+    with accuracy.record(output_dir=str(tmp_path / "b")):
+        y = torch.relu(x)
+        z = torch.sigmoid(y)
+        (z * 1.0).sum()
+    path = tmp_path / "b" / "torch.sigmoid.1.fwd.output.pt"
+    content = torch.load(path, weights_only=True)
+    content["values"]["result"] *= 1.01
+    torch.save(content, path)
+    for later, part in (("torch.Tensor.mul.2.fwd", "input"), ("torch.Tensor.mul.2.fwd", "output")):
+        path = tmp_path / "b" / f"{later}.{part}.pt"
+        content = torch.load(path, weights_only=True)
+        if part == "input":
+            content["values"]["args"][0] *= 1.01
+        else:
+            content["values"]["result"] *= 1.01
+        torch.save(content, path)
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    assert result.culprit is not None and result.culprit.name0 == "torch.sigmoid.1.fwd"
+    assert result.counts["wrong"] == 1 and result.counts["passed on"] == 1
+
+
+def test_an_operator_more_on_one_side_is_said_and_the_rest_is_matched(tmp_path: Path) -> None:
+    _run(tmp_path / "a")
+    _run(tmp_path / "b", extra=True)
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    assert result.culprit is None and result.counts["not compared"] == 1 and result.counts["same"] == 4
+    with open(tmp_path / "out" / "accuracy_report.csv", encoding="utf-8") as file:
+        assert "torch.Tensor.reshape.1.fwd" in file.read()
+
+
+def test_the_csv_has_the_specified_columns(tmp_path: Path) -> None:
+    _run(tmp_path / "a")
+    accuracy.gen_report(str(tmp_path / "a"), str(tmp_path / "a"), str(tmp_path / "out"))
+    with open(tmp_path / "out" / "accuracy_report.csv", encoding="utf-8") as file:
+        lines = list(csv.reader(line for line in file if not line.startswith("#")))
+    for column in (
+        "dtype0",
+        "shape1",
+        "max0",
+        "min1",
+        "diff1",
+        "diff2",
+        "cosine",
+        "pcc",
+        "ulp",
+        "crc_equal",
+        "verdict",
+        "stack0",
+        "stack1",
+    ):
+        assert column in lines[0]
+    assert {line[lines[0].index("verdict")] for line in lines[1:]} == {"same"}
+
+
+def test_the_sheet_names_the_culprit_on_top_and_has_filters(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    _run(tmp_path / "a")
+    _run(tmp_path / "b", factor=1.5)
+    report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    sheet = openpyxl.load_workbook(tmp_path / "out" / "accuracy_report.xlsx").active
+    assert sheet["A1"].value.startswith("First culprit: torch.Tensor.mul.2.fwd")
+    assert sheet.freeze_panes == "E4" and sheet.auto_filter.ref.startswith("A3:")
+
+
+def test_metrics_are_those_of_their_definitions() -> None:
+    from maca_tools.accuracy import metrics
+
+    a, b = torch.tensor([1.0, -2.0, 4.0]), torch.tensor([1.0, -2.5, 4.0])
+    found = metrics.of_tensors(a, b)
+    assert found.diff1 == pytest.approx(0.5 / 7) and found.diff2 == pytest.approx((0.25 / 21) ** 0.5)
+    assert found.max_abs == 0.5 and found.max_rel == 0.25 and found.within_5e3 == pytest.approx(2 / 3)
+    one = torch.tensor([1.0])
+    assert metrics.of_tensors(one, torch.nextafter(one, one * 2)).ulp == 1
+    assert metrics.of_tensors(torch.tensor([float("nan"), 1.0]), torch.tensor([float("nan"), 2.0])).max_abs == 1
+    assert metrics.of_tensors(torch.tensor([float("nan")]), one).diff2 == float("inf")
+
+
+class _Evil:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return (os.mkdir, (str(self.path),))
+
+
+def test_bad_files_are_rows_that_say_so_and_a_malicious_one_does_not_run(tmp_path: Path) -> None:
+    _run(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "b" / "torch.relu.0.fwd.output.pt").unlink()
+    cut = tmp_path / "b" / "torch.sigmoid.1.fwd.output.pt"
+    cut.write_bytes(cut.read_bytes()[:300])
+    trap = tmp_path / "trap"
+    torch.save({"values": {"result": _Evil(trap)}}, tmp_path / "b" / "torch.Tensor.mul.2.fwd.output.pt")
+    (tmp_path / "b" / "torch.Tensor.sum.3.fwd.output.pt").write_bytes(pickle.dumps(_Evil(trap)))
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    text = (tmp_path / "out" / "accuracy_report.csv").read_text()
+    assert result.counts["not compared"] == 4
+    assert not trap.exists(), "a pickle of the record was run"
+    for said in (
+        "relu.0.fwd.output.pt is missing",
+        "sigmoid.1.fwd.output.pt is damaged",
+        "mul.2.fwd.output.pt is refused",
+    ):
+        assert said in text
+
+
+def test_what_is_no_record_or_no_place_is_one_clear_error(tmp_path: Path) -> None:
+    _run(tmp_path / "a")
+    (tmp_path / "file").write_text("")
+    for dir0, output, said in (
+        (tmp_path / "missing", tmp_path, "is not a folder"),
+        (tmp_path / "out", tmp_path, "is not a folder"),
+        (tmp_path / "a", tmp_path / "file", "cannot be written"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "maca_tools.accuracy", "report", str(dir0), str(tmp_path / "a"), "-o", str(output)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        assert done.returncode == 2 and said in done.stdout and "Traceback" not in done.stdout, done.stdout
+    (tmp_path / "foreign").mkdir()
+    with pytest.raises(accuracy.AccuracyError, match="holds no record"):
+        accuracy.gen_report(str(tmp_path / "foreign"), str(tmp_path / "a"), str(tmp_path))
+
+
+def test_a_truncated_order_file_is_read_up_to_its_last_whole_line(tmp_path: Path, operators: Any) -> None:
+    _run(tmp_path / "a")
+    order = tmp_path / "a" / "order.jsonl"
+    order.write_text(order.read_text()[:-20])
+    assert len(operators(tmp_path / "a")) == 4
+
+
+def test_a_stock_torch_records_with_the_copied_folder_and_both_are_compared(
+    planted: Any, device: str, tmp_path: Path
+) -> None:
+    stock = os.environ.get("MACA_STOCK_TORCH_PYTHON")
+    if not stock:
+        pytest.skip("MACA_STOCK_TORCH_PYTHON names no Python with a stock torch")
+    import maca_tools
+
+    shutil.copytree(
+        os.path.dirname(maca_tools.__file__),
+        tmp_path / "copy" / "maca_tools",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    shutil.copy(planted.__file__, tmp_path / "copy")
+    code = "import torch, planted; from maca_tools import accuracy\nmodel = planted.build('cpu', torch.float32, layers=2)\nwith accuracy.record(output_dir='stock'): planted.train(model)\nprint(torch.__version__)"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([stock, "-c", code], cwd=tmp_path / "copy", check=True, env=environment)
+    model = planted.build(device, torch.float32, "fwd:9", layers=2)
+    with accuracy.record(output_dir=str(tmp_path / "device")):
+        planted.train(model)
+    result = report.generate(str(tmp_path / "copy" / "stock"), str(tmp_path / "device"), str(tmp_path / "out"))
+    assert result.culprit is not None and result.counts["wrong"] == 1, result.text()
+
+
+def test_the_page_works_in_a_browser(tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no chromium to look at the page with")
+    _run(tmp_path / "a")
+    _run(tmp_path / "b", factor=1.5)
+    report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    page = (tmp_path / "out" / "accuracy_report.html").as_uri()
+    done = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=2000", "--dump-dom", page],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120,
+    )  # fmt: skip
+    assert 'data-ready="4"' in done.stdout, "the page's program did not run to its end"
+    assert 'id="divergence"' in done.stdout and 'class="histogram"' in done.stdout
+    assert "First culprit: torch.Tensor.mul.2.fwd" in done.stdout

@@ -78,10 +78,15 @@ def toolchain() -> Dict[str, str]:
     }
 
 
-def sync(source: Path, target: Path) -> None:
-    """Make ``target`` equal to ``source`` without touching what is the same already: compilers go by time stamps."""
+def sync(source: Path, target: Path, parts: Sequence[str] = ()) -> None:
+    """Make ``target`` equal to ``source`` without touching what is the same already: compilers go by time stamps.
+
+    ``parts`` are the files and folders of ``source`` that count; none named: all of it.
+    """
     paths = (path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     wanted = {path.relative_to(source) for path in paths}
+    if parts:
+        wanted = {path for path in wanted if path.parts[0] in parts}
     for relative in wanted:
         old, new = target / relative, source / relative
         if old.is_file() and old.stat().st_size == new.stat().st_size and old.read_bytes() == new.read_bytes():
@@ -139,6 +144,10 @@ class Tools:
         )
 
 
+# What libmacatorch is built from; the Python packages beside it do not count.
+OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "codegen", "csrc")
+
+
 def _build(
     component: str,
     variant: str,
@@ -147,6 +156,7 @@ def _build(
     flags: str,
     install: bool,
     key: Dict[str, object],
+    parts: Sequence[str] = (),
 ) -> Path:
     """The folder with the results, from the cache or built now."""
     if not (source / "CMakeLists.txt").is_file():
@@ -158,7 +168,7 @@ def _build(
     folder = cache.folder("build", name)
     # A copy, so that an edit during the build cannot make the result differ from what its key says.
     copy, build, result = folder / "source", folder / "cmake", folder / "result"
-    sync(source, copy)
+    sync(source, copy, parts)
     facts = {**key, **toolchain(), "source": cache.tree_digest(copy), "format": FORMAT}
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
     kept = cache.folder("native") / f"{name}-{digest}"
@@ -247,5 +257,5 @@ def operators(release: Release, stripped: WheelReader, sdk_tree: Path, checkout:
         # The release's own ABI of std::string, whatever the compiler's default is.
         abi = f"-U_GLIBCXX_USE_CXX11_ABI -D_GLIBCXX_USE_CXX11_ABI={release.cxx11_abi}"
         key["abi"] = abi
-        built = _build("macatorch", release.torch, checkout / "macatorch", options, abi, False, key)
+        built = _build("macatorch", release.torch, checkout / "macatorch", options, abi, False, key, OPERATOR_SOURCES)
     return built / "libmacatorch.so"

@@ -116,7 +116,8 @@ def main() -> int:
         symbol = f.func.name.unambiguous_name()
         rows.append(
             f"DtypeSupport dtypes_{symbol};\n"
-            f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", c10::DispatchKey::CPU, DeviceCheck::{check}, '
+            f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", '
+            f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
             f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}}};"
         )
@@ -141,7 +142,8 @@ def main() -> int:
             check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
             rows.append(
                 f"DtypeSupport dtypes_{symbol};\n"
-                f'const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", c10::DispatchKey::{layout}CPU, '
+                f'const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
+                f"c10::DispatchKey::{layout}CPU, "
                 f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr}};"
             )
             layouts.setdefault(layout, []).append(symbol)
@@ -164,9 +166,8 @@ def main() -> int:
     groups += [(f"{layout}CUDA", symbols) for layout, symbols in layouts.items()]
     for key, symbols in groups:
         # As upstream's own registrations, they live as long as the process.
-        lines += [
-            f'  static torch::Library {key}(torch::Library::IMPL, "aten", c10::DispatchKey::{key}, __FILE__, __LINE__);'
-        ]
+        library = f'torch::Library {key}(torch::Library::IMPL, "aten", c10::DispatchKey::{key}, __FILE__, __LINE__);'
+        lines += [f"  static {library}"]
         lines += [
             f"  static const OperatorSpec* const {key}_operators[] = {{",
             *[f"      &spec_{symbol}," for symbol in symbols],

@@ -65,9 +65,8 @@ def main() -> None:
     host = [torch.rand(side, side) for _ in range(2)]
     device = [tensor.cuda() for tensor in host]
     ratios = []
-    print(
-        f"torch {torch.__version__}, {side}x{side}, {torch.get_num_threads()} threads; ratio cuda / cpu (spread), cpu us"
-    )
+    print(f"torch {torch.__version__}, {side}x{side}, {torch.get_num_threads()} threads")
+    print("ratio cuda / cpu (spread), cpu us")
     for name, operator in OPERATORS.items():
         rounds = []
         cpu_times = []

@@ -1,4 +1,4 @@
-"""Every OpInfo entry that upstream claims for CUDA gives on the device what it gives on the CPU, forward and backward."""
+"""Every OpInfo entry that upstream claims for CUDA gives on the device what it gives on the CPU, with its gradients."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tensors(value: Any) -> List[torch.Tensor]:
 
 
 def total(values: List[torch.Tensor]) -> torch.Tensor:
-    """A scalar whose gradient with respect to each value is (about) the value itself: dense, and different everywhere."""
+    """A scalar whose gradient with respect to each value is about the value: dense, and different everywhere."""
     return sum((v * v.conj()).real.sum() if v.is_complex() else (v * v).sum() for v in values)  # type: ignore[return-value]
 
 

@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import sys
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, List
 
 import pytest
 import torch
@@ -44,11 +44,11 @@ def device() -> str:
 
 
 @pytest.fixture
-def operators() -> Callable[[Any], list]:
+def operators() -> Callable[[Any], List[Any]]:
     """The full names in a record, in the order of their output files."""
     from maca_tools.accuracy import record_dir
 
-    def names(folder: Any, key: str = "") -> list:
+    def names(folder: Any, key: str = "") -> List[Any]:
         return [str(entry.name) for entry in record_dir.streams(str(folder))[key].entries]
 
     return names

@@ -6,13 +6,13 @@ call of a module that is one operator.
 
 import argparse
 import os
-from typing import Any
+from typing import Any, List
 
 import torch
 from torch import nn
 
 
-class Block(nn.Module):
+class Block(nn.Module):  # type: ignore[misc]
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -29,7 +29,7 @@ class Block(nn.Module):
         return x + self.down(self.act(self.up(self.norm2(x))))
 
 
-class Model(nn.Module):
+class Model(nn.Module):  # type: ignore[misc]
     def __init__(self, width: int = 32, layers: int = 12, words: int = 50) -> None:
         super().__init__()
         self.embed = nn.Embedding(words, width)
@@ -40,7 +40,7 @@ class Model(nn.Module):
         return self.head(self.norm(self.blocks(self.embed(tokens))))
 
 
-class WrongBackward(torch.autograd.Function):
+class WrongBackward(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, value: torch.Tensor) -> torch.Tensor:
         return value.clone()
@@ -55,7 +55,7 @@ def _wrong_forward(value: torch.Tensor) -> torch.Tensor:
     return value if value.dtype == torch.float64 else value + (value.detach().double() * 0.01).to(value.dtype)
 
 
-def places(model: Model) -> list:
+def places(model: Model) -> List[Any]:
     return [module for module in model.modules() if not list(module.children())]
 
 
@@ -72,7 +72,7 @@ def plant(model: Model, where: str) -> str:
     return f"torch.nn.{type(module).__name__}"
 
 
-def call_order(model: Model) -> list:
+def call_order(model: Model) -> List[Any]:
     """The modules in the order in which the forward pass calls them."""
     parts = ("norm1", "qkv", "softmax", "out", "norm2", "up", "act", "down")
     inner = [getattr(block, part) for block in model.blocks for part in parts]
@@ -84,7 +84,7 @@ def build(device: str, dtype: torch.dtype, where: str = "", layers: int = 12) ->
     model = Model(layers=layers).to(device, dtype)
     if where:
         plant(model, where)
-    return model
+    return model  # type: ignore[no-any-return]
 
 
 def train(model: Model) -> None:

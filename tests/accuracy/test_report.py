@@ -180,7 +180,11 @@ def test_a_stock_torch_records_with_the_copied_folder_and_both_are_compared(
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     shutil.copy(planted.__file__, tmp_path / "copy")
-    code = "import torch, planted; from maca_tools import accuracy\nmodel = planted.build('cpu', torch.float32, layers=2)\nwith accuracy.record(output_dir='stock'): planted.train(model)\nprint(torch.__version__)"
+    code = (
+        "import torch, planted; from maca_tools import accuracy\n"
+        "model = planted.build('cpu', torch.float32, layers=2)\n"
+        "with accuracy.record(output_dir='stock'): planted.train(model)\n"
+    )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([stock, "-c", code], cwd=tmp_path / "copy", check=True, env=environment)
     model = planted.build(device, torch.float32, "fwd:9", layers=2)
@@ -199,7 +203,8 @@ def test_the_page_works_in_a_browser(tmp_path: Path) -> None:
     report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
     page = (tmp_path / "out" / "accuracy_report.html").as_uri()
     done = subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=2000", "--dump-dom", page],
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile",
+         "--virtual-time-budget=2000", "--dump-dom", page],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120,
     )  # fmt: skip
     assert 'data-ready="4"' in done.stdout, "the page's program did not run to its end"

@@ -23,7 +23,7 @@ from maca_tools.accuracy import report
 _BLOCK = 64 << 20
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -39,7 +39,7 @@ class Layer(nn.Module):
         return x + self.down(self.act(self.up(self.norm2(x))))
 
 
-class Model(nn.Module):
+class Model(nn.Module):  # type: ignore[misc]
     def __init__(self, layers: int, length: int, width: int = 768, words: int = 50257) -> None:
         super().__init__()
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
@@ -97,7 +97,8 @@ def main() -> None:
     step()
     plain = _seconds(step, chosen.times)
     print(
-        f"plain step                {plain:8.2f} s   batch {chosen.batch} x {chosen.length}, {chosen.layers} layers, {chosen.device}"
+        f"plain step                {plain:8.2f} s   "
+        f"batch {chosen.batch} x {chosen.length}, {chosen.layers} layers, {chosen.device}"
     )
     folder = tempfile.mkdtemp(dir=chosen.disk)
     try:
@@ -127,7 +128,8 @@ def main() -> None:
         result = report.generate(sides[0], sides[1], folder)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         print(
-            f"gen_report                {result.bytes / result.seconds / 1e9:8.2f} GB/s (at least 0.5; {result.bytes / 1e9:.1f} GB, {grown / 1e3:.0f} MB more memory)"
+            f"gen_report                {result.bytes / result.seconds / 1e9:8.2f} GB/s "
+            f"(at least 0.5; {result.bytes / 1e9:.1f} GB, {grown / 1e3:.0f} MB more memory)"
         )
     finally:
         shutil.rmtree(folder)

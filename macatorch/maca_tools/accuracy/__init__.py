@@ -104,7 +104,7 @@ def record_switch(enabled: bool) -> None:
 
 
 def gen_report(dir0: str, dir1: str, output_dir: str = "./") -> None:
-    """Compare two records and leave accuracy_report.xlsx, .csv and .html in output_dir; the first culprit is printed."""
+    """Compare two records, leave accuracy_report.xlsx, .csv and .html in output_dir, print the first culprit."""
     from maca_tools.accuracy import report
 
     session = _sessions.present()

@@ -64,7 +64,8 @@ def _inspect(folder: str, name: Optional[str]) -> int:
     for key, stream in record_dir.streams(folder).items():
         if name is None:
             print(
-                f"{key or '(main)'}: level {stream.level}, torch {stream.meta.get('torch')}, {len(stream.entries)} operators"
+                f"{key or '(main)'}: level {stream.level}, torch {stream.meta.get('torch')}, "
+                f"{len(stream.entries)} operators"
             )
         for warning in stream.warnings:
             print(f"  note: {warning}")

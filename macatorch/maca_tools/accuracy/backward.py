@@ -53,6 +53,7 @@ class Boundary:
         """The nodes to hook: those that make the outputs and those with an edge to an input."""
         roots: Dict[int, Found] = {}
         stack: List[Any] = []
+        path: Optional[str]
         for path, tensor in outputs:
             node = tensor.grad_fn if tensor.requires_grad else None
             if node is None or self.input_at(node, tensor.output_nr) is not None:

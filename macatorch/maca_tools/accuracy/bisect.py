@@ -82,7 +82,7 @@ def _first_bad(folder: str, result: report.Result) -> Tuple[Optional[str], Optio
 def run(
     script: str, device0: str, device1: str, output: str, skip: Optional[int], seed: int, arguments: Sequence[str]
 ) -> int:
-    """0 if the devices agree, 1 if an operator was found; the folder `culprit` then holds its inputs and reproduce.py."""
+    """0 if the devices agree, 1 if an operator was found; the folder `culprit` has its inputs and reproduce.py."""
     if not os.path.isfile(script):
         raise AccuracyError(f"{script} is not a file")
     try:

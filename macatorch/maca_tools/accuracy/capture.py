@@ -105,7 +105,7 @@ def copy_values(value: Any, depth: int = 0) -> Any:
         # Subclasses (numpy scalars, enums) would need more than plain data to load.
         for plain in (bool, int, float, complex):
             if isinstance(value, plain):
-                return plain(value)
+                return plain(value)  # type: ignore[arg-type]
         return None
     if isinstance(value, str):
         return str(value)[:_MAX_TEXT]

@@ -130,7 +130,8 @@ class Checker:
                 first = lines[0]
                 where = stack[-1] if stack else "record_stack is off"
                 print(
-                    f"accuracy: {name} {first['path']} is off by {first['diff2']:.2e} (threshold {first['threshold']:.1e} for {first['dtype']}), {where}",
+                    f"accuracy: {name} {first['path']} is off by {first['diff2']:.2e} "
+                    f"(threshold {first['threshold']:.1e} for {first['dtype']}), {where}",
                     file=sys.stderr,
                 )
             if self._logged == _SHOWN:

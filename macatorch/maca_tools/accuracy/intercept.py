@@ -3,9 +3,10 @@
 Note [What sees what]
 A torch function mode sees every function of torch, whenever and under whatever name it was imported, operators and
 indexing, methods, attributes, factory functions and _foreach_*. `Module.__call__` makes a module one operator: what
-runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through torch's
-own global step hooks. Collectives have no torch function protocol: their functions are replaced in every module that
-holds them. A mode belongs to a thread, so each thread that starts later gets its own, with its own numbers and folder.
+runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through
+torch's own step hooks. Collectives have no torch function protocol: their functions are replaced in every module
+that holds them. A mode belongs to a thread, so each thread that starts later gets its own, with its own numbers and
+folder.
 """
 
 import functools

@@ -84,7 +84,7 @@ def function_name(func: Any) -> str:
 
 def _name_function(func: Any) -> str:
     name = getattr(func, "__name__", None) or type(func).__name__
-    owner = getattr(func, "__self__", None)
+    owner: Any = getattr(func, "__self__", None)
     if name in ("__get__", "__set__", "__delete__") and owner is not None:
         # An attribute: the descriptor is what the slot wrapper is bound to.
         attribute = getattr(owner, "__name__", None) or getattr(getattr(owner, "fget", None), "__name__", "attribute")

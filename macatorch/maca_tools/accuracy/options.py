@@ -84,9 +84,7 @@ class Selector:
     def listed(self, name: names.FullName) -> bool:
         if not self.takes_inner:
             return True
-        if names.api_class(name.api) in self._classes or str(name) in self._full:
-            return True
-        return False
+        return names.api_class(name.api) in self._classes or str(name) in self._full
 
     def listed_class(self, api: str) -> bool:
         """Whether functions of this class can be listed at all, in any number and direction."""

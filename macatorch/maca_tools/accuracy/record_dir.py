@@ -62,7 +62,7 @@ class Stream:
                     self.warnings.append(f"{path}, line {number}: no such part: {part[:40]!r}")
                     continue
                 found.setdefault(name, {})[part] = shapes
-        entries = []
+        entries: List[Entry] = []
         for text, parts in found.items():
             full = names.parse(text)
             if full is None:

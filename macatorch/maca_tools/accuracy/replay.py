@@ -33,7 +33,7 @@ def _restore(value: Any, device: str) -> Any:
 
 
 def _module(text: str, api: str) -> Any:
-    """A module from its repr, such as `Linear(in_features=4, out_features=2, bias=True)`; nothing but constants in it."""
+    """A module from its repr, such as `Linear(in_features=4, out_features=2, bias=True)`; constants only."""
     try:
         call = ast.parse(text, mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != names.last(api):

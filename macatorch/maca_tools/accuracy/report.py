@@ -24,16 +24,16 @@ _AHEAD = 4
 _PROGRESS_EVERY_S = 2.0
 
 COLUMNS = (
-    "index", "stream", "operator0", "operator1", "part", "tensor", "dtype0", "dtype1", "shape0", "shape1", "max0", "max1",
-    "min0", "min1", "diff1", "diff2", "cosine", "max_abs", "max_rel", "pcc", "within_1e-3", "within_5e-3", "ulp",
-    "crc_equal", "estimated", "verdict", "reason", "stack0", "stack1",
+    "index", "stream", "operator0", "operator1", "part", "tensor", "dtype0", "dtype1", "shape0", "shape1", "max0",
+    "max1", "min0", "min1", "diff1", "diff2", "cosine", "max_abs", "max_rel", "pcc", "within_1e-3", "within_5e-3",
+    "ulp", "crc_equal", "estimated", "verdict", "reason", "stack0", "stack1",
 )  # fmt: skip
 
 
 class Operator(NamedTuple):
     """One line of the judgement: an operator of both sides, or of one."""
 
-    index: int
+    index: int  # type: ignore[assignment]
     stream: str
     name0: str
     name1: str
@@ -77,7 +77,10 @@ class Result(NamedTuple):
 
 
 def generate(dir0: str, dir1: str, output_dir: str = "./", keep_lines: bool = False) -> Result:
-    """Write the three files, and with keep_lines one of an operator a line; AccuracyError for a folder that is no record or an output that cannot be written."""
+    """Write the three files, and with keep_lines one of an operator a line.
+
+    AccuracyError for a folder that is no record or an output that cannot be written.
+    """
     streams0, streams1 = record_dir.streams(dir0), record_dir.streams(dir1)
     try:
         os.makedirs(output_dir, exist_ok=True)
@@ -158,7 +161,8 @@ def _compare_all(streams0: Any, streams1: Any, notes: List[str]) -> Iterator[Tup
                 alone = sum(1 for pair in pairs if pair.side0 is None or pair.side1 is None)
                 if alone:
                     notes.append(
-                        f"{key or '(main)'}: {alone} operators are on one side only; the others were matched around them"
+                        f"{key or '(main)'}: {alone} operators are on one side only; "
+                        "the others were matched around them"
                     )
                 forward_errors: Dict[Tuple[int, int], float] = {}
                 waiting: Deque[Any] = collections.deque()

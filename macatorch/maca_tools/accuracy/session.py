@@ -36,7 +36,7 @@ _local = threading.local()
 
 def python_stack(start: int = 2) -> List[str]:
     """The calls that led here, outermost first, without the recorder's own and torch's dispatching frames."""
-    found = []
+    found: List[str] = []
     try:
         frame: Any = sys._getframe(start)
     except ValueError:
@@ -54,7 +54,7 @@ def current_stream() -> "Optional[Stream]":
     """The stream of this thread; a thread of autograd's engine works for the stream whose mode it inherited."""
     stream = getattr(_local, "stream", None)
     if stream is None and isinstance(threading.current_thread(), threading._DummyThread):
-        modes = getattr(torch.overrides, "_get_current_function_mode_stack", list)()
+        modes: List[Any] = getattr(torch.overrides, "_get_current_function_mode_stack", list)()
         for mode in modes:
             if isinstance(mode, intercept.Mode):
                 return mode.stream  # type: ignore[no-any-return]
@@ -196,7 +196,7 @@ class Stream:
                 return False
             _local.inside = self._optimizer = None
             return True
-        return inside[0] == "open"
+        return bool(inside[0] == "open")
 
     def _classify(self, func: Any) -> Tuple[str, str]:
         api = names.function_name(func)

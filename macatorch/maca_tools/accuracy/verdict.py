@@ -78,7 +78,11 @@ def judge(
     kind = names.api_class(api)
     last = names.last(api)
     growth = float(THRESHOLDS["growth"]["cancelling" if kind in THRESHOLDS["cancelling"] else "default"])
-    incoming = [tensor for tensor in seen if math.isfinite(tensor.norm)]
+    # Only of these the output is a plain sum: a product's other factor says nothing about the size of the terms.
+    summed = [
+        tensor for tensor in seen if (tensor.path.startswith("grad_out") if backward else kind in ("sum", "mean"))
+    ]
+    incoming = [tensor for tensor in summed if math.isfinite(tensor.norm)]
     largest = max([tensor.norm for tensor in incoming], default=0.0)
     wrong: List[str] = []
     passed: List[str] = []
@@ -102,7 +106,8 @@ def judge(
             passed.append(f"{tensor.path}: diff2 {tensor.error:.2e} is rounding of terms that cancel")
         else:
             wrong.append(
-                f"{tensor.path}: diff2 {tensor.error:.2e} above {limit:.1e} for {tensor.dtype}, inputs differ by {input_error:.2e}"
+                f"{tensor.path}: diff2 {tensor.error:.2e} above {limit:.1e} for {tensor.dtype}, "
+                f"inputs differ by {input_error:.2e}"
             )
     if wrong and (last in names.RANDOM or last in names.UNINITIALISED):
         return Judgement(RANDOM, "its values are random or uninitialised and need not agree" + note, error, input_error)
@@ -127,5 +132,6 @@ def _rounding(tensor: Tensor, inputs: Sequence[Tensor], largest: float, passed_o
     """The absolute error that rounding may leave in a sum over the inputs, of fewer elements than they have."""
     if not any(source.elements > tensor.elements for source in inputs):
         return 0.0
-    unit = float(THRESHOLDS["unit"].get(tensor.dtype, 0.0))
+    # Kernels add in float32 or better, whatever the dtype.
+    unit = min(float(THRESHOLDS["unit"].get(tensor.dtype, 0.0)), float(THRESHOLDS["unit"]["float32"]))
     return (4 * unit + passed_on) * largest

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, Optional
+from typing import Any, Deque, Dict, List, Optional
 
 import torch
 
@@ -84,7 +84,8 @@ class Writer:
             except Exception as error:
                 with self._changed:
                     self._error = AccuracyError(
-                        f"the record cannot be written to {item.folder}: {error}. What is there is whole, but ends before {item.name}.{item.part}"
+                        f"the record cannot be written to {item.folder}: {error}. "
+                        f"What is there is whole, but ends before {item.name}.{item.part}"
                     )
                     self._queue.clear()
                     self._queued = 0
@@ -99,7 +100,7 @@ class Writer:
     def _write(self, item: Item) -> None:
         file = f"{item.name}.{item.part}.pt"
         path = os.path.join(item.folder, file)
-        layout: list = []
+        layout: List[Dict[str, Any]] = []
         values = capture.stored(item.values, self._level, layout)
         content = {
             "name": item.name,
@@ -139,11 +140,11 @@ class Writer:
             )
 
 
-def _signature(values: Any, layout: list) -> list:
+def _signature(values: Any, layout: List[Dict[str, Any]]) -> List[Any]:
     """dtype and shape of each tensor, for alignment without opening the files."""
     if layout:
         return [[entry["dtype"], entry["shape"]] for entry in layout]
-    found: list = []
+    found: List[Any] = []
 
     def walk(value: Any) -> None:
         if isinstance(value, dict):

@@ -3,6 +3,7 @@
 #   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build both wheels, install them, train two CUDA programs on real data
 #   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/torch-*.whl and wheels/mxmaca-*.whl
 #   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
+#   make bench   [TORCH=2.6.0] [PYTHON=3.10]   run the benchmarks
 #   make lint | make format                    the linters alone; with what they can rewrite rewritten
 #   make clean                                 remove what was made in this folder; the cache stays
 #
@@ -15,7 +16,7 @@ FACTORY := $(TOOLS) -m build_scripts
 # A Python given by name builds for that Python; the tools run with the one that is there.
 CHOICE = $(if $(TORCH),--torch $(TORCH)) $(if $(PYTHON),--python $(PYTHON)) $(if $(FROM),--from $(FROM))
 
-.PHONY: demo wheels test lint format index verify list clean
+.PHONY: demo wheels test bench lint format index verify list clean
 .DEFAULT_GOAL := wheels
 
 .venv/.tools: requirements.txt
@@ -47,6 +48,9 @@ list: .venv/.tools
 
 test: .venv/.dev
 	@$(FACTORY) test $(if $(TORCH),--torch $(TORCH)) $(if $(FROM),--from $(FROM)) -- $(ARGS)
+
+bench: .venv/.tools
+	@$(FACTORY) bench $(CHOICE)
 
 lint: .venv/.dev
 	@$(FACTORY) lint

@@ -6,10 +6,32 @@ import signal
 import sys
 from typing import List, Optional
 
-from . import main_build, main_demo, main_fetch, main_index, main_lint, main_list, main_sdk, main_test, main_verify
+from . import (
+    main_bench,
+    main_build,
+    main_demo,
+    main_fetch,
+    main_index,
+    main_lint,
+    main_list,
+    main_sdk,
+    main_test,
+    main_verify,
+)
 from .errors import FactoryError, describe_os_error
 
-COMMANDS = (main_build, main_sdk, main_fetch, main_verify, main_index, main_list, main_demo, main_test, main_lint)
+COMMANDS = (
+    main_build,
+    main_sdk,
+    main_fetch,
+    main_verify,
+    main_index,
+    main_list,
+    main_demo,
+    main_test,
+    main_bench,
+    main_lint,
+)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -130,8 +130,14 @@ def _environments(
     programs = []
     for (release, wheel), built in zip(chosen, wheels):
         suites.check(f"verify {built.name}", verify.verify(built, table, sdk))
-        companions = environment.companions(COMPANIONS, release.companions)
-        requirements = [CHECKOUT / "requirements-test.txt"]
-        name = f"test-{release.torch}-{wheel.python_tag}"
-        programs.append((release, environment.obtain(name, wheel.python, [sdk, built], requirements, companions)))
+        programs.append((release, test_environment(release, wheel, sdk, built)))
     return programs
+
+
+def test_environment(release: Release, wheel: UpstreamWheel, sdk: Path, torch: Path) -> Path:
+    """The interpreter of the environment in which a release is tested."""
+    companions = environment.companions(COMPANIONS, release.companions)
+    # Both files by name: a change in either makes a new environment.
+    requirements = [CHECKOUT / "requirements-demo.txt", CHECKOUT / "requirements-test.txt"]
+    name = f"test-{release.torch}-{wheel.python_tag}"
+    return environment.obtain(name, wheel.python, [sdk, torch], requirements, companions)

@@ -191,7 +191,7 @@ install(FILES python/__init__.py VERSION DESTINATION mxmaca)
 OPERATORS_CMAKE = """
 cmake_minimum_required(VERSION 3.16)
 project(macatorch CXX)
-add_library(macatorch SHARED operators.cpp)
+add_library(macatorch SHARED csrc/operators.cpp)
 if(NOT EXISTS ${TORCH_DIR}/include/torch.h OR NOT EXISTS ${MXMACA_DIR}/VERSION)
   message(FATAL_ERROR "error: no headers")
 endif()
@@ -236,7 +236,7 @@ def small_release(
         "cu_bridge/python/__init__.py": '__version__ = "1.0.0"\n',
         "cu_bridge/python/METADATA.in": "Metadata-Version: 2.1\nName: mxmaca\nVersion: @VERSION@\n",
         "macatorch/CMakeLists.txt": OPERATORS_CMAKE,
-        "macatorch/operators.cpp": '#include <torch.h>\nextern "C" int operators() { return TORCH; }\n',
+        "macatorch/csrc/operators.cpp": '#include <torch.h>\nextern "C" int operators() { return TORCH; }\n',
         "macatorch/macatorch/__init__.py": "def preload() -> None:\n    pass\n",
         "patches/9.9.0/series": "0001-version.patch\n0002-load.patch # why\n",
         "patches/9.9.0/0001-version.patch": (

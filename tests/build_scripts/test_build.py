@@ -139,7 +139,7 @@ def test_a_wheel_in_the_cache_is_not_fetched_again(small_release: SmallRelease) 
 def test_unchanged_native_code_is_not_compiled_again_and_changed_code_is(small_release: SmallRelease) -> None:
     assert "Building macatorch" in small_release.build().stderr
     assert "Building" not in small_release.build().stderr
-    source = small_release.checkout / "macatorch" / "operators.cpp"
+    source = small_release.checkout / "macatorch" / "csrc" / "operators.cpp"
     source.write_text(source.read_text() + "int more() { return 1; }\n")
     done = small_release.build()
     assert "Building macatorch" in done.stderr and "Building sdk" not in done.stderr
@@ -291,7 +291,7 @@ def test_a_checkout_without_operators_makes_no_wheel(small_release: SmallRelease
 
 
 def test_native_code_that_does_not_compile_shows_the_compilers_words(small_release: SmallRelease) -> None:
-    source = small_release.checkout / "macatorch" / "operators.cpp"
+    source = small_release.checkout / "macatorch" / "csrc" / "operators.cpp"
     source.write_text("int broken(\n")
     refused(small_release.build(), small_release, "compiling macatorch-9.9.0 failed", "expected", "build.log")
     source.write_text('extern "C" int operators() { return 1; }\n')

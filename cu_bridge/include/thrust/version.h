@@ -1,0 +1,4 @@
+// The version of the thrust interface.
+#pragma once
+
+#include "detail/config.h"

@@ -47,12 +47,22 @@ def _load_first(directory: str, name: str, version: str) -> None:
         ours = ctypes.CDLL(path)
     except OSError as error:
         raise ImportError(f"The MXMACA SDK is damaged: {error}. {_way_out(version)}") from error
-    # One handle per loaded library: another one under this name means that a foreign library was here before ours.
-    if ctypes.CDLL(name, mode=os.RTLD_NOLOAD)._handle != ours._handle:
+    # One handle per loaded library: another one under this name means that another library was here before ours.
+    first = ctypes.CDLL(name, mode=os.RTLD_NOLOAD)._handle
+    if first != ours._handle and first != _handle_in_toolkit(directory, name):
         raise ImportError(
             f"Another {name} than the MXMACA SDK's is already loaded in this process{_where(name, path)}. "
             "Import torch before the package that loads it."
         )
+
+
+def _handle_in_toolkit(directory: str, name: str) -> Optional[int]:
+    """The handle of the copy in the SDK's toolkit tree, where a program that was linked against it has loaded that."""
+    toolkit = os.path.join(directory, "..", "..", os.path.basename(directory), "lib64", name)
+    try:
+        return ctypes.CDLL(toolkit, mode=os.RTLD_NOLOAD)._handle
+    except OSError:
+        return None
 
 
 def _where(name: str, ours: str) -> str:

@@ -1,0 +1,107 @@
+"""Write the toolkit trees of an installed SDK: mxmaca/cuda12 and mxmaca/cuda13, each a whole CUDA_HOME.
+
+Build files reach for CUDA_HOME/bin/nvcc, CUDA_HOME/include and CUDA_HOME/lib64 and know nothing of a second CUDA
+release beside it, so each release that the SDK speaks gets a tree. A wheel holds no links, hence
+
+    bin/      scripts that call the one cucc with MXMACA_CUDA_MAJOR
+    include/  a forwarder for each header that chooses the release
+    lib64/    copies of the libraries (100 kB each), and linker scripts under the names that -l looks for
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+# What the releases are called: mxmaca_cuda_version.h has the same numbers.
+RELEASES = {12: "12.4", 13: "13.0"}
+RUNTIME_NAME = re.compile(r"lib(?P<name>[\w-]+)\.so\.\d+")
+# Names by which a library is linked besides its own: CUDA's static run time is ours as well, shared.
+ALSO = {"cudart": ["libcudart_static.a"], "cuda": ["stubs/libcuda.so"], "nvidia-ml": ["stubs/libnvidia-ml.so"]}
+# An archive without members: there is no device run time to link, the compiler has it all in place.
+EMPTY_ARCHIVES = ("libcudadevrt.a",)
+
+COMMAND = """#!/bin/sh
+# cucc for CUDA {release}.
+here=$(dirname "$(readlink -f "$0")")
+MXMACA_CUDA_MAJOR={major} exec "$here/{up}/bin/{program}" "$@"
+"""
+CALL = """#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+exec "$here/{up}/{program}" "$@"
+"""
+FORWARDER = """#ifndef MXMACA_CUDA_MAJOR
+#define MXMACA_CUDA_MAJOR {major}
+#endif
+#include "{path}"
+"""
+NO_LIBDEVICE = "The simulated device needs no device bitcode. CMake takes this folder as the mark of a CUDA toolkit.\n"
+
+
+def write(path: Path, text: str, executable: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755 if executable else 0o644)
+
+
+def forward_headers(root: Path, tree: Path, major: int) -> None:
+    include = root / "include"
+    for header in sorted(path for path in include.rglob("*") if path.is_file()):
+        forwarder = tree / "include" / header.relative_to(include)
+        path = os.path.relpath(header, forwarder.parent)
+        write(forwarder, FORWARDER.format(major=major, path=Path(path).as_posix()))
+
+
+def link_libraries(root: Path, tree: Path, major: int) -> None:
+    lib64 = tree / "lib64"
+    lib64.mkdir(parents=True)
+    for library in sorted((root / "lib" / f"cuda{major}").iterdir()):
+        match = RUNTIME_NAME.fullmatch(library.name)
+        if match is None:
+            continue
+        shutil.copy2(library, lib64 / library.name)
+        for name in [f"lib{match['name']}.so", *ALSO.get(match["name"], [])]:
+            target = "../" * name.count("/") + library.name
+            write(lib64 / name, f"INPUT({target})\n")
+    for name in EMPTY_ARCHIVES:
+        write(lib64 / name, "!<arch>\n")
+
+
+def make(root: Path, major: int, release: str) -> None:
+    tree = root / f"cuda{major}"
+    if tree.exists():
+        shutil.rmtree(tree)
+    for program in ("cucc", "nvcc"):
+        text = COMMAND.format(release=release, major=major, up="../..", program=program)
+        write(tree / "bin" / program, text, executable=True)
+    write(tree / "tools" / "cmake_maca", CALL.format(up="../..", program="tools/cmake_maca"), executable=True)
+    forward_headers(root, tree, major)
+    link_libraries(root, tree, major)
+    write(tree / "nvvm" / "libdevice" / "README", NO_LIBDEVICE)
+    facts = {"cuda": {"name": "CUDA SDK", "version": f"{release}.0"}}
+    write(tree / "version.json", json.dumps(facts, indent=2) + "\n")
+
+
+def make_cu_bridge(root: Path) -> None:
+    """tools/cu-bridge, where CUCC_PATH of the classic installation points: the commands."""
+    folder = root / "tools" / "cu-bridge"
+    for program in ("cucc", "nvcc"):
+        text = CALL.format(up="../../..", program=f"bin/{program}")
+        write(folder / "bin" / program, text, executable=True)
+    write(folder / "tools" / "cmake_maca", CALL.format(up="../..", program="cmake_maca"), executable=True)
+
+
+def main() -> None:
+    """Write all trees."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", type=Path, help="the installed folder mxmaca")
+    root = parser.parse_args().root
+    for major, release in RELEASES.items():
+        make(root, major, release)
+    make_cu_bridge(root)
+
+
+if __name__ == "__main__":
+    main()

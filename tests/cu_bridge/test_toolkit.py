@@ -1,0 +1,94 @@
+"""The toolkit trees: a whole CUDA_HOME for each CUDA release, and the rule by which one is chosen."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Dict
+
+import pytest
+
+RELEASES = {12: "12.4", 13: "13.0"}
+PROGRAM = """
+#include <cuda_runtime.h>
+#include <cstdio>
+int main() {
+  int version = 0;
+  if (cudaRuntimeGetVersion(&version) != cudaSuccess) return 1;
+  std::printf("%d %d", version, CUDART_VERSION);
+}
+"""
+
+
+@pytest.mark.parametrize("library", ["-lcudart", "-lcudart_static"])
+def test_a_program_finds_its_release_in_the_tree(
+    sdk: pathlib.Path, major: int, environment: Dict[str, str], tmp_path: pathlib.Path, library: str
+) -> None:
+    compiler = shutil.which(os.environ.get("CXX", "g++"))
+    if compiler is None:
+        pytest.skip("needs a C++ compiler")
+    home, source, program = sdk / f"cuda{major}", tmp_path / "version.cpp", tmp_path / "version"
+    source.write_text(PROGRAM)
+    command = [compiler, f"-I{home}/include", str(source), "-o", str(program), f"-L{home}/lib64", library]
+    subprocess.run([*command, f"-Wl,-rpath,{home}/lib64"], check=True)
+    shown = subprocess.run([str(program)], env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+    expected = RELEASES[major].replace(".", "0") + "0"
+    assert shown.split() == [expected, expected]
+
+
+def test_the_tree_is_what_build_tools_take_for_a_toolkit(sdk: pathlib.Path, major: int) -> None:
+    home = sdk / f"cuda{major}"
+    assert os.access(home / "bin" / "nvcc", os.X_OK) and (home / "nvvm" / "libdevice").is_dir()
+    facts = json.loads((home / "version.json").read_text())
+    assert facts["cuda"]["version"].rpartition(".")[0] == RELEASES[major]
+    headers = {path.relative_to(sdk / "include") for path in (sdk / "include").rglob("*") if path.is_file()}
+    assert headers == {p.relative_to(home / "include") for p in (home / "include").rglob("*") if p.is_file()}
+    libraries = [path.name for path in (sdk / "lib" / f"cuda{major}").iterdir()]
+    for name in libraries:
+        assert (home / "lib64" / name).is_file() and (home / "lib64" / f"{name.partition('.so')[0]}.so").is_file()
+
+
+def chosen_home(environment: Dict[str, str], cuda: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    clean = {k: v for k, v in environment.items() if k not in ("CUDA_HOME", "CUDA_PATH", "CUCC_PATH")}
+    code = f"from mxmaca import toolkit; print(toolkit.cuda_home({cuda!r}))"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env={**clean, **variables}, capture_output=True, text=True, check=False)
+
+
+def test_the_toolkit_is_found_beside_another_nvcc(
+    sdk: pathlib.Path, environment: Dict[str, str], tmp_path: pathlib.Path
+) -> None:
+    other = tmp_path / "bin" / "nvcc"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\nexit 1\n")
+    other.chmod(0o755)
+    done = chosen_home(environment, "12.4", PATH=f"{other.parent}:{environment['PATH']}")
+    assert done.stdout.strip() == str(sdk / "cuda12") and done.stderr == ""
+
+
+def test_a_variable_that_names_the_sdk_wins(
+    sdk: pathlib.Path, environment: Dict[str, str], tmp_path: pathlib.Path
+) -> None:
+    copy = tmp_path / "maca"
+    (copy / "lib").mkdir(parents=True)
+    (copy / "lib" / "libmcruntime.so").touch()
+    shutil.copytree(sdk / "cuda13" / "bin", copy / "cuda13" / "bin")
+    shutil.copytree(sdk / "tools", copy / "tools")
+    for variable, value in (("CUDA_HOME", "cuda13"), ("CUDA_PATH", "tools/cu-bridge"), ("CUCC_PATH", ".")):
+        done = chosen_home(environment, "13.0", **{variable: str(copy / value)})
+        assert done.stdout.strip() == str(copy / "cuda13") and done.stderr == "", variable
+
+
+def test_another_toolkit_in_a_variable_is_passed_over_and_named(
+    sdk: pathlib.Path, environment: Dict[str, str], tmp_path: pathlib.Path
+) -> None:
+    done = chosen_home(environment, "13.0", CUDA_HOME=str(tmp_path))
+    assert done.stdout.strip() == str(sdk / "cuda13")
+    assert f"CUDA_HOME={tmp_path}" in done.stderr and "Unset CUDA_HOME" in done.stderr
+
+
+def test_an_unknown_release_is_an_error(environment: Dict[str, str]) -> None:
+    done = chosen_home(environment, "11.8")
+    assert done.returncode == 1 and "no toolkit for CUDA 11" in done.stderr

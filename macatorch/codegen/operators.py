@@ -88,6 +88,10 @@ def main() -> int:
                 return candidate
         return f"{prefix}_{overload}_{base}{suffix}"
 
+    def results(name: str) -> str:
+        row = next((row for row in table["result_dtypes"] if name in row["operators"]), None)
+        return "nullptr" if row is None else f'"{row["results"]}"'
+
     rows: List[str] = []
     unboxed: List[Any] = []
     registered: List[str] = []
@@ -119,7 +123,7 @@ def main() -> int:
             f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", '
             f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
-            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}}};"
+            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}, {results(name)}}};"
         )
         registered.append(symbol)
         special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])
@@ -144,7 +148,7 @@ def main() -> int:
                 f"DtypeSupport dtypes_{symbol};\n"
                 f'const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
                 f"c10::DispatchKey::{layout}CPU, "
-                f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr}};"
+                f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr, nullptr}};"
             )
             layouts.setdefault(layout, []).append(symbol)
 
@@ -152,6 +156,8 @@ def main() -> int:
     for list_name, names in table.items():
         if list_name == "device_messages":
             names = [row["operator"] for row in names]
+        elif list_name == "result_dtypes":
+            names = [name for row in names for name in row["operators"]]
         missing = [n for n in names if n not in known and not any(k.split(".", 1)[0] == n for k in known)]
         if missing:
             print(f"operators.toml, {list_name}: not in this release: {', '.join(missing)}")

@@ -147,6 +147,37 @@ at::ScalarType wider(at::ScalarType dtype) {
   }
 }
 
+/// The dtype of a result of `dtype` that was computed wider than `narrow`; half-precision numbers may be real or complex.
+at::ScalarType narrowed(at::ScalarType dtype, at::ScalarType narrow) {
+  if (dtype == at::kFloat && narrow != at::kComplexHalf) {
+    return narrow;
+  }
+  if (dtype == at::kFloat || dtype == at::kComplexFloat) {
+    return narrow == at::kBFloat16 ? dtype : dtype == at::kFloat ? at::kHalf : at::kComplexHalf;
+  }
+  return dtype;
+}
+
+/// The dtypes that OperatorSpec::results names; none for a result of an argument that was not given.
+std::vector<std::optional<at::ScalarType>> result_dtypes(const OperatorSpec& spec, const c10::FunctionSchema& schema,
+                                                         const IValue* arguments) {
+  std::vector<std::optional<at::ScalarType>> dtypes;
+  if (spec.results == nullptr) {
+    return dtypes;
+  }
+  std::istringstream words(spec.results);
+  for (std::string name; words >> name;) {
+    std::optional<at::ScalarType>& dtype = dtypes.emplace_back();
+    if (name == "float") {
+      dtype = at::kFloat;
+    } else if (const auto index = schema.argumentIndexWithName(name); index && arguments[*index].isTensor()) {
+      const at::Tensor& tensor = arguments[*index].toTensor();
+      dtype = tensor.defined() ? std::make_optional(tensor.scalar_type()) : std::nullopt;
+    }
+  }
+  return dtypes;
+}
+
 /// Runs the CPU kernel on the headers in `stack`, computing dtypes of `wide` in the next wider one and rounding once.
 void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack, uint64_t wide) {
   const auto& schema = op.schema();
@@ -161,6 +192,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
     return tensor.to(wider(dtype));
   };
   const size_t first = stack->size() - count;
+  const std::vector<std::optional<at::ScalarType>> exact = result_dtypes(spec, schema, stack->data() + first);
   std::vector<std::pair<at::Tensor, at::Tensor>> written;  // narrow, wide
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
@@ -190,17 +222,23 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
     }
     target.copy_(value);
   }
+  std::optional<at::ScalarType> own;
   auto round = [&](const at::Tensor& tensor) {
     for (auto& [target, value] : written) {
       if (value.is_same(tensor)) {
         return target;
       }
     }
-    return narrow && tensor.scalar_type() == wider(*narrow) ? tensor.to(*narrow) : tensor;
+    if (own) {
+      return tensor.to(*own);
+    }
+    return narrow ? tensor.to(narrowed(tensor.scalar_type(), *narrow)) : tensor;
   };
   const size_t results = schema.returns().size();
-  for (size_t i = stack->size() - results; i < stack->size(); ++i) {
-    (*stack)[i] = map_tensors((*stack)[i], round);
+  for (size_t i = 0; i < results; ++i) {
+    IValue& value = (*stack)[stack->size() - results + i];
+    own = i < exact.size() ? exact[i] : std::nullopt;
+    value = map_tensors(value, round);
   }
 }
 
@@ -216,7 +254,8 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
     return;
   }
   // Upstream's CPU kernels lack a low-precision dtype here and there; which, only they know.
-  const Stack arguments(stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()), stack->end());
+  const size_t first = stack->size() - op.schema().arguments().size();
+  const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
   at::ScalarType dtype{};
   try {
     op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
@@ -229,6 +268,8 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
   }
   spec.dtypes->wide.fetch_or(dtype_bit(dtype), std::memory_order_relaxed);
   spec.dtypes->native.fetch_and(~dtype_bit(dtype), std::memory_order_relaxed);
+  // What the kernel had taken from the stack when it gave up differs from kernel to kernel.
+  stack->resize(first);
   stack->insert(stack->end(), arguments.begin(), arguments.end());
   call_cpu(spec, op, stack, dtypes);
 }
@@ -249,6 +290,8 @@ bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
       {"not implemented for 'Half'", at::kHalf},
       {"not implemented for 'BFloat16'", at::kBFloat16},
       {"not implemented for 'ComplexHalf'", at::kComplexHalf},
+      {"FFT doesn't support tensors of type: Half", at::kHalf},
+      {"FFT doesn't support tensors of type: ComplexHalf", at::kComplexHalf},
   };
   for (const auto& [text, type] : complaints) {
     if ((dtypes & dtype_bit(type)) != 0 && std::strstr(message, text) != nullptr) {

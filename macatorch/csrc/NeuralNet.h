@@ -14,6 +14,8 @@ void register_dropout(torch::Library& cuda);
 void register_recurrent(torch::Library& cuda);
 /// grid_sample and affine_grid in cuDNN's form.
 void register_grid_samplers(torch::Library& cuda);
+/// softmax and log_softmax that change the dtype on the way.
+void register_softmax(torch::Library& cuda);
 /// ctc_loss.
 void register_losses(torch::Library& cuda);
 /// scaled_dot_product_attention: flash, memory-efficient and cuDNN forms, forward and backward.

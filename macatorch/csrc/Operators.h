@@ -34,6 +34,8 @@ struct OperatorSpec {
   bool dense_inputs;  // the CPU kernel takes no expanded input, the CUDA one does
   DtypeSupport* dtypes;
   const char* pair;  // "a b text": upstream's own message where arguments a and b differ in device; nullptr: none
+  const char*
+      results;  // whose dtype each low-precision result has: an argument's name, or "float"; nullptr: the input's
 };
 
 constexpr uint64_t dtype_bit(at::ScalarType dtype) { return uint64_t(1) << static_cast<unsigned>(dtype); }
@@ -47,6 +49,9 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::
 
 /// call_boxed as a kernel to register.
 torch::CppFunction boxed_kernel(const OperatorSpec& spec);
+
+/// A row of the generated table, for a kernel of csrc that hands the common case on.
+#define MACATORCH_SPEC(symbol) extern const OperatorSpec spec_##symbol
 
 /// The generated registrations.
 void register_generated();

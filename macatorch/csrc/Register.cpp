@@ -31,6 +31,7 @@ struct Registration {
     register_dropout(cuda);
     register_recurrent(cuda);
     register_attention(cuda);
+    register_softmax(cuda);
     register_losses(cuda);
     register_grid_samplers(cuda);
   }

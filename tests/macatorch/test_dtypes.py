@@ -1,0 +1,102 @@
+"""Low-precision operators have the dtypes that CUDA's have, also where the CPU's differ."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+
+
+@LOW
+@pytest.mark.parametrize("name", ["_softmax", "_log_softmax"])
+def test_softmax_to_float_is_computed_in_float(name: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(4, 9).to(dtype)
+    operator = getattr(torch, name)
+    want = operator(x.float(), 1, False)
+    got = operator(x.cuda(), 1, True)
+    assert got.dtype == torch.float32 and torch.equal(got.cpu(), want)
+    out = torch.empty(0, device="cuda")
+    assert torch.equal(getattr(torch.ops.aten, name).out(x.cuda(), 1, True, out=out).cpu(), want)
+    grad = torch.randn(4, 9)
+    backward = getattr(torch.ops.aten, f"{name}_backward_data")
+    wanted = backward(grad, want, 1, torch.float32).to(dtype)
+    given = backward(grad.cuda(), got, 1, dtype)
+    assert given.dtype == dtype and torch.equal(given.cpu(), wanted)
+
+
+@pytest.mark.parametrize("function", [F.softmax, F.log_softmax])
+def test_softmax_of_half_with_a_float_result_trains(function) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(3, 5).half()
+    grads = []
+    for device in ("cpu", "cuda"):
+        leaf = x.clone().to(device).requires_grad_()
+        y = function(leaf, dim=-1, dtype=torch.float32)
+        assert y.dtype == torch.float32
+        y.square().sum().backward()
+        assert leaf.grad.dtype == torch.float16
+        grads.append(leaf.grad.cpu())
+    torch.testing.assert_close(grads[0], grads[1])
+
+
+def test_softmax_to_float_wants_a_low_precision_input() -> None:
+    with pytest.raises(RuntimeError, match="conversion is supported for Half type only"):
+        torch._softmax(torch.ones(3, device="cuda"), 0, True)
+
+
+@LOW
+def test_saved_statistics_are_float(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(4, 6, 5).to(dtype)
+    w, b = torch.randn(6).to(dtype), torch.randn(6).to(dtype)
+    last, first = torch.randn(5).to(dtype), torch.randn(5).to(dtype)
+    wide = [t.float() for t in (x, w, b, last, first)]
+    low = [t.cuda() for t in (x, w, b, last, first)]
+    calls = {
+        "native_layer_norm": lambda x, w, b, g, h: torch.native_layer_norm(x, [5], g, h, 1e-5),
+        "native_batch_norm": lambda x, w, b, g, h: torch.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-5),
+    }
+    for name, call in calls.items():
+        want, got = call(*wide), call(*low)
+        assert [t.dtype for t in got] == [dtype, torch.float32, torch.float32], name
+        assert torch.equal(got[0].cpu(), want[0].to(dtype)), name
+        for saved, expected in zip(got[1:], want[1:]):
+            torch.testing.assert_close(saved.cpu(), expected)
+
+
+@LOW
+def test_gradients_of_float_weights_beside_a_low_precision_input_stay_float(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(4, 6, 5).to(dtype)
+    grads = []
+    for device in ("cpu", "cuda"):
+        leaf = (x.float() if device == "cpu" else x.cuda()).requires_grad_()
+        norm = torch.nn.BatchNorm1d(6).to(device)
+        with torch.backends.cudnn.flags(enabled=False):
+            norm(leaf).float().square().mean().backward()
+        grads.append((leaf.grad, norm.weight.grad))
+    assert grads[1][0].dtype == dtype and grads[1][1].dtype == torch.float32
+    torch.testing.assert_close(grads[1][1].cpu(), grads[0][1], rtol=1e-2, atol=1e-4)
+
+
+FIRST_CALLS = {
+    "trace": (lambda x: x.trace(), (4, 4)),
+    "avg_pool3d": (lambda x: F.avg_pool3d(x, 2), (1, 2, 4, 4, 4)),
+    "multi_margin_loss": (lambda x: F.multi_margin_loss(x, torch.tensor([1, 0], device=x.device)), (2, 3)),
+    "rfft": (lambda x: torch.view_as_real(torch.fft.rfft(x)), (8,)),
+    "fft": (lambda x: torch.view_as_real(torch.fft.fft(x)), (8,)),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_CALLS)
+def test_the_call_that_learns_of_a_missing_dtype_is_right_already(name: str) -> None:
+    call, shape = FIRST_CALLS[name]
+    torch.manual_seed(0)
+    x = torch.randn(shape).half()
+    for _ in range(2):
+        got = call(x.cuda())
+        assert got.is_cuda and got.dtype == torch.float16
+        torch.testing.assert_close(got.cpu(), call(x.float()).half())

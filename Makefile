@@ -4,6 +4,8 @@
 #   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/torch-*.whl and wheels/mxmaca-*.whl
 #   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
 #   make bench   [TORCH=2.6.0] [PYTHON=3.10]   run the benchmarks
+#   make conformity [TORCH=2.6.0] [PYTHON=3.10] [ARGS='--resume --jobs 2']   run upstream's own tests and a sweep over all
+#                                              operators (hours); docs/conformity.md says more
 #   make lint | make format                    the linters alone; with what they can rewrite rewritten
 #   make clean                                 remove what was made in this folder; the cache stays
 #
@@ -16,7 +18,7 @@ FACTORY := $(TOOLS) -m build_scripts
 # A Python given by name builds for that Python; the tools run with the one that is there.
 CHOICE = $(if $(TORCH),--torch $(TORCH)) $(if $(PYTHON),--python $(PYTHON)) $(if $(FROM),--from $(FROM))
 
-.PHONY: demo wheels test bench lint format index verify list clean
+.PHONY: demo wheels test bench conformity lint format index verify list clean
 .DEFAULT_GOAL := wheels
 
 .venv/.tools: requirements.txt
@@ -51,6 +53,9 @@ test: .venv/.dev
 
 bench: .venv/.tools
 	@$(FACTORY) bench $(CHOICE)
+
+conformity: .venv/.tools
+	@$(FACTORY) conformity $(CHOICE) $(ARGS)
 
 lint: .venv/.dev
 	@$(FACTORY) lint

@@ -9,6 +9,7 @@ from typing import List, Optional
 from . import (
     main_bench,
     main_build,
+    main_conformity,
     main_demo,
     main_fetch,
     main_index,
@@ -22,6 +23,7 @@ from .errors import FactoryError, describe_os_error
 
 COMMANDS = (
     main_build,
+    main_conformity,
     main_sdk,
     main_fetch,
     main_verify,

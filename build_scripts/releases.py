@@ -42,6 +42,17 @@ class UpstreamWheel:
 
 
 @dataclass(frozen=True)
+class SourceArchive:
+    """A source archive of a Debian mirror that holds upstream's tests in ``folder``."""
+
+    pool: str
+    file: str
+    folder: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Release:
     """A torch release: which wheels there are and what it was built with."""
 
@@ -51,6 +62,7 @@ class Release:
     patches: str
     companions: Dict[str, str]
     wheels: Tuple[UpstreamWheel, ...]
+    tests: Optional[SourceArchive] = None
 
     @property
     def cuda_major(self) -> int:
@@ -119,6 +131,7 @@ def _release(row: Dict[str, Any]) -> Release:
         patches=row.get("patches", torch),
         companions=dict(row.get("companions", {})),
         wheels=wheels,
+        tests=SourceArchive(**row["tests"]) if "tests" in row else None,
     )
 
 

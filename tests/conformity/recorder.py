@@ -1,0 +1,175 @@
+"""A pytest plugin that writes every test's outcome to a file at once, so that a crash of the interpreter loses nothing.
+
+The file holds one JSON object a line: ``start`` before a test, ``outcome`` after it, ``collected`` once per process.
+Tests that the file knows already are left out, which is what makes a run resumable. A process in which the device has
+an error ends after the test that caused it: the error is sticky, and would fail every test that follows.
+
+    CONFORMITY_RECORD   the file
+    CONFORMITY_SHARD    I/N: only tests whose name hashes into this part
+    CONFORMITY_ONLY     a file with a JSON list: only these tests
+    CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
+"""
+
+import fnmatch
+import glob
+import json
+import os
+import resource
+import sys
+import time
+import zlib
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+import pytest
+
+# Exit statuses that ask for a new process; none of pytest's own.
+DEVICE_ERROR, TOO_LARGE = 86, 87
+LARGEST = 3 << 30
+# What a launch of device code that was cut out says.
+MISSING_KERNEL = "no kernel image is available"
+LENGTH = 1200
+# Where upstream's test class starts to say how to run the test.
+REPRODUCER = "To execute this test, run the following"
+
+
+def in_shard(name: str, shard: str) -> bool:
+    """Whether a test belongs to part I of N; depends on its name alone."""
+    part, parts = (int(word) for word in shard.split("/"))
+    return zlib.crc32(name.encode()) % parts == part - 1
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Patterns know ``*`` and ``?``; brackets stand for themselves."""
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def known(folder: str) -> Set[str]:
+    """Tests that have an outcome in any record beside ours."""
+    found = set()
+    for path in glob.glob(os.path.join(glob.escape(folder), "*.jsonl")):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                # Another process may be writing its last line.
+                if line.endswith("}\n") and "outcome" in line:
+                    row = json.loads(line)
+                    if "outcome" in row:
+                        found.add(row["test"])
+    return found
+
+
+def message_of(report: Any) -> str:
+    """The exception's own words; with a traceback's last line where they are not enough."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        words = crash.message.split(REPRODUCER)[0].rstrip()
+        return f"{words[:LENGTH]}\n{os.path.basename(crash.path)}:{crash.lineno}"
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])[:LENGTH]
+    # --tb=native, or an error outside of any test
+    return str(report.longrepr)[-LENGTH:]
+
+
+class Recorder:
+    def __init__(self, path: str, shard: str, skip: List[Tuple[str, str]]) -> None:
+        self.path, self.shard, self.skip = path, shard, skip
+        self.only: Optional[Set[str]] = None
+        if "CONFORMITY_ONLY" in os.environ:
+            with open(os.environ["CONFORMITY_ONLY"], encoding="utf-8") as names:
+                self.only = set(json.load(names))
+        self.done = known(os.path.dirname(path))
+        self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115  # open as long as pytest runs
+        self.reports: List[Any] = []
+
+    def write(self, **row: Any) -> None:
+        self.file.write(json.dumps(row) + "\n")
+        self.file.flush()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> None:
+        mine = [item for item in items if in_shard(item.nodeid, self.shard)]
+        if self.only is not None:
+            mine = [item for item in mine if item.nodeid in self.only]
+        left = []
+        for item in mine:
+            if item.nodeid in self.done:
+                continue
+            sentence = self._skipped(item.nodeid)
+            if sentence is None:
+                left.append(item)
+            else:
+                self.write(test=item.nodeid, outcome="skipped by us", message=sentence, seconds=0.0)
+        self.write(collected=len(items), selected=len(mine), left=len(left))
+        items[:] = left
+
+    def _skipped(self, name: str) -> Optional[str]:
+        return next((sentence for pattern, sentence in self.skip if matches(name, pattern)), None)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed and f"{report.nodeid} (import)" not in self.done:
+            self.write(test=f"{report.nodeid} (import)", outcome="failed", message=message_of(report), seconds=0.0)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        self.reports = []
+        self.write(start=item.nodeid)
+        started = time.monotonic()
+        yield
+        row = self._row()
+        broken = device_error(row["outcome"] == "failed")
+        if broken is not None:
+            missing = MISSING_KERNEL in broken or MISSING_KERNEL in row["message"]
+            row["outcome"] = "missing kernel" if missing else "failed"
+            row["message"] = f"{row['message']}\nleft the device with: {broken}"[-LENGTH:]
+        self.write(test=item.nodeid, seconds=round(time.monotonic() - started, 3), **row)
+        if broken is not None:
+            self._end(DEVICE_ERROR)
+        if resident() > LARGEST:
+            self._end(TOO_LARGE)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.reports.append(report)
+
+    def _row(self) -> Dict[str, Any]:
+        for report in self.reports:
+            if report.failed:
+                message = message_of(report)
+                unexpected = "Unexpected success" in message
+                return {"outcome": "unexpected success" if unexpected else "failed", "message": message}
+        for report in self.reports:
+            if report.skipped:
+                expected = hasattr(report, "wasxfail")
+                return {"outcome": "expected failure" if expected else "skipped", "message": message_of(report)}
+        return {"outcome": "passed", "message": ""}
+
+    def _end(self, status: int) -> None:
+        self.file.close()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def device_error(failed: bool) -> Optional[str]:
+    """The error that the device is left with, if torch is loaded and has used it."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    try:
+        torch.cuda.synchronize()
+        if failed:
+            # A graph capture that was broken off leaves the generator and the allocator in the middle of it.
+            torch.empty(1, device="cuda").uniform_()
+            torch.cuda.empty_cache()
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+def resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def pytest_configure(config: Any) -> None:
+    path = os.environ["CONFORMITY_RECORD"]
+    skip = [(pattern, sentence) for pattern, sentence in json.loads(os.environ.get("CONFORMITY_SKIP", "[]"))]
+    config.pluginmanager.register(Recorder(path, os.environ.get("CONFORMITY_SHARD", "1/1"), skip), "outcome recorder")

@@ -1,17 +1,24 @@
 """``bench``: every program of tests/benchmarks in the test environment of a release."""
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import Any, List
 
-from . import environment, main_test, options, sdk_wheel, torch_wheel
+from . import cache, environment, main_test, options, sdk_wheel, torch_wheel
 from .progress import note
 from .releases import CHECKOUT
+
+SCRIPTS = CHECKOUT / "tests" / "benchmarks"
+# Their figures stand in docs/performance.md; the others have a page of their own.
+ON_THE_PAGE = ("models", "memory", "small_operators")
 
 
 def configure(commands: Any) -> None:
     parser = commands.add_parser("bench", help="run the benchmarks with the built wheels")
     options.add_release(parser)
     options.add_output(parser)
+    parser.add_argument("--only", action="append", metavar="NAME", help="only these programs (may be repeated)")
+    parser.add_argument("--docs", action="store_true", help="write the figures into docs/performance.md, with a plot")
     parser.set_defaults(run=run)
 
 
@@ -19,9 +26,18 @@ def run(arguments: argparse.Namespace) -> int:
     table, release, wheel = options.chosen(arguments)
     torch = torch_wheel.build(table, release, wheel, arguments.output, arguments.given)
     sdk = sdk_wheel.build(table.sdk, arguments.output)
-    program = main_test.test_environment(release, wheel, sdk, torch)
+    program = str(main_test.test_environment(release, wheel, sdk, torch))
     failed = 0
-    for script in sorted((CHECKOUT / "tests" / "benchmarks").glob("*.py")):
+    results: List[Path] = []
+    for script in sorted(SCRIPTS.glob("[!_]*.py")):
+        if arguments.only and script.stem not in arguments.only:
+            continue
         note(f"== {script.name}, torch {release.torch}")
-        failed += bool(environment.run([str(program), str(script)], CHECKOUT))
+        command = [program, str(script)]
+        if script.stem in ON_THE_PAGE:
+            results.append(cache.folder("reports") / f"bench-{script.stem}-{release.torch}.json")
+            command += ["--json", str(results[-1])]
+        failed += bool(environment.run(command, CHECKOUT))
+    if arguments.docs and results and not failed:
+        failed += bool(environment.run([program, str(SCRIPTS / "_page.py"), *map(str, results)], CHECKOUT))
     return 1 if failed else 0

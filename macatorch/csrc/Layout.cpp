@@ -5,6 +5,7 @@
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/view_native.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 
@@ -50,11 +51,29 @@ at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype, 
   return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);
 }
 
+/// Asks for huge pages under a large host tensor that a copy is about to fill: new memory is then faulted in by 2 MiB at a
+/// time, which otherwise takes five times as long as the copy itself. Only a wish: no answer changes what is copied.
+void prefer_huge_pages(const at::Tensor& host) {
+  constexpr uintptr_t page = uintptr_t{2} << 20;
+  if (!host.is_non_overlapping_and_dense() || host.nbytes() < 2 * page) {
+    return;
+  }
+  const auto address = reinterpret_cast<uintptr_t>(host.const_data_ptr());
+  const uintptr_t begin = (address + page - 1) / page * page;
+  const uintptr_t end = (address + host.nbytes()) / page * page;
+  if (begin < end) {
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  }
+}
+
 /// `copy_` where one side or both are on a device. As upstream, a copy between host and device waits unless non_blocking.
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
   if (C10_UNLIKELY(!non_blocking && self.is_cuda() != src.is_cuda() &&
                    c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED)) {
     c10::cuda::warn_or_error_on_sync();
+  }
+  if (self.is_cpu() && self.layout() == at::kStrided) {
+    prefer_huge_pages(self);
   }
   DeviceCall call(self.is_cuda() ? self : src);
   at::Tensor target = call.anywhere(self, true);

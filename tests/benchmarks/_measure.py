@@ -1,0 +1,91 @@
+"""Taking the same work on two devices, in turns, in one process."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from typing import Callable, Iterable, List, Optional, Sequence
+
+import torch
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """What one piece of work costs on ``cuda`` beside ``cpu``: the median of the rounds, and their spread."""
+
+    group: str
+    name: str
+    ratio: float
+    low: float
+    high: float
+    reference_seconds: float
+
+    def line(self) -> str:
+        return f"{self.name:24} {self.ratio:5.2f}  ({self.low:.2f} to {self.high:.2f})  {self.reference_seconds * 1e6:12.2f}"
+
+
+def seconds(work: Work, calls: int) -> float:
+    """Time of one call of ``work``, in seconds, the mean of ``calls``."""
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - start) / calls
+
+
+def compare(group: str, name: str, reference: Work, device: Work, calls: int = 1, rounds: int = 5) -> Ratio:
+    """Time of ``device`` in units of ``reference``.
+
+    Each round runs both, and which is first changes from round to round, so that a slow minute of a shared machine
+    meets both sides.
+    """
+    reference()
+    device()
+    ratios: List[float] = []
+    references: List[float] = []
+    for position in range(rounds):
+        if position % 2:
+            there, here = seconds(device, calls), seconds(reference, calls)
+        else:
+            here, there = seconds(reference, calls), seconds(device, calls)
+        ratios.append(there / here)
+        references.append(here)
+    return Ratio(group, name, statistics.median(ratios), min(ratios), max(ratios), min(references))
+
+
+class Table:
+    """Prints each ratio as it comes and writes all of them as JSON where ``--json`` says."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.path: Optional[pathlib.Path] = arguments.json
+        self.rows: List[Ratio] = []
+        print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+        print("ratio cuda / cpu (spread), microseconds of the cpu")
+
+    def add(self, ratio: Ratio) -> None:
+        self.rows.append(ratio)
+        print(ratio.line(), flush=True)
+
+    def close(self, groups: Sequence[str]) -> None:
+        for group in groups:
+            print(f"{group}: geometric mean {geometric_mean(row.ratio for row in self.rows if row.group == group):.2f}")
+        if self.path is not None:
+            facts = {"torch": torch.__version__, "threads": torch.get_num_threads()}
+            self.path.write_text(json.dumps({**facts, "rows": [asdict(row) for row in self.rows]}, indent=1))
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    return statistics.geometric_mean(list(values))
+
+
+def parser(description: Optional[str]) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--json", type=pathlib.Path, help="file for the results")
+    made.add_argument("--only", default="", help="only what has this in its name")
+    made.add_argument("--rounds", type=int, default=7, help="alternations of CPU and device")
+    return made

@@ -32,3 +32,7 @@ def test_half_and_bfloat16_round_once(tmp_path: pathlib.Path, flags: List[str]) 
 @pytest.mark.parametrize("flags", [["-O1"], ["-O2", "-march=native"]], ids=["plain", "native"])
 def test_mathematics_and_intrinsics_are_within_their_bounds(tmp_path: pathlib.Path, flags: List[str]) -> None:
     run(tmp_path, "device_math", str(HERE / "data" / "math_reference.txt"), flags=flags)
+
+
+def test_random_generators_give_the_published_numbers(tmp_path: pathlib.Path) -> None:
+    run(tmp_path, "device_random", flags=["-O1"])

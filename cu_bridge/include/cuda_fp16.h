@@ -43,8 +43,8 @@ typedef struct __attribute__((aligned(4))) __half2_raw {
 #define MXMACA_OPERATORS2 1
 #endif
 #include "mxmaca/narrow_float_class.inc"
-#include "mxmaca/narrow_float_functions.inc"
 #include "mxmaca/narrow_float_end.inc"
+#include "mxmaca/narrow_float_functions.inc"
 
 #ifndef CUDA_NO_HALF
 typedef __half half;

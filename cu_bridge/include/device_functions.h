@@ -9,28 +9,52 @@
 #define MXMACA_MODES(one) one(rn, nearest) one(rz, zero) one(ru, up) one(rd, down)
 
 // ---- One operation, rounded once, never fused with its neighbour -----------------------------------------------------
-#define MXMACA_FLOAT(suffix, mode)                                                                                     \
-  MXMACA_HD float __fadd_##suffix(float a, float b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Add(), a, b); } \
-  MXMACA_HD float __fsub_##suffix(float a, float b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Subtract(), a, b); } \
-  MXMACA_HD float __fmul_##suffix(float a, float b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Multiply(), a, b); } \
-  MXMACA_HD float __fdiv_##suffix(float a, float b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Divide(), a, b); } \
-  MXMACA_HD float __frcp_##suffix(float a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Reciprocal(), a); } \
-  MXMACA_HD float __fsqrt_##suffix(float a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::SquareRoot(), a); } \
-  MXMACA_HD float __fmaf_##suffix(float a, float b, float c) {                                                         \
-    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::FusedMultiplyAdd(), a, b, c);                               \
-  }                                                                                                                    \
-  MXMACA_HD float __fmaf_ieee_##suffix(float a, float b, float c) { return __fmaf_##suffix(a, b, c); }                 \
-  MXMACA_HD double __dadd_##suffix(double a, double b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Add(), a, b); } \
-  MXMACA_HD double __dsub_##suffix(double a, double b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Subtract(), a, b); } \
-  MXMACA_HD double __dmul_##suffix(double a, double b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Multiply(), a, b); } \
-  MXMACA_HD double __ddiv_##suffix(double a, double b) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Divide(), a, b); } \
-  MXMACA_HD double __drcp_##suffix(double a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Reciprocal(), a); } \
-  MXMACA_HD double __dsqrt_##suffix(double a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::SquareRoot(), a); } \
-  MXMACA_HD double __fma_##suffix(double a, double b, double c) {                                                      \
-    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::FusedMultiplyAdd(), a, b, c);                               \
-  }                                                                                                                    \
-  MXMACA_HD float __double2float_##suffix(double a) {                                                                  \
-    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a);                                       \
+#define MXMACA_FLOAT(suffix, mode)                                                                     \
+  MXMACA_HD float __fadd_##suffix(float a, float b) {                                                  \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Add(), a, b);                               \
+  }                                                                                                    \
+  MXMACA_HD float __fsub_##suffix(float a, float b) {                                                  \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Subtract(), a, b);                          \
+  }                                                                                                    \
+  MXMACA_HD float __fmul_##suffix(float a, float b) {                                                  \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Multiply(), a, b);                          \
+  }                                                                                                    \
+  MXMACA_HD float __fdiv_##suffix(float a, float b) {                                                  \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Divide(), a, b);                            \
+  }                                                                                                    \
+  MXMACA_HD float __frcp_##suffix(float a) {                                                           \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Reciprocal(), a);                           \
+  }                                                                                                    \
+  MXMACA_HD float __fsqrt_##suffix(float a) {                                                          \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::SquareRoot(), a);                           \
+  }                                                                                                    \
+  MXMACA_HD float __fmaf_##suffix(float a, float b, float c) {                                         \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::FusedMultiplyAdd(), a, b, c);               \
+  }                                                                                                    \
+  MXMACA_HD float __fmaf_ieee_##suffix(float a, float b, float c) { return __fmaf_##suffix(a, b, c); } \
+  MXMACA_HD double __dadd_##suffix(double a, double b) {                                               \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Add(), a, b);                               \
+  }                                                                                                    \
+  MXMACA_HD double __dsub_##suffix(double a, double b) {                                               \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Subtract(), a, b);                          \
+  }                                                                                                    \
+  MXMACA_HD double __dmul_##suffix(double a, double b) {                                               \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Multiply(), a, b);                          \
+  }                                                                                                    \
+  MXMACA_HD double __ddiv_##suffix(double a, double b) {                                               \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Divide(), a, b);                            \
+  }                                                                                                    \
+  MXMACA_HD double __drcp_##suffix(double a) {                                                         \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Reciprocal(), a);                           \
+  }                                                                                                    \
+  MXMACA_HD double __dsqrt_##suffix(double a) {                                                        \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::SquareRoot(), a);                           \
+  }                                                                                                    \
+  MXMACA_HD double __fma_##suffix(double a, double b, double c) {                                      \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::FusedMultiplyAdd(), a, b, c);               \
+  }                                                                                                    \
+  MXMACA_HD float __double2float_##suffix(double a) {                                                  \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a);                       \
   }
 MXMACA_MODES(MXMACA_FLOAT)
 #undef MXMACA_FLOAT
@@ -61,14 +85,14 @@ __attribute__((always_inline)) MXMACA_HD void __sincosf(float x, float* sine, fl
 }
 
 // ---- Conversions: floating point to integer saturates, NaN as PTX's cvt has it ------------------------------------------
-#define MXMACA_TO_INTEGER(name, type)                                                                                  \
-  MXMACA_HD type __float2##name##_rn(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::nearest); }       \
-  MXMACA_HD type __float2##name##_rz(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::zero); }          \
-  MXMACA_HD type __float2##name##_ru(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::up); }            \
-  MXMACA_HD type __float2##name##_rd(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::down); }          \
-  MXMACA_HD type __double2##name##_rn(double a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::nearest); }     \
-  MXMACA_HD type __double2##name##_rz(double a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::zero); }        \
-  MXMACA_HD type __double2##name##_ru(double a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::up); }          \
+#define MXMACA_TO_INTEGER(name, type)                                                                              \
+  MXMACA_HD type __float2##name##_rn(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::nearest); }   \
+  MXMACA_HD type __float2##name##_rz(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::zero); }      \
+  MXMACA_HD type __float2##name##_ru(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::up); }        \
+  MXMACA_HD type __float2##name##_rd(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::down); }      \
+  MXMACA_HD type __double2##name##_rn(double a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::nearest); } \
+  MXMACA_HD type __double2##name##_rz(double a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::zero); }    \
+  MXMACA_HD type __double2##name##_ru(double a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::up); }      \
   MXMACA_HD type __double2##name##_rd(double a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::down); }
 MXMACA_TO_INTEGER(int, int)
 MXMACA_TO_INTEGER(uint, unsigned int)
@@ -76,16 +100,24 @@ MXMACA_TO_INTEGER(ll, long long)
 MXMACA_TO_INTEGER(ull, unsigned long long)
 #undef MXMACA_TO_INTEGER
 
-#define MXMACA_FROM_INTEGER(suffix, mode)                                                                             \
-  MXMACA_HD float __int2float_##suffix(int a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a); } \
-  MXMACA_HD float __uint2float_##suffix(unsigned a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a); } \
-  MXMACA_HD float __ll2float_##suffix(long long a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a); } \
-  MXMACA_HD float __ull2float_##suffix(unsigned long long a) {                                                        \
-    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a);                                      \
-  }                                                                                                                   \
-  MXMACA_HD double __ll2double_##suffix(long long a) { return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<double>(), a); } \
-  MXMACA_HD double __ull2double_##suffix(unsigned long long a) {                                                      \
-    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<double>(), a);                                     \
+#define MXMACA_FROM_INTEGER(suffix, mode)                                         \
+  MXMACA_HD float __int2float_##suffix(int a) {                                   \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a);  \
+  }                                                                               \
+  MXMACA_HD float __uint2float_##suffix(unsigned a) {                             \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a);  \
+  }                                                                               \
+  MXMACA_HD float __ll2float_##suffix(long long a) {                              \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a);  \
+  }                                                                               \
+  MXMACA_HD float __ull2float_##suffix(unsigned long long a) {                    \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<float>(), a);  \
+  }                                                                               \
+  MXMACA_HD double __ll2double_##suffix(long long a) {                            \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<double>(), a); \
+  }                                                                               \
+  MXMACA_HD double __ull2double_##suffix(unsigned long long a) {                  \
+    return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Convert<double>(), a); \
   }
 MXMACA_MODES(MXMACA_FROM_INTEGER)
 #undef MXMACA_FROM_INTEGER
@@ -120,10 +152,13 @@ MXMACA_HD unsigned __brev(unsigned a) {
   return __builtin_bswap32(a);
 }
 MXMACA_HD unsigned long long __brevll(unsigned long long a) {
-  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(a))) << 32 | __brev(static_cast<unsigned>(a >> 32));
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(a))) << 32 |
+         __brev(static_cast<unsigned>(a >> 32));
 }
 MXMACA_HD int __mulhi(int a, int b) { return static_cast<int>(static_cast<int64_t>(a) * b >> 32); }
-MXMACA_HD unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(static_cast<uint64_t>(a) * b >> 32); }
+MXMACA_HD unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<uint64_t>(a) * b >> 32);
+}
 MXMACA_HD long long __mul64hi(long long a, long long b) {
   return static_cast<long long>(static_cast<__int128>(a) * b >> 64);
 }
@@ -148,7 +183,9 @@ MXMACA_HD unsigned __sad(int a, int b, unsigned c) {
 MXMACA_HD unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a > b ? a - b : b - a); }
 MXMACA_HD int __hadd(int a, int b) { return static_cast<int>((static_cast<int64_t>(a) + b) >> 1); }
 MXMACA_HD int __rhadd(int a, int b) { return static_cast<int>((static_cast<int64_t>(a) + b + 1) >> 1); }
-MXMACA_HD unsigned __uhadd(unsigned a, unsigned b) { return static_cast<unsigned>((static_cast<uint64_t>(a) + b) >> 1); }
+MXMACA_HD unsigned __uhadd(unsigned a, unsigned b) {
+  return static_cast<unsigned>((static_cast<uint64_t>(a) + b) >> 1);
+}
 MXMACA_HD unsigned __urhadd(unsigned a, unsigned b) {
   return static_cast<unsigned>((static_cast<uint64_t>(a) + b + 1) >> 1);
 }
@@ -204,28 +241,28 @@ MXMACA_HD int __dp4a(char4 a, char4 b, int c) { return __dp4a(mxmaca::bit_cast<i
 MXMACA_HD unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
   return __dp4a(mxmaca::bit_cast<unsigned>(a), mxmaca::bit_cast<unsigned>(b), c);
 }
-#define MXMACA_DP2A(name, first)                                                                                    \
-  MXMACA_HD int name(int a, int b, int c) {                                                                         \
-    return static_cast<int>(static_cast<uint32_t>(c) +                                                              \
-                            static_cast<uint32_t>(static_cast<int16_t>(a) * static_cast<int8_t>(b >> (8 * first))) + \
-                            static_cast<uint32_t>((a >> 16) * static_cast<int8_t>(b >> (8 * (first + 1)))));        \
-  }                                                                                                                 \
-  MXMACA_HD unsigned name(unsigned a, unsigned b, unsigned c) {                                                     \
-    return c + (a & 0xffff) * (b >> (8 * first) & 0xff) + (a >> 16) * (b >> (8 * (first + 1)) & 0xff);              \
-  }                                                                                                                 \
+#define MXMACA_DP2A(name, first)                                                                                       \
+  MXMACA_HD int name(int a, int b, int c) {                                                                            \
+    return static_cast<int>(static_cast<uint32_t>(c) +                                                                 \
+                            static_cast<uint32_t>(static_cast<int16_t>(a) * static_cast<int8_t>(b >> (8 * first))) +   \
+                            static_cast<uint32_t>((a >> 16) * static_cast<int8_t>(b >> (8 * (first + 1)))));           \
+  }                                                                                                                    \
+  MXMACA_HD unsigned name(unsigned a, unsigned b, unsigned c) {                                                        \
+    return c + (a & 0xffff) * (b >> (8 * first) & 0xff) + (a >> 16) * (b >> (8 * (first + 1)) & 0xff);                 \
+  }                                                                                                                    \
   MXMACA_HD int name(short2 a, char4 b, int c) { return name(mxmaca::bit_cast<int>(a), mxmaca::bit_cast<int>(b), c); } \
-  MXMACA_HD unsigned name(ushort2 a, uchar4 b, unsigned c) {                                                        \
-    return name(mxmaca::bit_cast<unsigned>(a), mxmaca::bit_cast<unsigned>(b), c);                                   \
+  MXMACA_HD unsigned name(ushort2 a, uchar4 b, unsigned c) {                                                           \
+    return name(mxmaca::bit_cast<unsigned>(a), mxmaca::bit_cast<unsigned>(b), c);                                      \
   }
 MXMACA_DP2A(__dp2a_lo, 0)
 MXMACA_DP2A(__dp2a_hi, 2)
 #undef MXMACA_DP2A
 
 // ---- Loads and stores with a cache hint: the hint changes no value ------------------------------------------------------------
-#define MXMACA_LOAD(name)                                      \
-  template <class T>                                           \
-  MXMACA_HD T name(const T* pointer) {                         \
-    return *pointer;                                           \
+#define MXMACA_LOAD(name)              \
+  template <class T>                   \
+  MXMACA_HD T name(const T* pointer) { \
+    return *pointer;                   \
   }
 MXMACA_LOAD(__ldg)
 MXMACA_LOAD(__ldca)
@@ -241,10 +278,10 @@ MXMACA_HD T __ldcv(const T* pointer) {
   asm volatile("" ::: "memory");
   return value;
 }
-#define MXMACA_STORE(name)                                     \
-  template <class T>                                           \
-  MXMACA_HD void name(T* pointer, T value) {                   \
-    *pointer = value;                                          \
+#define MXMACA_STORE(name)                   \
+  template <class T>                         \
+  MXMACA_HD void name(T* pointer, T value) { \
+    *pointer = value;                        \
   }
 MXMACA_STORE(__stwb)
 MXMACA_STORE(__stcg)

@@ -3,10 +3,10 @@
 #pragma once
 
 #ifdef __cplusplus
+#include <math.h>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <math.h>
 
 #include "math_constants.h"
 #include "mxmaca/narrow_float.h"
@@ -33,10 +33,22 @@ MXMACA_HD void sincospi_double(double x, double& sine, double& cosine) {
   const double s = std::sin(angle), c = std::cos(angle);
   const double sine_rest = s + c * error, cosine_rest = c - s * error;
   switch (quadrant) {
-    case 0: sine = sine_rest; cosine = cosine_rest; break;
-    case 1: sine = cosine_rest; cosine = -sine_rest; break;
-    case 2: sine = -sine_rest; cosine = -cosine_rest; break;
-    default: sine = -cosine_rest; cosine = sine_rest; break;
+    case 0:
+      sine = sine_rest;
+      cosine = cosine_rest;
+      break;
+    case 1:
+      sine = cosine_rest;
+      cosine = -sine_rest;
+      break;
+    case 2:
+      sine = -sine_rest;
+      cosine = -cosine_rest;
+      break;
+    default:
+      sine = -cosine_rest;
+      cosine = sine_rest;
+      break;
   }
   // Zeros as IEEE 754 has them: sine keeps x's sign, cosine's is positive.
   if (sine == 0) sine = std::copysign(0.0, x);
@@ -169,11 +181,11 @@ MXMACA_HD double euclidean(int count, Get get, bool inverse) {
 #endif
 #endif
 
-#define MXMACA_DOUBLE_AND_FLOAT(name, expression)                                                  \
-  MXMACA_HD double name(double x) { return expression; }                                           \
-  MXMACA_HD float name##f(float single) {                                                          \
-    const double x = single;                                                                       \
-    return static_cast<float>(expression);                                                         \
+#define MXMACA_DOUBLE_AND_FLOAT(name, expression)        \
+  MXMACA_HD double name(double x) { return expression; } \
+  MXMACA_HD float name##f(float single) {                \
+    const double x = single;                             \
+    return static_cast<float>(expression);               \
   }
 #ifndef MXMACA_LIBRARY_HAS_RSQRT
 MXMACA_DOUBLE_AND_FLOAT(rsqrt, 1 / ::sqrt(x))
@@ -210,13 +222,13 @@ MXMACA_HD float sinpif(float x) { return static_cast<float>(sinpi(static_cast<do
 MXMACA_HD float cospif(float x) { return static_cast<float>(cospi(static_cast<double>(x))); }
 #endif
 
-#define MXMACA_NORM(name, count, inverse, parameters, ...)                                        \
-  MXMACA_HD double name parameters(double) {                                                      \
-    const double values[] = {__VA_ARGS__};                                                        \
-    return mxmaca::euclidean(count, [&](int i) { return values[i]; }, inverse);                   \
-  }                                                                                               \
-  MXMACA_HD float name##f parameters(float) {                                                     \
-    const double values[] = {__VA_ARGS__};                                                        \
+#define MXMACA_NORM(name, count, inverse, parameters, ...)                                          \
+  MXMACA_HD double name parameters(double) {                                                        \
+    const double values[] = {__VA_ARGS__};                                                          \
+    return mxmaca::euclidean(count, [&](int i) { return values[i]; }, inverse);                     \
+  }                                                                                                 \
+  MXMACA_HD float name##f parameters(float) {                                                       \
+    const double values[] = {__VA_ARGS__};                                                          \
     return static_cast<float>(mxmaca::euclidean(count, [&](int i) { return values[i]; }, inverse)); \
   }
 #define MXMACA_2(type) (type a, type b)
@@ -282,15 +294,15 @@ MXMACA_HD float norm4d(float a, float b, float c, float d) { return norm4df(a, b
 MXMACA_HD float rnorm4d(float a, float b, float c, float d) { return rnorm4df(a, b, c, d); }
 
 // ---- Smaller and larger ---------------------------------------------------------------------------------------------
-#define MXMACA_MIN_MAX(result, type1, type2)                                                      \
-  MXMACA_HD constexpr result min(type1 a, type2 b) {                                              \
+#define MXMACA_MIN_MAX(result, type1, type2)                                                                  \
+  MXMACA_HD constexpr result min(type1 a, type2 b) {                                                          \
     return static_cast<result>(a) < static_cast<result>(b) ? static_cast<result>(a) : static_cast<result>(b); \
-  }                                                                                               \
-  MXMACA_HD constexpr result max(type1 a, type2 b) {                                              \
+  }                                                                                                           \
+  MXMACA_HD constexpr result max(type1 a, type2 b) {                                                          \
     return static_cast<result>(a) > static_cast<result>(b) ? static_cast<result>(a) : static_cast<result>(b); \
   }
-#define MXMACA_MIN_MAX_SIGNS(type)              \
-  MXMACA_MIN_MAX(type, type, type)              \
+#define MXMACA_MIN_MAX_SIGNS(type)                            \
+  MXMACA_MIN_MAX(type, type, type)                            \
   MXMACA_MIN_MAX(unsigned type, unsigned type, unsigned type) \
   MXMACA_MIN_MAX(unsigned type, type, unsigned type)          \
   MXMACA_MIN_MAX(unsigned type, unsigned type, type)

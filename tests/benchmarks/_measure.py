@@ -27,7 +27,8 @@ class Ratio:
     reference_seconds: float
 
     def line(self) -> str:
-        return f"{self.name:24} {self.ratio:5.2f}  ({self.low:.2f} to {self.high:.2f})  {self.reference_seconds * 1e6:12.2f}"
+        spread = f"({self.low:.2f} to {self.high:.2f})"
+        return f"{self.name:24} {self.ratio:5.2f}  {spread}  {self.reference_seconds * 1e6:12.2f}"
 
 
 def seconds(work: Work, calls: int) -> float:

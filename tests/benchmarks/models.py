@@ -128,12 +128,10 @@ MODELS: Dict[str, Maker] = {
 
 
 def loss_of(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Cross entropy; the classes are the last dimension of sequences (b, n, c) and the second of images (b, c, h, w)."""
-    return (
-        F.cross_entropy(output.flatten(0, 1), target.flatten())
-        if output.dim() == 3
-        else F.cross_entropy(output, target)
-    )
+    """Cross entropy; the classes are the last dimension of sequences (b, n, c), the second of images (b, c, h, w)."""
+    if output.dim() == 3:
+        output, target = output.flatten(0, 1), target.flatten()
+    return F.cross_entropy(output, target)
 
 
 class Side:

@@ -83,9 +83,7 @@ OPERATORS: Dict[str, Operator] = {
 
 def main() -> None:
     parser = _measure.parser(__doc__)
-    parser.add_argument(
-        "--elements", type=int, nargs="+", default=[16, 1 << 20], help="elements a tensor, square numbers"
-    )
+    parser.add_argument("--elements", type=int, nargs="+", default=[16, 1 << 20], help="of a tensor, square numbers")
     arguments = parser.parse_args()
     table = _measure.Table(arguments)
     groups = []
@@ -100,8 +98,8 @@ def main() -> None:
             if arguments.only not in name:
                 continue
             # About as long on one side as a scheduler's time slice, whatever the size.
-            calls = max(1, min(2000, round(0.01 / max(_measure.seconds(lambda: operator(*host), 2), 1e-7))))
             work = [functools.partial(operator, *tensors) for tensors in (host, device)]
+            calls = max(1, min(2000, round(0.01 / max(_measure.seconds(work[0], 2), 1e-7))))
             table.add(_measure.compare(group, name, *work, calls=calls, rounds=arguments.rounds))
     table.close(groups)
 

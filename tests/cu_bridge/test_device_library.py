@@ -17,7 +17,18 @@ def run(tmp_path: pathlib.Path, program: str, *arguments: str, flags: List[str])
     compiler = os.environ.get("CXX") or shutil.which("g++") or pytest.fail("no g++")
     target = tmp_path / program
     source = HERE / "programs" / f"{program}.cpp"
-    command = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", *flags, str(source), "-o", str(target)]
+    command = [
+        compiler,
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{INCLUDE}",
+        *flags,
+        str(source),
+        "-o",
+        str(target),
+    ]
     subprocess.run(command, check=True)
     done = subprocess.run([str(target), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout

@@ -15,7 +15,10 @@ class RoundingScope {
  public:
 #ifdef __SSE2__
   explicit RoundingScope(Rounding mode) : old_(_mm_getcsr()) {
-    const unsigned field = mode == Rounding::zero ? 0x6000 : mode == Rounding::up ? 0x4000 : mode == Rounding::down ? 0x2000 : 0;
+    const unsigned field = mode == Rounding::zero   ? 0x6000
+                           : mode == Rounding::up   ? 0x4000
+                           : mode == Rounding::down ? 0x2000
+                                                    : 0;
     _mm_setcsr((old_ & ~0x6000U) | field);
   }
   ~RoundingScope() { _mm_setcsr(old_); }
@@ -24,8 +27,8 @@ class RoundingScope {
   unsigned old_;
 #else
   explicit RoundingScope(Rounding mode) : old_(fegetround()) {
-    fesetround(mode == Rounding::zero ? FE_TOWARDZERO
-               : mode == Rounding::up ? FE_UPWARD
+    fesetround(mode == Rounding::zero   ? FE_TOWARDZERO
+               : mode == Rounding::up   ? FE_UPWARD
                : mode == Rounding::down ? FE_DOWNWARD
                                         : FE_TONEAREST);
   }
@@ -67,23 +70,33 @@ MXMACA_HD auto in_mode(Operation operation, Operand... operand) {
 
 struct Add {
   template <class T>
-  __host__ __device__ T operator()(T a, T b) const { return a + b; }
+  __host__ __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 struct Subtract {
   template <class T>
-  __host__ __device__ T operator()(T a, T b) const { return a - b; }
+  __host__ __device__ T operator()(T a, T b) const {
+    return a - b;
+  }
 };
 struct Multiply {
   template <class T>
-  __host__ __device__ T operator()(T a, T b) const { return a * b; }
+  __host__ __device__ T operator()(T a, T b) const {
+    return a * b;
+  }
 };
 struct Divide {
   template <class T>
-  __host__ __device__ T operator()(T a, T b) const { return a / b; }
+  __host__ __device__ T operator()(T a, T b) const {
+    return a / b;
+  }
 };
 struct Reciprocal {
   template <class T>
-  __host__ __device__ T operator()(T a) const { return T(1) / a; }
+  __host__ __device__ T operator()(T a) const {
+    return T(1) / a;
+  }
 };
 struct SquareRoot {
   __host__ __device__ float operator()(float a) const { return __builtin_sqrtf(a); }
@@ -96,7 +109,9 @@ struct FusedMultiplyAdd {
 template <class To>
 struct Convert {
   template <class From>
-  __host__ __device__ To operator()(From a) const { return static_cast<To>(a); }
+  __host__ __device__ To operator()(From a) const {
+    return static_cast<To>(a);
+  }
 };
 
 }  // namespace mxmaca

@@ -1,8 +1,8 @@
 // Floating point to integer as the hardware converts: four rounding modes, out of range saturates.
 #pragma once
 
-#include <limits>
 #include <math.h>
+#include <limits>
 #include <type_traits>
 
 #include "narrow_float.h"
@@ -11,27 +11,19 @@ namespace mxmaca {
 
 MXMACA_HD float rounded(float value, Rounding mode) {
   switch (mode) {
-    case Rounding::nearest:
-      return ::nearbyintf(value);
-    case Rounding::up:
-      return ::ceilf(value);
-    case Rounding::down:
-      return ::floorf(value);
-    case Rounding::zero:
-      break;
+    case Rounding::nearest: return ::nearbyintf(value);
+    case Rounding::up: return ::ceilf(value);
+    case Rounding::down: return ::floorf(value);
+    case Rounding::zero: break;
   }
   return ::truncf(value);
 }
 MXMACA_HD double rounded(double value, Rounding mode) {
   switch (mode) {
-    case Rounding::nearest:
-      return ::nearbyint(value);
-    case Rounding::up:
-      return ::ceil(value);
-    case Rounding::down:
-      return ::floor(value);
-    case Rounding::zero:
-      break;
+    case Rounding::nearest: return ::nearbyint(value);
+    case Rounding::up: return ::ceil(value);
+    case Rounding::down: return ::floor(value);
+    case Rounding::zero: break;
   }
   return ::trunc(value);
 }

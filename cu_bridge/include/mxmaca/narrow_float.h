@@ -40,14 +40,10 @@ using BFloat16Format = Format<8, 7>;
 // Whether a magnitude whose dropped bits are `rest` of `unit` goes up, in the given mode.
 MXMACA_HD bool rounds_up(uint64_t rest, uint64_t unit, bool odd, bool negative, Rounding mode) {
   switch (mode) {
-    case Rounding::nearest:
-      return rest > unit / 2 || (rest == unit / 2 && odd);
-    case Rounding::up:
-      return rest != 0 && !negative;
-    case Rounding::down:
-      return rest != 0 && negative;
-    case Rounding::zero:
-      break;
+    case Rounding::nearest: return rest > unit / 2 || (rest == unit / 2 && odd);
+    case Rounding::up: return rest != 0 && !negative;
+    case Rounding::down: return rest != 0 && negative;
+    case Rounding::zero: break;
   }
   return false;
 }

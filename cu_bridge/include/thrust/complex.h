@@ -79,21 +79,21 @@ template <class A, class B>
 using common = std::common_type_t<A, B>;
 }  // namespace detail
 
-#define MXMACA_BINARY(op)                                                                                          \
-  template <class A, class B>                                                                                      \
-  __host__ __device__ complex<detail::common<A, B>> operator op(const complex<A>& x, const complex<B>& y) {        \
-    using T = detail::common<A, B>;                                                                                \
-    return complex<T>(detail::standard(complex<T>(x)) op detail::standard(complex<T>(y)));                         \
-  }                                                                                                                \
-  template <class A, class B, class = std::enable_if_t<std::is_arithmetic<B>::value>>                              \
-  __host__ __device__ complex<detail::common<A, B>> operator op(const complex<A>& x, const B& y) {                 \
-    using T = detail::common<A, B>;                                                                                \
-    return complex<T>(detail::standard(complex<T>(x)) op static_cast<T>(y));                                       \
-  }                                                                                                                \
-  template <class A, class B, class = std::enable_if_t<std::is_arithmetic<A>::value>>                              \
-  __host__ __device__ complex<detail::common<A, B>> operator op(const A& x, const complex<B>& y) {                 \
-    using T = detail::common<A, B>;                                                                                \
-    return complex<T>(static_cast<T>(x) op detail::standard(complex<T>(y)));                                       \
+#define MXMACA_BINARY(op)                                                                                   \
+  template <class A, class B>                                                                               \
+  __host__ __device__ complex<detail::common<A, B>> operator op(const complex<A>& x, const complex<B>& y) { \
+    using T = detail::common<A, B>;                                                                         \
+    return complex<T>(detail::standard(complex<T>(x)) op detail::standard(complex<T>(y)));                  \
+  }                                                                                                         \
+  template <class A, class B, class = std::enable_if_t<std::is_arithmetic<B>::value>>                       \
+  __host__ __device__ complex<detail::common<A, B>> operator op(const complex<A>& x, const B& y) {          \
+    using T = detail::common<A, B>;                                                                         \
+    return complex<T>(detail::standard(complex<T>(x)) op static_cast<T>(y));                                \
+  }                                                                                                         \
+  template <class A, class B, class = std::enable_if_t<std::is_arithmetic<A>::value>>                       \
+  __host__ __device__ complex<detail::common<A, B>> operator op(const A& x, const complex<B>& y) {          \
+    using T = detail::common<A, B>;                                                                         \
+    return complex<T>(static_cast<T>(x) op detail::standard(complex<T>(y)));                                \
   }
 MXMACA_BINARY(+)
 MXMACA_BINARY(-)
@@ -153,10 +153,10 @@ __host__ __device__ constexpr bool operator!=(const A& x, const complex<B>& y) {
 }
 #endif
 
-#define MXMACA_REAL(name)                                    \
-  template <class T>                                         \
-  __host__ __device__ T name(const complex<T>& z) {          \
-    return std::name(detail::standard(z));                   \
+#define MXMACA_REAL(name)                           \
+  template <class T>                                \
+  __host__ __device__ T name(const complex<T>& z) { \
+    return std::name(detail::standard(z));          \
   }
 MXMACA_REAL(abs)
 MXMACA_REAL(arg)

@@ -1,6 +1,6 @@
 """Writes math_reference.txt: function, argument, value rounded to double, from mpmath with 60 digits.
 
-    python math_reference.py > math_reference.txt       (needs mpmath)
+python math_reference.py > math_reference.txt       (needs mpmath)
 """
 
 import random
@@ -15,7 +15,6 @@ mp.mp.dps = 60
 def single(value: float) -> float:
     """Return the value rounded to float: an argument that both forms of a function take exactly."""
     return struct.unpack("f", struct.pack("f", value))[0]
-
 
 
 def erfcinv(y: mp.mpf) -> mp.mpf:

@@ -14,13 +14,13 @@
 
 static int failures = 0;
 
-#define CHECK(condition, ...)                                   \
-  do {                                                          \
-    if (!(condition) && ++failures <= 20) {                     \
-      std::printf("line %d: %s: ", __LINE__, #condition);       \
-      std::printf(__VA_ARGS__);                                 \
-      std::printf("\n");                                        \
-    }                                                           \
+#define CHECK(condition, ...)                             \
+  do {                                                    \
+    if (!(condition) && ++failures <= 20) {               \
+      std::printf("line %d: %s: ", __LINE__, #condition); \
+      std::printf(__VA_ARGS__);                           \
+      std::printf("\n");                                  \
+    }                                                     \
   } while (0)
 
 static double distance(double a, double b) {
@@ -76,7 +76,8 @@ static void table(const char* path) {
 static void directed() {
   std::mt19937_64 random(3);
   for (int i = 0; i < 100000; ++i) {
-    const float a = __uint_as_float(static_cast<unsigned>(random())), b = __uint_as_float(static_cast<unsigned>(random()));
+    const float a = __uint_as_float(static_cast<unsigned>(random())),
+                b = __uint_as_float(static_cast<unsigned>(random()));
     const double product = static_cast<double>(a) * b;  // exact
     if (!(product - product == 0)) continue;
     const float down = __fmul_rd(a, b), up = __fmul_ru(a, b), zero = __fmul_rz(a, b);

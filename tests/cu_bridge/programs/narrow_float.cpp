@@ -12,13 +12,13 @@
 using mxmaca::Rounding;
 static int failures = 0;
 
-#define CHECK(condition, ...)                                   \
-  do {                                                          \
-    if (!(condition) && ++failures <= 20) {                     \
-      std::printf("line %d: %s: ", __LINE__, #condition);       \
-      std::printf(__VA_ARGS__);                                 \
-      std::printf("\n");                                        \
-    }                                                           \
+#define CHECK(condition, ...)                             \
+  do {                                                    \
+    if (!(condition) && ++failures <= 20) {               \
+      std::printf("line %d: %s: ", __LINE__, #condition); \
+      std::printf(__VA_ARGS__);                           \
+      std::printf("\n");                                  \
+    }                                                     \
   } while (0)
 
 template <int ExponentBits, int MantissaBits>
@@ -68,7 +68,8 @@ void conversions(const Values& table, float (*decode)(T), T (*convert[4])(float)
     CHECK(decode(value) == table.values[bits], "%#x", bits);
     value.__x |= 0x8000;
     CHECK(decode(value) == -table.values[bits] && std::signbit(decode(value)), "-%#x", bits);
-    const long double next = bits + 1 < count ? table.values[bits + 1] : 2 * table.values[bits] - table.values[bits - 1];
+    const long double next =
+        bits + 1 < count ? table.values[bits + 1] : 2 * table.values[bits] - table.values[bits - 1];
     const float middle = static_cast<float>((table.values[bits] + next) / 2);
     for (float x : {middle, std::nextafterf(middle, 0), std::nextafterf(middle, INFINITY), static_cast<float>(next)}) {
       for (float y : {x, -x}) {

@@ -3,7 +3,7 @@
 Build files reach for CUDA_HOME/bin/nvcc, CUDA_HOME/include and CUDA_HOME/lib64 and know nothing of a second CUDA
 release beside it, so each release that the SDK speaks gets a tree. A wheel holds no links, hence
 
-    bin/      scripts that call the one cucc with MXMACA_CUDA_MAJOR
+    bin/      scripts that call the one cucc with CUCC_CUDA_MAJOR
     include/  a forwarder for each header that chooses the release
     lib64/    copies of the libraries (100 kB each), and linker scripts under the names that -l looks for
 """
@@ -26,7 +26,7 @@ EMPTY_ARCHIVES = ("libcudadevrt.a",)
 COMMAND = """#!/bin/sh
 # cucc for CUDA {release}.
 here=$(dirname "$(readlink -f "$0")")
-MXMACA_CUDA_MAJOR={major} exec "$here/{up}/bin/{program}" "$@"
+CUCC_CUDA_MAJOR={major} exec "$here/{up}/bin/{program}" "$@"
 """
 CALL = """#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")

@@ -1,29 +1,52 @@
-// NVRTC: programs can be created, compiling one fails with a log that says why.
+// NVRTC: cucc at run time. What it makes is a module for the driver interface, no machine code of a GPU.
 
 #include <cstring>
+#include <mutex>
+#include <new>
 #include <string>
 
+#include "build.h"
+#include "module_image.h"
+#include "refuse.h"
+
 #pragma GCC visibility push(default)
-#include "mxmaca_cuda_version.h"
+#include "nvrtc.h"
 
 struct _nvrtcProgram {
-  std::string log;
+  mxmaca::Source source;
+  mxmaca::Built built;
+  std::string text;
+  bool compiled = false;
 };
 
 namespace {
-enum Status { kSuccess = 0, kInvalidInput = 3, kInvalidProgram = 4, kCompilation = 6 };
-constexpr char kLog[] = "error: the simulated device has no compiler for CUDA C++ source at run time";
+
+nvrtcResult giveSize(const std::string& value, size_t extra, size_t* size) {
+  if (size == nullptr) return NVRTC_ERROR_INVALID_INPUT;
+  *size = value.size() + extra;
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult give(const std::string& value, size_t extra, char* out) {
+  if (out == nullptr) return NVRTC_ERROR_INVALID_INPUT;
+  std::memcpy(out, value.c_str(), value.size() + extra);
+  return NVRTC_SUCCESS;
+}
+
+bool ready(nvrtcProgram program) { return program != nullptr && program->built.done; }
+
 }  // namespace
 
 extern "C" {
 
-int nvrtcVersion(int* major, int* minor) {
-  if (major == nullptr || minor == nullptr) return kInvalidInput;
+nvrtcResult nvrtcVersion(int* major, int* minor) {
+  if (major == nullptr || minor == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   *major = CUDART_VERSION / 1000;
   *minor = CUDART_VERSION % 1000 / 10;
-  return kSuccess;
+  return NVRTC_SUCCESS;
 }
-const char* nvrtcGetErrorString(int status) {
+
+const char* nvrtcGetErrorString(nvrtcResult result) {
   constexpr const char* kNames[] = {
       "NVRTC_SUCCESS",
       "NVRTC_ERROR_OUT_OF_MEMORY",
@@ -37,46 +60,104 @@ const char* nvrtcGetErrorString(int status) {
       "NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
       "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
       "NVRTC_ERROR_INTERNAL_ERROR",
+      "NVRTC_ERROR_TIME_FILE_WRITE_FAILED",
   };
-  return status >= 0 && status < 12 ? kNames[status] : "NVRTC_ERROR_UNKNOWN";
+  const int number = result;
+  return number >= 0 && number < 13 ? kNames[number] : "NVRTC_ERROR unknown";
 }
-int nvrtcCreateProgram(_nvrtcProgram** program, const char*, const char*, int, const char* const*, const char* const*) {
-  if (program == nullptr) return kInvalidInput;
-  *program = new _nvrtcProgram;
-  return kSuccess;
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char* name, int headerCount,
+                               const char* const* headers, const char* const* includeNames) {
+  const bool noHeaders = headerCount > 0 && (headers == nullptr || includeNames == nullptr);
+  if (program == nullptr || source == nullptr || headerCount < 0 || noHeaders) return NVRTC_ERROR_INVALID_INPUT;
+  auto* created = new (std::nothrow) _nvrtcProgram;
+  if (created == nullptr) return NVRTC_ERROR_OUT_OF_MEMORY;
+  created->source.text = source;
+  created->source.name = name != nullptr && *name != '\0' ? name : "default_program";
+  for (int i = 0; i < headerCount; ++i) created->source.headers.emplace_back(includeNames[i], headers[i]);
+  *program = created;
+  return NVRTC_SUCCESS;
 }
-int nvrtcDestroyProgram(_nvrtcProgram** program) {
-  if (program == nullptr || *program == nullptr) return kInvalidProgram;
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
+  if (program == nullptr || *program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
   delete *program;
   *program = nullptr;
-  return kSuccess;
+  return NVRTC_SUCCESS;
 }
-int nvrtcAddNameExpression(_nvrtcProgram* program, const char*) {
-  return program == nullptr ? kInvalidProgram : kSuccess;
+
+nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char* expression) {
+  if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
+  if (expression == nullptr) return NVRTC_ERROR_INVALID_INPUT;
+  if (program->compiled) return NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION;
+  for (const std::string& known : program->source.expressions) {
+    if (known == expression) return NVRTC_SUCCESS;
+  }
+  program->source.expressions.emplace_back(expression);
+  return NVRTC_SUCCESS;
 }
-int nvrtcCompileProgram(_nvrtcProgram* program, int, const char* const*) {
-  if (program == nullptr) return kInvalidProgram;
-  program->log = kLog;
-  return kCompilation;
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int optionCount, const char* const* options) {
+  if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
+  if (optionCount < 0 || (optionCount > 0 && options == nullptr)) return NVRTC_ERROR_INVALID_INPUT;
+  program->source.options.assign(options, options + optionCount);
+  program->compiled = true;
+  program->built = mxmaca::buildModule(program->source);
+  program->text = program->built.done ? mxmaca::moduleToText(program->built.module) : "";
+  if (program->built.done) return NVRTC_SUCCESS;
+  if (program->built.badOption) return NVRTC_ERROR_INVALID_OPTION;
+  return program->built.badExpression ? NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID : NVRTC_ERROR_COMPILATION;
 }
-int nvrtcGetProgramLogSize(_nvrtcProgram* program, size_t* size) {
-  if (program == nullptr) return kInvalidProgram;
-  *size = program->log.size() + 1;
-  return kSuccess;
+
+nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char* expression, const char** lowered) {
+  if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
+  if (expression == nullptr || lowered == nullptr) return NVRTC_ERROR_INVALID_INPUT;
+  if (!ready(program)) return NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION;
+  const auto found = program->built.lowered.find(expression);
+  if (found == program->built.lowered.end()) return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+  *lowered = found->second.c_str();
+  return NVRTC_SUCCESS;
 }
-int nvrtcGetProgramLog(_nvrtcProgram* program, char* log) {
-  if (program == nullptr) return kInvalidProgram;
-  std::memcpy(log, program->log.c_str(), program->log.size() + 1);
-  return kSuccess;
+
+// PTX is a text and so ends with a zero; a cubin is bytes.
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t* size) {
+  return ready(program) ? giveSize(program->text, 1, size) : NVRTC_ERROR_INVALID_PROGRAM;
 }
-int nvrtcGetNumSupportedArchs(int* count) {
+nvrtcResult nvrtcGetPTX(nvrtcProgram program, char* ptx) {
+  return ready(program) ? give(program->text, 1, ptx) : NVRTC_ERROR_INVALID_PROGRAM;
+}
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* size) {
+  return ready(program) ? giveSize(program->built.module, 0, size) : NVRTC_ERROR_INVALID_PROGRAM;
+}
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
+  return ready(program) ? give(program->built.module, 0, cubin) : NVRTC_ERROR_INVALID_PROGRAM;
+}
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {
+  return program != nullptr ? giveSize(program->built.log, 1, size) : NVRTC_ERROR_INVALID_PROGRAM;
+}
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
+  return program != nullptr ? give(program->built.log, 1, log) : NVRTC_ERROR_INVALID_PROGRAM;
+}
+
+nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
+  if (count == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   *count = 1;
-  return kSuccess;
+  return NVRTC_SUCCESS;
 }
-int nvrtcGetSupportedArchs(int* architectures) {
+nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
+  if (architectures == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   *architectures = 80;
-  return kSuccess;
+  return NVRTC_SUCCESS;
 }
+
+#define NO_SUCH_FORM(name)                                                                                         \
+  long name() { return mxmaca::refuse("libnvrtc", #name, NVRTC_ERROR_INVALID_PROGRAM, "NVRTC_ERROR_INVALID_PROGRAM"); }
+NO_SUCH_FORM(nvrtcGetLTOIRSize)
+NO_SUCH_FORM(nvrtcGetLTOIR)
+NO_SUCH_FORM(nvrtcGetOptiXIRSize)
+NO_SUCH_FORM(nvrtcGetOptiXIR)
+NO_SUCH_FORM(nvrtcGetNVVMSize)
+NO_SUCH_FORM(nvrtcGetNVVM)
 
 }  // extern "C"
 #pragma GCC visibility pop

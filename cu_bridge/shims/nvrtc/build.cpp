@@ -1,0 +1,306 @@
+#include "build.h"
+
+#include <dlfcn.h>
+
+#include <cctype>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+
+#include "files.h"
+#include "sha256.h"
+
+namespace mxmaca {
+namespace {
+
+// Options that only the run-time compiler has; the others are those of cucc, which refuses what it does not know.
+enum class Treatment {
+  kMet,         // says what holds here anyway, or concerns only how NVIDIA's compiler works
+  kMetByValue,  // the same, and its value is the next argument where none is joined with "="
+  kRefused,
+};
+struct RtcOption {
+  const char* name;
+  Treatment treatment;
+};
+constexpr RtcOption kRtcOptions[] = {
+    {"default-device", Treatment::kMet},
+    {"device-as-default-execution-space", Treatment::kMet},
+    {"extra-device-vectorization", Treatment::kMet},
+    {"modify-stack-limit", Treatment::kMet},
+    {"builtin-move-forward", Treatment::kMet},
+    {"builtin-initializer-list", Treatment::kMet},
+    {"no-source-include", Treatment::kMet},
+    {"minimal", Treatment::kMet},
+    {"device-int128", Treatment::kMet},
+    {"brief-diagnostics", Treatment::kMet},
+    {"no-display-error-number", Treatment::kMet},
+    {"display-error-number", Treatment::kMet},
+    {"version-ident", Treatment::kMet},
+    {"split-compile", Treatment::kMet},
+    {"jump-table-density", Treatment::kMet},
+    {"dopt", Treatment::kMetByValue},
+    {"dlink-time-opt", Treatment::kRefused},
+    {"dlto", Treatment::kRefused},
+    {"optix-ir", Treatment::kRefused},
+};
+
+const RtcOption* rtcOption(const std::string& option) {
+  const size_t start = option.find_first_not_of('-');
+  if (start == std::string::npos || start == 0) return nullptr;
+  const std::string name = option.substr(start, option.find('=') - start);
+  for (const RtcOption& known : kRtcOptions) {
+    if (name == known.name) return &known;
+  }
+  return nullptr;
+}
+
+// What cucc gets; an option that cannot be met is thrown by its name.
+std::vector<std::string> compilerOptions(const std::vector<std::string>& options) {
+  std::vector<std::string> passed;
+  for (size_t i = 0; i < options.size(); ++i) {
+    const RtcOption* known = rtcOption(options[i]);
+    if (known == nullptr) {
+      passed.push_back(options[i]);
+    } else if (known->treatment == Treatment::kRefused) {
+      throw std::invalid_argument(options[i]);
+    } else if (known->treatment == Treatment::kMetByValue && options[i].find('=') == std::string::npos) {
+      ++i;
+    }
+  }
+  return passed;
+}
+
+std::string keyOf(const Source& source, const std::string& sdk) {
+  Sha256 hash;
+  hash.field("module 1 " MXMACA_VERSION);
+  hash.field(std::to_string(MXMACA_CUDA_MAJOR));
+  hash.field(sdk);
+  hash.field(source.text);
+  hash.field(source.name);
+  for (const auto& header : source.headers) {
+    hash.field(header.first);
+    hash.field(header.second);
+  }
+  hash.field("expressions");
+  for (const std::string& expression : source.expressions) hash.field(expression);
+  hash.field("options");
+  for (const std::string& option : source.options) hash.field(option);
+  // What else chooses the compiler and its search.
+  for (const char* name : {"PATH", "CXX", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH", "NVCC_PREPEND_FLAGS",
+                           "NVCC_APPEND_FLAGS", "MACA_PATH"}) {
+    const char* value = std::getenv(name);
+    hash.field(value != nullptr ? value : "");
+  }
+  return hash.hex();
+}
+
+std::string digest(const std::string& content) {
+  Sha256 hash;
+  hash.field(content);
+  return hash.hex();
+}
+
+// ---- The cache: KEY.so, and KEY.facts that says what it was made of ---------------------------------------------------
+// Lines of the facts: "module DIGEST", "name EXPRESSION-NUMBER MANGLED", "file MODIFIED BYTES PATH".
+
+bool fromCache(const std::string& path, const Source& source, Built* built) {
+  FileState state;
+  if (!fileState(path + ".facts", &state)) return false;
+  std::istringstream facts(readFile(path + ".facts"));
+  std::string module = readFile(path + ".so");
+  bool whole = false;
+  for (std::string line; std::getline(facts, line);) {
+    std::istringstream fields(line);
+    std::string kind;
+    fields >> kind;
+    if (kind == "module") {
+      std::string expected;
+      fields >> expected;
+      whole = expected == digest(module);
+    } else if (kind == "name") {
+      size_t number = 0;
+      std::string mangled;
+      fields >> number >> mangled;
+      if (number < source.expressions.size()) built->lowered[source.expressions[number]] = mangled;
+    } else if (kind == "file") {
+      FileState then, now;
+      std::string file;
+      fields >> then.modified >> then.bytes >> std::ws;
+      std::getline(fields, file);
+      if (!fileState(file, &now) || now.modified != then.modified || now.bytes != then.bytes) return false;
+    }
+  }
+  if (!whole || built->lowered.size() != source.expressions.size()) return false;
+  built->module = std::move(module);
+  built->done = true;
+  return true;
+}
+
+// The files of a make rule, without those of the build folder.
+std::vector<std::string> dependencies(const std::string& rule, const std::string& without) {
+  std::vector<std::string> files;
+  std::string word;
+  const auto finish = [&] {
+    const bool target = !word.empty() && word.back() == ':';
+    if (!word.empty() && !target && word.compare(0, without.size(), without) != 0) files.push_back(word);
+    word.clear();
+  };
+  for (size_t i = 0; i < rule.size(); ++i) {
+    const char next = i + 1 < rule.size() ? rule[i + 1] : '\0';
+    if (rule[i] == '\\' && next == '\n') {
+      ++i;
+      finish();
+    } else if (rule[i] == '\\' && (next == ' ' || next == '#')) {
+      word += rule[++i];
+    } else if (std::isspace(static_cast<unsigned char>(rule[i])) != 0) {
+      finish();
+    } else {
+      word += rule[i];
+    }
+  }
+  finish();
+  return files;
+}
+
+void toCache(const std::string& path, const Source& source, const Built& built, const std::string& rule,
+             const std::string& folder) {
+  std::ostringstream facts;
+  facts << "module " << digest(built.module) << "\n";
+  for (size_t i = 0; i < source.expressions.size(); ++i) {
+    facts << "name " << i << " " << built.lowered.at(source.expressions[i]) << "\n";
+  }
+  for (const std::string& file : dependencies(rule, folder)) {
+    FileState state;
+    if (!fileState(file, &state)) return;  // whether it changes could not be told
+    facts << "file " << state.modified << " " << state.bytes << " " << file << "\n";
+  }
+  writeFile(path + ".so", built.module);
+  writeFile(path + ".facts", facts.str());
+}
+
+// ---- Building -------------------------------------------------------------------------------------------------------
+
+constexpr char kExpressionVariable[] = "mxmaca_name_expression_";
+
+std::string programText(const Source& source) {
+  std::ostringstream text;
+  text << "#line 1 \"" << source.name << "\"\n" << source.text << "\n";
+  // A pointer to what an expression names brings the template to life and, once loaded, leads to its symbol.
+  for (size_t i = 0; i < source.expressions.size(); ++i) {
+    const std::string& expression = source.expressions[i];
+    text << "#line 1 \"name expression " << i + 1 << "\"\nextern \"C\" __attribute__((used, visibility(\"default\"))) "
+         << "const void* const " << kExpressionVariable << i << " = (const void*)("
+         << (expression.find_first_not_of(" \t") != std::string::npos && expression[expression.find_first_not_of(" \t")] == '&' ? "" : "&")
+         << expression << ");\n";
+  }
+  return text.str();
+}
+
+void writeHeaders(const Source& source, const std::string& folder) {
+  for (const auto& header : source.headers) {
+    const std::string& name = header.first;
+    if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos) {
+      throw std::runtime_error("header name " + name + " is no path inside a folder");
+    }
+    const size_t slash = name.find_last_of('/');
+    if (slash != std::string::npos) makeFolders(folder + "/" + name.substr(0, slash));
+    writeFile(folder + "/" + name, header.second);
+  }
+}
+
+// The mangled name of each expression, read from the loaded module.
+bool findNames(const std::string& path, const Source& source, Built* built) {
+  if (source.expressions.empty()) return true;
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* problem = dlerror();
+    built->log += std::string("error: the module cannot be loaded: ") + (problem != nullptr ? problem : "") + "\n";
+    return false;
+  }
+  for (size_t i = 0; i < source.expressions.size(); ++i) {
+    const void* variable = dlsym(handle, (kExpressionVariable + std::to_string(i)).c_str());
+    Dl_info info;
+    if (variable == nullptr || dladdr(*static_cast<void* const*>(variable), &info) == 0 || info.dli_sname == nullptr) {
+      built->log += "error: no symbol for the name expression " + source.expressions[i] + "\n";
+      built->badExpression = true;
+    } else {
+      built->lowered[source.expressions[i]] = info.dli_sname;
+    }
+  }
+  dlclose(handle);
+  return !built->badExpression;
+}
+
+void compile(const Source& source, const std::vector<std::string>& options, const std::string& sdk,
+             const std::string& parent, const std::string& cachePath, Built* built) {
+  const BuildFolder folder(parent);
+  const std::string program = folder.path() + "/program.cu", module = folder.path() + "/module.so";
+  const std::string rule = folder.path() + "/module.d", output = folder.path() + "/output.txt";
+  const std::string include = folder.path() + "/include";
+  makeFolders(include);
+  writeHeaders(source, include);
+  writeFile(program, programText(source));
+  std::vector<std::string> command = {sdk + "/bin/cucc", "-shared", "-Xcompiler", "-fPIC", "-x", "cu"};
+  command.insert(command.end(), {"-D__CUDACC_RTC__", "-I" + include, "-MD", "-MF", rule});
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {program, "-o", module});
+  const int status = runProgram(command, {"CUCC_CUDA_MAJOR=" + std::to_string(MXMACA_CUDA_MAJOR)}, output);
+  if (status < 0) throw std::runtime_error(command[0] + " cannot be run: is the MXMACA SDK complete?");
+  built->log += readFile(output);
+  if (status != 0) {
+    if (built->log.empty()) built->log = "error: cucc ended with status " + std::to_string(status) + "\n";
+    return;
+  }
+  built->module = readFile(module);
+  if (!findNames(module, source, built)) return;
+  built->done = true;
+  if (!cachePath.empty()) {
+    FileState state;
+    toCache(cachePath, source, *built, fileState(rule, &state) ? readFile(rule) : "", folder.path());
+  }
+}
+
+void sayOnce(const std::string& text) {
+  static std::once_flag once;
+  std::call_once(once, [&] { std::fprintf(stderr, "mxmaca: %s\n", text.c_str()); });
+}
+
+}  // namespace
+
+Built buildModule(const Source& source) {
+  Built built;
+  try {
+    const std::vector<std::string> options = compilerOptions(source.options);
+    const std::string sdk = sdkRoot();
+    std::string parent = cacheFolder("nvrtc"), cachePath;
+    try {
+      makeFolders(parent);
+      cachePath = parent + "/" + keyOf(source, sdk);
+      if (fromCache(cachePath, source, &built)) return built;
+    } catch (const std::exception& problem) {
+      // Slower, but right: the module is made anew each time.
+      sayOnce("the cache for compiled kernels cannot be used (" + std::string(problem.what()) +
+              "); set MACA_CACHE_DIR to a folder that can be written");
+      const char* temporary = std::getenv("TMPDIR");
+      parent = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
+      cachePath.clear();
+    }
+    built = Built();
+    compile(source, options, sdk, parent, cachePath, &built);
+  } catch (const std::invalid_argument& option) {
+    built.badOption = true;
+    built.log = std::string("error: option ") + option.what() + " is not supported on this device\n";
+  } catch (const std::exception& problem) {
+    if (built.done) {
+      sayOnce(std::string("a compiled kernel could not be kept: ") + problem.what());
+    } else {
+      built.log += std::string("error: ") + problem.what() + "\n";
+    }
+  }
+  return built;
+}
+
+}  // namespace mxmaca

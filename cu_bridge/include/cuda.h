@@ -209,6 +209,16 @@ typedef enum CUdriverProcAddressQueryResult_enum {
   CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
 } CUdriverProcAddressQueryResult;
 
+typedef enum CUmoduleLoadingMode_enum {
+  CU_MODULE_EAGER_LOADING = 1,
+  CU_MODULE_LAZY_LOADING = 2,
+} CUmoduleLoadingMode;
+
+typedef enum CUlibraryOption_enum {
+  CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
+  CU_LIBRARY_BINARY_IS_PRESERVED = 1,
+} CUlibraryOption;
+
 typedef enum CUjit_option_enum {
   CU_JIT_MAX_REGISTERS = 0,
   CU_JIT_INFO_LOG_BUFFER = 3,
@@ -264,6 +274,7 @@ typedef struct CUtensorMap_st {
 #define cuStreamWaitValue32 cuStreamWaitValue32_v2
 #define cuStreamWaitValue64 cuStreamWaitValue64_v2
 #define cuIpcOpenMemHandle cuIpcOpenMemHandle_v2
+#define cuModuleGetGlobal cuModuleGetGlobal_v2
 #define cuLinkCreate cuLinkCreate_v2
 #define cuLinkAddData cuLinkAddData_v2
 #define cuLinkAddFile cuLinkAddFile_v2
@@ -396,9 +407,21 @@ CUresult cuModuleLoad(CUmodule* module, const char* path);
 CUresult cuModuleLoadData(CUmodule* module, const void* image);
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
                             void** values);
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image);
 CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode);
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name);
-CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, size_t* bytes, CUmodule module, const char* name);
+CUresult cuModuleGetGlobal(CUdeviceptr* pointer, size_t* bytes, CUmodule module, const char* name);
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jitOptions, void** jitValues,
+                           unsigned int jitCount, CUlibraryOption* options, void** values, unsigned int count);
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jitOptions, void** jitValues,
+                               unsigned int jitCount, CUlibraryOption* options, void** values, unsigned int count);
+CUresult cuLibraryUnload(CUlibrary library);
+CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library);
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name);
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel);
+CUresult cuFuncGetModule(CUmodule* module, CUfunction function);
+CUresult cuFuncLoad(CUfunction function);
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function);
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config);

@@ -37,6 +37,8 @@ USE_BASE_VERSION(int, __pthread_key_create, (pthread_key_t * key, void (*destroy
 USE_BASE_VERSION(void*, dlopen, (const char* file, int mode), (file, mode))
 USE_BASE_VERSION(void*, dlsym, (void* handle, const char* name), (handle, name))
 USE_BASE_VERSION(int, dladdr, (const void* address, Dl_info* info), (address, info))
+USE_BASE_VERSION(int, dlclose, (void* handle), (handle))
+USE_BASE_VERSION(char*, dlerror, (), ())
 
 extern "C" {
 

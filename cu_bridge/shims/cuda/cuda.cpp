@@ -525,31 +525,8 @@ CUresult cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
   return result(mcEventElapsedTime(ms, own(start), own(end)));
 }
 
-// ---- Device code: there is none that this device could run ----------------------------------------------------------
+// ---- Functions of modules (modules.cpp): a handle is the runtime's, the address of a host function -------------------
 
-namespace {
-CUresult noImage(const char* what) { return result(mcSetLastError(mcErrorNoKernelImageForDevice, what)); }
-}  // namespace
-
-CUresult cuModuleLoad(CUmodule*, const char* path) { return noImage(path); }
-CUresult cuModuleLoadData(CUmodule*, const void*) { return noImage("cuModuleLoadData"); }
-CUresult cuModuleLoadDataEx(CUmodule*, const void*, unsigned int, CUjit_option*, void**) {
-  return noImage("cuModuleLoadDataEx");
-}
-CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char* name) { return noImage(name); }
-
-// A driver function handle is the runtime's: the address of a host function.
-CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
-                        unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,
-                        CUstream stream, void** arguments, void**) {
-  return result(
-      mcLaunchKernel(function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, arguments, sharedBytes, own(stream)));
-}
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
-                                   unsigned int blockX, unsigned int blockY, unsigned int blockZ,
-                                   unsigned int sharedBytes, CUstream stream, void** arguments) {
-  return cuLaunchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, arguments, nullptr);
-}
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
   const mcError_t error = mcKernelCheck(function);
   if (error == mcSuccess) *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0;

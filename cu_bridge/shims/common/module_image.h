@@ -45,7 +45,8 @@ inline std::string moduleToText(const std::string& module) {
   size_t column = 0;
   for (size_t i = 0; i < module.size(); i += 3) {
     unsigned bits = 0;
-    for (size_t j = 0; j < 3; ++j) bits = bits << 8 | (i + j < module.size() ? static_cast<unsigned char>(module[i + j]) : 0U);
+    for (size_t j = 0; j < 3; ++j)
+      bits = bits << 8 | (i + j < module.size() ? static_cast<unsigned char>(module[i + j]) : 0U);
     for (size_t j = 0; j < 4; ++j) text += i + j <= module.size() ? kBase64[bits >> (18 - 6 * j) & 63] : '=';
     if (++column % 18 == 0) text += '\n';
   }

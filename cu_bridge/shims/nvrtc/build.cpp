@@ -193,7 +193,10 @@ std::string programText(const Source& source) {
     const std::string& expression = source.expressions[i];
     text << "#line 1 \"name expression " << i + 1 << "\"\nextern \"C\" __attribute__((used, visibility(\"default\"))) "
          << "const void* const " << kExpressionVariable << i << " = (const void*)("
-         << (expression.find_first_not_of(" \t") != std::string::npos && expression[expression.find_first_not_of(" \t")] == '&' ? "" : "&")
+         << (expression.find_first_not_of(" \t") != std::string::npos &&
+                     expression[expression.find_first_not_of(" \t")] == '&'
+                 ? ""
+                 : "&")
          << expression << ");\n";
   }
   return text.str();

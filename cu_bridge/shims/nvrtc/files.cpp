@@ -117,7 +117,8 @@ std::string sdkRoot() {
   if (dladdr(reinterpret_cast<const void*>(&mcGetDeviceCount), &info) == 0) return "";
   const std::unique_ptr<char, void (*)(void*)> real(realpath(info.dli_fname, nullptr), std::free);
   std::string path = real != nullptr ? real.get() : info.dli_fname;
-  for (int levels = 0; levels < 2; ++levels) path.resize(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/'));
+  for (int levels = 0; levels < 2; ++levels)
+    path.resize(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/'));
   return path;
 }
 

@@ -150,7 +150,7 @@ nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
   return NVRTC_SUCCESS;
 }
 
-#define NO_SUCH_FORM(name)                                                                                         \
+#define NO_SUCH_FORM(name) \
   long name() { return mxmaca::refuse("libnvrtc", #name, NVRTC_ERROR_INVALID_PROGRAM, "NVRTC_ERROR_INVALID_PROGRAM"); }
 NO_SUCH_FORM(nvrtcGetLTOIRSize)
 NO_SUCH_FORM(nvrtcGetLTOIR)

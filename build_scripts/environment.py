@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Callable, Dict, List, Optional, Sequence
 
 from . import cache, pythons
 from .errors import FactoryError
@@ -82,11 +82,34 @@ def _use(folder: Path) -> str:
     return f"use-{folder.name}"
 
 
-def run(command: Sequence[str], cwd: Path, environment: Optional[Dict[str, str]] = None) -> int:
-    """Run a program of an environment with its output on the terminal. ``command[0]`` is the environment's Python."""
+def run(
+    command: Sequence[str],
+    cwd: Path,
+    environment: Optional[Dict[str, str]] = None,
+    line: Optional[Callable[[str], None]] = None,
+) -> int:
+    """Run a program of an environment. ``command[0]`` is the environment's Python.
+
+    Its output goes to the terminal, or line by line to ``line``. Returns its exit status.
+    """
     sys.stdout.flush()
     with cache.lock(_use(Path(command[0]).parent.parent), shared=True):
-        return subprocess.run(command, cwd=str(cwd), env=environment, check=False).returncode
+        if line is None:
+            return subprocess.run(command, cwd=str(cwd), env=environment, check=False).returncode
+        with subprocess.Popen(
+            command,
+            cwd=str(cwd),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            for text in process.stdout:
+                line(text.rstrip("\n"))
+        return process.returncode
 
 
 def companions(names: List[str], versions: Dict[str, str]) -> List[str]:

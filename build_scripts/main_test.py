@@ -3,17 +3,19 @@
 import argparse
 import os
 import sys
+import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Sequence, Tuple
 
 from packaging.version import Version
 
 from . import cache, environment, index, lint, options, pythons, releases, sdk_wheel, torch_wheel, verify
 from .errors import FactoryError
-from .progress import note
 from .releases import CHECKOUT, Release, Table, UpstreamWheel
 
 # Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
@@ -48,28 +50,75 @@ def available_wheel(release: Release) -> UpstreamWheel:
     )
 
 
+class Suite(NamedTuple):
+    """One run of pytest: folders of tests/ with one interpreter."""
+
+    title: str
+    program: str
+    folders: Sequence[str]
+
+
 class Suites:
-    """Runs pytest several times and adds up what it says."""
+    """Runs pytest several times, two suites at once where there are two cores, and adds up what they say."""
 
     def __init__(self, extra: Sequence[str]) -> None:
         self.extra, self.counts, self.started = list(extra), Counter(), time.monotonic()  # type: ignore[var-annotated]
         self.failed: List[str] = []
+        self.printing, self.adding = threading.Lock(), threading.Lock()
+        # A debugger wants the terminal for itself.
+        alone = any(word in ("-s", "--pdb", "--trace", "--capture=no") for word in self.extra)
+        self.lanes = 1 if alone else min(2, os.cpu_count() or 1)
 
-    def run(self, title: str, program: str, folders: Sequence[str], variables: Optional[Dict[str, str]] = None) -> None:
-        there = [f"tests/{folder}" for folder in folders if any((CHECKOUT / "tests" / folder).glob("**/test_*.py"))]
+    def run(self, suites: Sequence[Suite]) -> None:
+        """Run them all; the first ones are started first, so the longest belongs in front."""
+        with ThreadPoolExecutor(self.lanes) as pool:
+            for done in [pool.submit(self._run, suite) for suite in suites]:
+                done.result()
+
+    def _run(self, suite: Suite) -> None:
+        there = [
+            f"tests/{folder}" for folder in suite.folders if any((CHECKOUT / "tests" / folder).glob("**/test_*.py"))
+        ]
         if not there:
             return
-        note(f"== {title}: {' '.join(there)}")
-        report = cache.folder("reports") / f"{title.replace(' ', '-')}.xml"
-        command = [program, "-m", "pytest", *there, f"--junitxml={report}", "-o", "junit_family=xunit2", *self.extra]
+        self._say(suite, f"== {' '.join(there)}")
+        report = cache.folder("reports") / f"{suite.title.replace(' ', '-')}.xml"
+        command = [
+            suite.program,
+            "-m",
+            "pytest",
+            *there,
+            f"--junitxml={report}",
+            "-o",
+            "junit_family=xunit2",
+            *self.extra,
+        ]
         if report.exists():
             report.unlink()
-        clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL")}
-        status = environment.run(command, CHECKOUT, {**clean, **(variables or {})})
-        self._add(report)
-        # 5: no test was collected, as with -k.
-        if status not in (0, 5):
-            self.failed.append(title)
+        variables = {
+            key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL")
+        }
+        # The account of the devices' memory is the machine's; suites must not see each other's tensors in it.
+        memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="maca-test-", dir=memory) as state:
+            variables["MACA_STATE_DIR"] = state
+            if self.lanes == 1:
+                status = environment.run(command, CHECKOUT, variables)
+            else:
+                # Two suites share the cores: a thread that waits must not spin.
+                variables.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+                status = environment.run(command, CHECKOUT, variables, lambda line: self._say(suite, line))
+        self._say(suite, f"== {time.monotonic() - started:.0f} s")
+        with self.adding:
+            self._add(report)
+            # 5: no test was collected, as with -k.
+            if status not in (0, 5):
+                self.failed.append(suite.title)
+
+    def _say(self, suite: Suite, line: str) -> None:
+        with self.printing:
+            print(f"{suite.title} | {line}" if self.lanes > 1 else line, flush=True)
 
     def _add(self, report: Path) -> None:
         try:
@@ -106,15 +155,13 @@ def run(arguments: argparse.Namespace) -> int:
     suites = Suites(arguments.pytest)
     if not arguments.no_lint:
         suites.check("lint", lint.run())
-    suites.run("the factory", sys.executable, ONCE)
     programs = _environments(table, chosen, arguments, suites)
     areas = sorted(
         path.name for path in (CHECKOUT / "tests").iterdir() if path.is_dir() and path.name not in ONCE + IN_FIRST
     )
-    for position, (release, program) in enumerate(programs):
-        if position == 0:
-            suites.run("the SDK", str(program), IN_FIRST)
-        suites.run(f"torch {release.torch}", str(program), areas)
+    todo = [Suite(f"torch {release.torch}", str(program), areas) for release, program in programs]
+    todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
+    suites.run(todo)
     if suites.failed:
         print("failed: " + ", ".join(suites.failed))
     print(suites.summary())

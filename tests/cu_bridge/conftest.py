@@ -15,6 +15,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 MAJORS = (12, 13)
+sys.path.insert(0, str(HERE))  # libraries.py, which the tests of the CUDA libraries share
 
 
 def find_sdk() -> Optional[pathlib.Path]:

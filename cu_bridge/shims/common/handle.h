@@ -13,6 +13,7 @@ struct LibraryHandle {
   int pointerMode = 0;
   int mathMode = 0;
   int atomicsMode = 0;
+  int multiprocessors = 0;
   void* workspace = nullptr;
   size_t workspaceBytes = 0;
 };

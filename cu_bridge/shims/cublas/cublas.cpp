@@ -1,4 +1,4 @@
-// cuBLAS: handles work, computation is refused.
+// cuBLAS: handles, their settings, and copies. What is computed is in families.h and typed.cpp.
 
 #include "handle.h"
 
@@ -8,13 +8,28 @@
 using mxmaca::handleOf;
 
 namespace {
-constexpr int kVersion = MXMACA_CUDA_MAJOR == 12 ? 120405 : 130100;
+std::atomic<cublasLogCallback> logger{nullptr};
+constexpr int kVersion = CUBLAS_VERSION;
 
 template <class Action>
 cublasStatus_t with(cublasHandle_t handle, Action&& action) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   action(*handleOf(handle));
   return CUBLAS_STATUS_SUCCESS;
+}
+
+// A matrix whose elements have any size; a vector with increments is one of a single row.
+cublasStatus_t copyMatrix(int64_t rows, int64_t columns, int64_t elementBytes, const void* from, int64_t fromLd,
+                          void* to, int64_t toLd, cudaStream_t stream) {
+  if (rows < 0 || columns < 0 || elementBytes <= 0 || fromLd < rows || toLd < rows || fromLd <= 0 || toLd <= 0) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (rows == 0 || columns == 0) return CUBLAS_STATUS_SUCCESS;
+  const auto bytes = [elementBytes](int64_t count) { return static_cast<size_t>(count * elementBytes); };
+  const mcError_t error =
+      mcMemcpy2DAsync(to, bytes(toLd), from, bytes(fromLd), bytes(rows), static_cast<size_t>(columns), mcMemcpyDefault,
+                      reinterpret_cast<mcStream_t>(stream));
+  return error == mcSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 }  // namespace
 
@@ -30,6 +45,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
+  if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *version = kVersion;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -85,7 +101,72 @@ const char* cublasGetStatusName(cublasStatus_t status) {
   }
   return "CUBLAS_STATUS_UNKNOWN";
 }
-const char* cublasGetStatusString(cublasStatus_t status) { return cublasGetStatusName(status); }
+const char* cublasGetStatusString(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return "success";
+    case CUBLAS_STATUS_NOT_INITIALIZED: return "the library was not initialized";
+    case CUBLAS_STATUS_ALLOC_FAILED: return "a resource could not be allocated";
+    case CUBLAS_STATUS_INVALID_VALUE: return "an argument has an unsupported value";
+    case CUBLAS_STATUS_ARCH_MISMATCH: return "the device lacks a feature that the function needs";
+    case CUBLAS_STATUS_MAPPING_ERROR: return "device memory could not be accessed";
+    case CUBLAS_STATUS_EXECUTION_FAILED: return "the work failed on the device";
+    case CUBLAS_STATUS_INTERNAL_ERROR: return "an internal operation failed";
+    case CUBLAS_STATUS_NOT_SUPPORTED: return "the functionality is not supported";
+    case CUBLAS_STATUS_LICENSE_ERROR: return "a licence is missing";
+  }
+  return "unknown status";
+}
+size_t cublasGetCudartVersion(void) { return CUDART_VERSION; }
+cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count) {
+  if (count == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  return with(handle, [=](auto& h) { *count = h.multiprocessors; });
+}
+cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count) {
+  if (count < 0) return CUBLAS_STATUS_INVALID_VALUE;
+  return with(handle, [=](auto& h) { h.multiprocessors = count; });
+}
+cublasStatus_t cublasSetLoggerCallback(cublasLogCallback callback) {
+  logger = callback;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetLoggerCallback(cublasLogCallback* callback) {
+  if (callback == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  *callback = logger;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// A vector is a matrix of one row whose leading dimension is the increment.
+#define COPIES(suffix, Int)                                                                                           \
+  cublasStatus_t cublasSetVector##suffix(Int n, Int size, const void* x, Int incx, void* y, Int incy) {               \
+    return copyMatrix(1, n, size, x, incx, y, incy, nullptr);                                                         \
+  }                                                                                                                   \
+  cublasStatus_t cublasGetVector##suffix(Int n, Int size, const void* x, Int incx, void* y, Int incy) {               \
+    return copyMatrix(1, n, size, x, incx, y, incy, nullptr);                                                         \
+  }                                                                                                                   \
+  cublasStatus_t cublasSetMatrix##suffix(Int rows, Int cols, Int size, const void* A, Int lda, void* B, Int ldb) {    \
+    return copyMatrix(rows, cols, size, A, lda, B, ldb, nullptr);                                                     \
+  }                                                                                                                   \
+  cublasStatus_t cublasGetMatrix##suffix(Int rows, Int cols, Int size, const void* A, Int lda, void* B, Int ldb) {    \
+    return copyMatrix(rows, cols, size, A, lda, B, ldb, nullptr);                                                     \
+  }                                                                                                                   \
+  cublasStatus_t cublasSetVectorAsync##suffix(Int n, Int size, const void* x, Int incx, void* y, Int incy,            \
+                                              cudaStream_t stream) {                                                  \
+    return copyMatrix(1, n, size, x, incx, y, incy, stream);                                                          \
+  }                                                                                                                   \
+  cublasStatus_t cublasGetVectorAsync##suffix(Int n, Int size, const void* x, Int incx, void* y, Int incy,            \
+                                              cudaStream_t stream) {                                                  \
+    return copyMatrix(1, n, size, x, incx, y, incy, stream);                                                          \
+  }                                                                                                                   \
+  cublasStatus_t cublasSetMatrixAsync##suffix(Int rows, Int cols, Int size, const void* A, Int lda, void* B, Int ldb, \
+                                              cudaStream_t stream) {                                                  \
+    return copyMatrix(rows, cols, size, A, lda, B, ldb, stream);                                                      \
+  }                                                                                                                   \
+  cublasStatus_t cublasGetMatrixAsync##suffix(Int rows, Int cols, Int size, const void* A, Int lda, void* B, Int ldb, \
+                                              cudaStream_t stream) {                                                  \
+    return copyMatrix(rows, cols, size, A, lda, B, ldb, stream);                                                      \
+  }
+COPIES(, int)
+COPIES(_64, int64_t)
 
 }  // extern "C"
 #pragma GCC visibility pop

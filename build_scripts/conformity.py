@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
+from . import cache
 from .progress import Bar, note
 from .releases import CHECKOUT
 
@@ -22,10 +23,11 @@ TESTS = CHECKOUT / "tests" / "conformity"
 SWEEP = "sweep"
 # The tests that --failed runs again.
 AGAIN = "again.json"
-# Statuses of a child: pytest's "all passed", "some failed", "nothing left", and those of recorder.py.
-FINISHED, ANOTHER_PROCESS = (0, 1, 5), (86, 87)
+# Statuses of a child: of pytest, and those of recorder.py.
+FINISHED, INTERRUPTED, ANOTHER_PROCESS = (0, 1, 5), 2, (86, 87)
 POLL = 0.2
 LAST_LINES = 15
+FATAL = ("Fatal Python error", "terminate called")
 FAILURES = ("failed", "crashed", "timeout", "missing kernel")
 
 Row = Dict[str, Any]
@@ -118,6 +120,7 @@ class Child:
         self.finished = 0
         self.since = time.monotonic()
         self.timed_out = False
+        self.unimportable = False
 
     def command(self) -> Tuple[List[str], Path]:
         if self.unit.file == SWEEP:
@@ -173,6 +176,7 @@ class Child:
                     self.running, self.since = row["start"], time.monotonic()
                 elif "outcome" in row:
                     self.running, self.finished = None, self.finished + 1
+                    self.unimportable = self.unimportable or row["test"].endswith("(import)")
                     progress.done(1)
                 elif "selected" in row:
                     self.selected = row["selected"]
@@ -181,7 +185,8 @@ class Child:
 
     def last_words(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        fatal = [n for n, line in enumerate(lines) if line.startswith(("Fatal Python error", "terminate called"))]
+        # Behind pytest's dots, maybe.
+        fatal = [n for n, line in enumerate(lines) if any(sign in line for sign in FATAL)]
         start = fatal[-1] if fatal else max(0, len(lines) - LAST_LINES)
         return "\n".join(lines[start : start + LAST_LINES])
 
@@ -209,6 +214,12 @@ def append(record: Path, **row: Any) -> None:
 
 def run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
     """Run a unit to its end, with as many children as it takes."""
+    record = unit.record(settings.results)
+    with cache.lock(f"conformity-{settings.results.name}-{record.parent.name}-{record.stem}"):
+        _run_unit(unit, settings, progress)
+
+
+def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
     first = True
     while True:
         child = Child(unit, settings, first)
@@ -224,7 +235,7 @@ def run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
             note(f"  {outcome}: {child.running}")
         elif status in ANOTHER_PROCESS:
             continue
-        elif status in FINISHED:
+        elif status in FINISHED or (status == INTERRUPTED and child.unimportable):
             append(child.record, complete=unit.shard)
             return
         else:

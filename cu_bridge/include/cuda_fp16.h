@@ -42,9 +42,12 @@ typedef struct __attribute__((aligned(4))) __half2_raw {
 #else
 #define MXMACA_OPERATORS2 1
 #endif
+// In this order; apart, so that no tool sorts them.
 #include "mxmaca/narrow_float_class.inc"
-#include "mxmaca/narrow_float_end.inc"
+
 #include "mxmaca/narrow_float_functions.inc"
+
+#include "mxmaca/narrow_float_end.inc"
 
 #ifndef CUDA_NO_HALF
 typedef __half half;

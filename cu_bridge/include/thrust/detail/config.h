@@ -1,10 +1,12 @@
 // Version and namespace of the thrust interface.
 #pragma once
 
-#define THRUST_VERSION 200500
-#define THRUST_MAJOR_VERSION 2
-#define THRUST_MINOR_VERSION 5
-#define THRUST_SUBMINOR_VERSION 0
+#include "../../mxmaca/cccl_version.h"
+
+#define THRUST_VERSION MXMACA_CCCL_VERSION
+#define THRUST_MAJOR_VERSION (THRUST_VERSION / 100000)
+#define THRUST_MINOR_VERSION (THRUST_VERSION / 100 % 1000)
+#define THRUST_SUBMINOR_VERSION (THRUST_VERSION % 100)
 #define THRUST_PATCH_NUMBER 0
 
 #define THRUST_NAMESPACE_BEGIN namespace thrust {

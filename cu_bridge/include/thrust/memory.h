@@ -1,0 +1,5 @@
+// One of thrust's public names; pointers are in one place.
+#pragma once
+
+#include "detail/pointer.h"
+#include "detail/vector.h"

@@ -1,0 +1,4 @@
+// One of thrust's public names; random numbers are in one place.
+#pragma once
+
+#include "../random.h"

@@ -1,0 +1,4 @@
+// The policies of the host.
+#pragma once
+
+#include "../../detail/policy.h"

@@ -1,0 +1,4 @@
+// The policies of the device.
+#pragma once
+
+#include "../../detail/policy.h"

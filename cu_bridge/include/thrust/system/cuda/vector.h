@@ -1,0 +1,4 @@
+// The vectors of the device.
+#pragma once
+
+#include "../../detail/vector.h"

@@ -1,21 +1,288 @@
-// cuBLASLt: handles and descriptors exist, computation is refused.
+// cuBLASLt: handles and descriptors. What is computed is in matmul.cpp.
 
 #include "handle.h"
+#include "matmul.h"
 
-#pragma GCC visibility push(default)
-#include "cublasLt.h"
+#include <algorithm>
+
+using namespace mxmaca::lt;
+
+namespace {
+
+// Where an attribute lies in its descriptor.
+struct Field {
+  int attribute;
+  size_t offset, size;
+};
+#define FIELD(Type, attribute, member) {attribute, offsetof(Type, member), sizeof(Type::member)}
+
+constexpr Field kLayoutFields[] = {
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_TYPE, type),
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_ORDER, order),
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_ROWS, rows),
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_COLS, columns),
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_LD, ld),
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch),
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride),
+    FIELD(Layout, CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET, plane),
+};
+constexpr Field kOperationFields[] = {
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, compute),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_SCALE_TYPE, scaleType),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_POINTER_MODE, pointerMode),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_TRANSA, transA),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_TRANSB, transB),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_TRANSC, transC),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_FILL_MODE, fillMode),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, biasStride),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, auxLd),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, auxStride),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE, alphaStride),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scaleA),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scaleB),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, scaleC),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, scaleD),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, amaxD),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, auxType),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER, scaleAux),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, amaxAux),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, fastAccumulation),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, biasType),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, modeA),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, modeB),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_C_SCALE_MODE, modeC),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_D_SCALE_MODE, modeD),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE, modeAux),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, outScaleD),
+    FIELD(Operation, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE, outModeD),
+};
+constexpr Field kPreferenceFields[] = {
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_SEARCH_MODE, searchMode),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignmentA),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignmentB),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignmentC),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignmentD),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT, waves),
+    FIELD(Preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, implementations),
+};
+constexpr Field kTransformFields[] = {
+    FIELD(Transform, CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE, scaleType),
+    FIELD(Transform, CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE, pointerMode),
+    FIELD(Transform, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, transA),
+    FIELD(Transform, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, transB),
+};
+#undef FIELD
+
+template <size_t count>
+const Field* find(const Field (&fields)[count], int attribute) {
+  const auto* const found =
+      std::find_if(fields, fields + count, [=](const Field& field) { return field.attribute == attribute; });
+  return found == fields + count ? nullptr : found;
+}
+
+template <size_t count>
+cublasStatus_t set(void* descriptor, const Field (&fields)[count], int attribute, const void* from, size_t size) {
+  const Field* const field = find(fields, attribute);
+  if (descriptor == nullptr || from == nullptr || field == nullptr || size < field->size) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  std::memcpy(static_cast<char*>(descriptor) + field->offset, from, field->size);
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <size_t count>
+cublasStatus_t get(const void* descriptor, const Field (&fields)[count], int attribute, void* to, size_t size,
+                   size_t* written) {
+  const Field* const field = find(fields, attribute);
+  if (descriptor == nullptr || field == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (written != nullptr) *written = field->size;
+  if (size == 0 && written != nullptr) return CUBLAS_STATUS_SUCCESS;  // the size alone was asked for
+  if (to == nullptr || size < field->size) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(to, static_cast<const char*>(descriptor) + field->offset, field->size);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// The descriptor inside the caller's opaque memory.
+template <class Inside, class Opaque>
+cublasStatus_t initialize(Opaque* opaque, size_t size, const Inside& value) {
+  static_assert(sizeof(Inside) <= sizeof(Opaque), "the descriptor must fit into the caller's memory");
+  if (opaque == nullptr || size < sizeof(Inside)) return CUBLAS_STATUS_INVALID_VALUE;
+  new (opaque) Inside(value);
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <class Inside, class Opaque>
+cublasStatus_t create(Opaque** opaque, const Inside& value) {
+  if (opaque == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  *opaque = new Opaque();
+  return initialize(*opaque, sizeof(Opaque), value);
+}
+
+Layout makeLayout(cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
+  Layout layout;
+  layout.type = type;
+  layout.rows = rows;
+  layout.columns = columns;
+  layout.ld = ld;
+  return layout;
+}
+Operation makeOperation(cublasComputeType_t compute, cudaDataType scaleType) {
+  Operation operation;
+  operation.compute = compute;
+  operation.scaleType = scaleType;
+  return operation;
+}
+
+}  // namespace
 
 extern "C" {
+#define EXPORT __attribute__((visibility("default")))
 
-cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   return mxmaca::createHandle(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   mxmaca::destroyHandle(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
-size_t cublasLtGetVersion(void) { return MXMACA_CUDA_MAJOR == 12 ? 120405 : 130100; }
+EXPORT size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
+EXPORT size_t cublasLtGetCudartVersion(void) { return CUDART_VERSION; }
+EXPORT cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
+  const int parts[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
+  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) return CUBLAS_STATUS_INVALID_VALUE;
+  *value = parts[type];
+  return CUBLAS_STATUS_SUCCESS;
+}
+EXPORT const char* cublasLtGetStatusName(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_ALLOC_FAILED: return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default: return "CUBLAS_STATUS_UNKNOWN";
+  }
+}
+EXPORT const char* cublasLtGetStatusString(cublasStatus_t status) { return cublasLtGetStatusName(status); }
+
+EXPORT cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type,
+                                                        uint64_t rows, uint64_t columns, int64_t ld) {
+  return initialize(layout, size, makeLayout(type, rows, columns, ld));
+}
+EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
+                                                 uint64_t columns, int64_t ld) {
+  return create(layout, makeLayout(type, rows, columns, ld));
+}
+EXPORT cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+EXPORT cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                       cublasLtMatrixLayoutAttribute_t attribute, const void* from,
+                                                       size_t size) {
+  return set(layout, kLayoutFields, attribute, from, size);
+}
+EXPORT cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
+                                                       cublasLtMatrixLayoutAttribute_t attribute, void* to, size_t size,
+                                                       size_t* written) {
+  return get(layout, kLayoutFields, attribute, to, size, written);
+}
+
+EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t operation, size_t size,
+                                                      cublasComputeType_t compute, cudaDataType_t scaleType) {
+  return initialize(operation, size, makeOperation(compute, scaleType));
+}
+EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
+                                               cudaDataType_t scaleType) {
+  return create(operation, makeOperation(compute, scaleType));
+}
+EXPORT cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) {
+  delete operation;
+  return CUBLAS_STATUS_SUCCESS;
+}
+EXPORT cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
+                                                     cublasLtMatmulDescAttributes_t attribute, const void* from,
+                                                     size_t size) {
+  return set(operation, kOperationFields, attribute, from, size);
+}
+EXPORT cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t operation,
+                                                     cublasLtMatmulDescAttributes_t attribute, void* to, size_t size,
+                                                     size_t* written) {
+  return get(operation, kOperationFields, attribute, to, size, written);
+}
+
+EXPORT cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference, size_t size) {
+  return initialize(preference, size, Preference());
+}
+EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  return create(preference, Preference());
+}
+EXPORT cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                           cublasLtMatmulPreferenceAttributes_t attribute,
+                                                           const void* from, size_t size) {
+  return set(preference, kPreferenceFields, attribute, from, size);
+}
+EXPORT cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t preference,
+                                                           cublasLtMatmulPreferenceAttributes_t attribute, void* to,
+                                                           size_t size, size_t* written) {
+  return get(preference, kPreferenceFields, attribute, to, size, written);
+}
+
+EXPORT cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* transform,
+                                                        cudaDataType scaleType) {
+  Transform value;
+  value.scaleType = scaleType;
+  return create(transform, value);
+}
+EXPORT cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t transform) {
+  delete transform;
+  return CUBLAS_STATUS_SUCCESS;
+}
+EXPORT cublasStatus_t cublasLtMatrixTransformDescSetAttribute(cublasLtMatrixTransformDesc_t transform,
+                                                              cublasLtMatrixTransformDescAttributes_t attribute,
+                                                              const void* from, size_t size) {
+  return set(transform, kTransformFields, attribute, from, size);
+}
+
+// One algorithm is all there is; a product that it cannot do has none.
+EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              const cublasLtMatmulAlgo_t* algorithm,
+                                              cublasLtMatmulHeuristicResult_t* result) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (result == nullptr || algorithm == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  const cublasStatus_t status = check(operation, a, b, c, d);
+  *result = {};
+  result->algo = *algorithm;
+  result->state = status;
+  result->wavesCount = 1;
+  return status;
+}
+EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                                     cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                                     cublasLtMatmulPreference_t preference, int wanted,
+                                                     cublasLtMatmulHeuristicResult_t* results, int* found) {
+  if (found == nullptr || results == nullptr || preference == nullptr || wanted < 1) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  *found = 0;
+  const cublasLtMatmulAlgo_t algorithm = {};
+  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, operation, a, b, c, d, &algorithm, results);
+  if (status == CUBLAS_STATUS_SUCCESS) *found = 1;
+  return status;
+}
 
 }  // extern "C"
-#pragma GCC visibility pop

@@ -100,6 +100,7 @@ if __name__ == "__main__":
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--plant", default="")
     parser.add_argument("--only-on", default="")
+    parser.add_argument("--layers", type=int, default=12)
     chosen = parser.parse_args()
     here = chosen.plant if not chosen.only_on or chosen.device.startswith(chosen.only_on) else ""
-    train(build(chosen.device, getattr(torch, chosen.dtype), here))
+    train(build(chosen.device, getattr(torch, chosen.dtype), here, chosen.layers))

@@ -31,8 +31,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         "--skip", type=int, default=None, help="operators to pass over in the first runs (default: chosen by length)"
     )
     bisect.add_argument("--seed", type=int, default=0)
-    bisect.add_argument("arguments", nargs="*", help="arguments of the script, after --; {device} becomes the device")
-    chosen = parser.parse_args(arguments)
+    bisect.epilog = "Arguments of the script follow after --; {device} in them becomes the device."
+    given = sys.argv[1:] if arguments is None else arguments
+    # By hand: argparse cannot tell a second list of positional arguments behind options.
+    split = given.index("--") if "--" in given else len(given)
+    chosen = parser.parse_args(given[:split])
     try:
         if chosen.command == "report":
             from maca_tools.accuracy import report as reports
@@ -45,7 +48,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         from maca_tools.accuracy import bisect as bisection
 
         return bisection.run(
-            chosen.script, chosen.device0, chosen.device1, chosen.output, chosen.skip, chosen.seed, chosen.arguments
+            chosen.script, chosen.device0, chosen.device1, chosen.output, chosen.skip, chosen.seed, given[split + 1 :]
         )
     except AccuracyError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,17 +1,25 @@
-"""The manual method, automated: a large skip first, then op_range and a smaller skip, until one operator is left."""
+"""The manual method, automated: a large skip first, then op_range and a smaller skip, until one operator is left.
+
+Summaries find the stretch, whole tensors the operator: only from those gen_report can run a suspect again and tell its
+own error from the one that it passes on. In low precision the first operator that is off may have done no more than
+round; then all suspects of the run are recorded in full, a few at a time, in their order.
+"""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from maca_tools.accuracy import record_dir, report, verdict
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.names import parse
 
 _FIRST_SKIP = 15
+# Bytes of one side of a record in full, from the shapes in the summaries.
+_MOST_BYTES = 2 << 30
+_SUSPECT = (verdict.WRONG, verdict.PASSED_ON, verdict.NOT_COMPARED)
 _REPRODUCER = '''"""Runs {name} again on both devices, from the inputs recorded beside this file."""
 
 import os
@@ -23,15 +31,25 @@ sys.exit(replay.main(os.path.dirname(os.path.abspath(__file__)), {name!r}, {devi
 '''
 
 
+class _Pair(NamedTuple):
+    """Both sides of one step, what their comparison says, operator by operator, and the folder of it all."""
+
+    side0: str
+    folder: str
+    result: report.Result
+    operators: List[Dict[str, Any]]
+
+
 class _Runs:
     """Runs of the script, each pair with its records and report in a folder of its own."""
 
     def __init__(self, script: str, devices: Tuple[str, str], output: str, seed: int, arguments: Sequence[str]) -> None:
         self._script, self._devices, self._output = script, devices, output
         self._seed, self._arguments = seed, list(arguments)
+        self._server: Any = None
         self.step = 0
 
-    def pair(self, what: str, **record: Any) -> Tuple[str, str, str]:
+    def pair(self, what: str, **record: Any) -> _Pair:
         self.step += 1
         folder = os.path.join(self._output, f"step{self.step}")
         print(f"bisect: step {self.step}: {what}", flush=True)
@@ -39,40 +57,64 @@ class _Runs:
         for side, device in enumerate(self._devices):
             place = os.path.join(folder, f"side{side}")
             shutil.rmtree(place, ignore_errors=True)
-            settings = {
-                "script": self._script,
-                "device": device,
-                "arguments": self._arguments,
-                "seed": self._seed,
-                "record": {"output_dir": place, **record},
-            }
+            os.makedirs(folder, exist_ok=True)
+            log = os.path.join(folder, f"side{side}.log")
+            code = self._run(
+                {
+                    "script": self._script,
+                    "device": device,
+                    "arguments": self._arguments,
+                    "seed": self._seed,
+                    "log": log,
+                    "record": {"output_dir": place, **record},
+                }
+            )
+            if code != 0:
+                with open(log, encoding="utf-8", errors="replace") as file:
+                    tail = "".join(file.readlines()[-15:])
+                raise AccuracyError(f"{self._script} failed on {device} (exit code {code}):\n{tail}")
+            sides.append(place)
+        result = report.generate(sides[0], sides[1], folder, keep_lines=True)
+        with open(os.path.join(folder, report.NAME + ".jsonl"), encoding="utf-8") as file:
+            operators = [json.loads(line) for line in file]
+        return _Pair(sides[0], folder, result, operators)
+
+    def _run(self, settings: Dict[str, Any]) -> int:
+        """The exit code of one run. See run_script, Note [A process a run]."""
+        if self._server is None or self._server.poll() is not None:
             environment = dict(os.environ)
             package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
             environment["PYTHONPATH"] = os.pathsep.join(
                 part for part in (package, environment.get("PYTHONPATH")) if part
             )
-            done = subprocess.run(
-                [sys.executable, "-m", "maca_tools.accuracy.run_script", json.dumps(settings)],
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "maca_tools.accuracy.run_script"],
                 env=environment,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
                 text=True,
             )
-            if done.returncode != 0:
-                tail = "\n".join(done.stdout.splitlines()[-15:])
-                raise AccuracyError(f"{self._script} failed on {device} (exit code {done.returncode}):\n{tail}")
-            sides.append(place)
-        return sides[0], sides[1], folder
+        self._server.stdin.write(json.dumps(settings) + "\n")
+        self._server.stdin.flush()
+        answer = self._server.stdout.readline()
+        if not hasattr(os, "fork"):
+            self._server.wait()
+        return int(answer) if answer.strip() else self._server.wait() or -1
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.stdin.close()
+            self._server.wait()
+            self._server.stdout.close()
+            self._server = None
 
 
-def _first_bad(folder: str, result: report.Result) -> Tuple[Optional[str], Optional[str], Optional[str]]:
+def _first_bad(pair: _Pair) -> Tuple[Optional[str], Optional[str], Optional[str]]:
     """(the last good operator before it, the first that is off, the one after it) in the order of the run."""
-    with open(os.path.join(folder, report.NAME + ".jsonl"), encoding="utf-8") as file:
-        operators = [json.loads(line) for line in file]
     good: Optional[str] = None
-    for index, operator in enumerate(operators):
+    for index, operator in enumerate(pair.operators):
         if operator["verdict"] in (verdict.WRONG, verdict.PASSED_ON):
-            following = next((later["name0"] for later in operators[index + 1 :] if later["name0"]), None)
+            following = next((later["name0"] for later in pair.operators[index + 1 :] if later["name0"]), None)
             return good, operator["name0"], following
         if operator["verdict"] in (verdict.SAME, verdict.CLOSE) and operator["name0"]:
             good = operator["name0"]
@@ -90,58 +132,97 @@ def run(
     except OSError as error:
         raise AccuracyError(f"{output} cannot be written: {error}") from error
     runs = _Runs(os.path.abspath(script), (device0, device1), output, seed, arguments)
-    width = _FIRST_SKIP if skip is None else skip
-    limits: List[Optional[str]] = []
-    name: Optional[str] = None
-    while True:
-        level = 1 if width else 2
-        what = f"skip={width}" + (f", op_range={limits}" if limits else ", the whole run")
-        # The whole run in full may not fit the disk; its summaries do.
-        side0, side1, folder = runs.pair(what, record_level=1 if not limits else level, op_range=limits, skip=width)
-        result = report.generate(side0, side1, folder, keep_lines=True)
-        if width == 0:
-            name = result.culprit.name0 if result.culprit is not None else None
-            if name is None and limits:
-                # What was off in the coarse steps was only passed on or rounding: look at all of it once.
-                limits = []
-                continue
-            break
-        good, bad, following = _first_bad(folder, result)
-        if bad is None:
-            # The operators that were passed over may hold it still, and the last stretch has no one after it.
-            width, limits = 0, []
-            continue
-        print(f"bisect: good up to {good or 'the start'}, off at {bad}", flush=True)
-        limits = [good, following]
-        if limits == [None, None]:
-            limits = []
-        width //= 4
-    if name is None:
+    try:
+        found = _narrow(runs, _FIRST_SKIP if skip is None else skip) or _whole(runs)
+    finally:
+        runs.close()
+    if found is None:
         print("bisect: no operator makes an error of its own")
         return 0
-    return _save(runs, name, output, device0, device1)
+    _save(found, output, device0, device1)
+    return 1
 
 
-def _save(runs: _Runs, name: str, output: str, device0: str, device1: str) -> int:
+def _narrow(runs: _Runs, width: int) -> Optional[_Pair]:
+    """The pair whose culprit it is, or None where the first operator that is off only passes on or rounds."""
+    limits: List[Optional[str]] = []
+    while width > 0 or limits:
+        what = f"skip={width}" + (f", op_range={limits}" if limits else ", the whole run")
+        pair = runs.pair(what, record_level=1, op_range=limits, skip=width)
+        good, bad, following = _first_bad(pair)
+        if bad is None:
+            return None
+        print(f"bisect: good up to {good or 'the start'}, off at {bad}", flush=True)
+        if width == 0:
+            return _in_full(runs, pair)
+        limits = [good, following] if good or following else []
+        width //= 4
+    return None
+
+
+def _whole(runs: _Runs) -> Optional[_Pair]:
+    return _in_full(runs, runs.pair("skip=0, the whole run", record_level=1))
+
+
+def _in_full(runs: _Runs, summaries: _Pair) -> Optional[_Pair]:
+    """Record the suspects of a pair of summaries in full, in their order, until one of them is the culprit."""
+    sizes = _sizes(summaries.side0)
+    wanted: List[str] = []
+    total = 0
+    suspects = [op for op in summaries.operators if op["verdict"] in _SUSPECT and op["name0"] and op["name1"]]
+    for number, operator in enumerate(suspects):
+        names = []
+        for text in (operator["name0"], operator["name1"]):
+            full = parse(text)
+            assert full is not None
+            # What a backward operator computes depends on what its forward one read.
+            names += [str(full._replace(way="fwd", again=0)), text]
+        new = [text for text in dict.fromkeys(names) if text not in wanted]
+        wanted += new
+        total += sum(sizes.get(text, 0) for text in new)
+        if total < _MOST_BYTES and number + 1 < len(suspects):
+            continue
+        pair = runs.pair(f"{len(wanted)} operators in full, up to {operator['name0']}", record_level=2, op_list=wanted)
+        if pair.result.culprit is not None:
+            return pair
+        wanted, total = [], 0
+    return None
+
+
+def _sizes(folder: str) -> Dict[str, int]:
+    """Bytes of each operator in full, from the shapes that a record at any level lists; 8 bytes an element at most."""
+    sizes: Dict[str, int] = {}
+    for stream in record_dir.streams(folder).values():
+        for entry in stream.entries:
+            elements = 0
+            for _, tensors in entry.signature:
+                for _, shape in tensors:
+                    count = 1
+                    for length in shape:
+                        count *= length
+                    elements += count
+            sizes[str(entry.name)] = elements * 8
+    return sizes
+
+
+def _save(found: _Pair, output: str, device0: str, device1: str) -> None:
+    assert found.result.culprit is not None
+    name = found.result.culprit.name0
     full = parse(name)
     assert full is not None
-    wanted = [name, str(full._replace(way="fwd", again=0))]
-    side0, side1, folder = runs.pair(f"inputs of {name}", record_level=2, op_list=wanted)
-    result = report.generate(side0, side1, folder)
+    wanted = (name, str(full._replace(way="fwd", again=0)))
     culprit = os.path.join(output, "culprit")
     shutil.rmtree(culprit, ignore_errors=True)
     os.makedirs(culprit)
-    for stream in record_dir.streams(side0).values():
+    for stream in record_dir.streams(found.side0).values():
         for entry in stream.entries:
-            if str(entry.name) in wanted:
+            if stream.key == found.result.culprit.stream and str(entry.name) in wanted:
                 for part in entry.parts:
                     shutil.copy(stream.path(entry, part), culprit)
-    for path in result.files:
+    for path in found.result.files:
         shutil.copy(path, culprit)
     with open(os.path.join(culprit, "reproduce.py"), "w", encoding="utf-8") as file:
         file.write(_REPRODUCER.format(name=name, device0=device0, device1=device1))
     print(f"bisect: the operator is {name}")
-    if result.culprit is not None:
-        print(f"bisect: {result.culprit.reason}")
+    print(f"bisect: {found.result.culprit.reason}")
     print(f"bisect: its inputs and reproduce.py are in {culprit}")
-    return 1

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 
-from maca_tools.accuracy import summary
+from maca_tools.accuracy import summary, tensor_file
 
 KIND = "__tensor_kind__"
 _MAX_DEPTH = 12
@@ -16,7 +16,7 @@ _MAX_TEXT = 2000
 
 
 class Copied:
-    """A CPU copy of a tensor, with what the copy does not show of the original."""
+    """A CPU copy of a tensor (or the tensor, see copy_values), with what the copy does not show of the original."""
 
     __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad")
 
@@ -30,37 +30,33 @@ class Copied:
         )
 
 
-def _dense(tensor: Any, device: str) -> Copied:
+def _dense(tensor: Any, device: str, live: bool) -> Copied:
     plain = tensor.detach()
     if type(plain) is not torch.Tensor:
         plain = plain.as_subclass(torch.Tensor)
-    copy = plain.to("cpu", copy=True)
-    if hasattr(copy, "resolve_conj"):
-        copy = copy.resolve_conj()
-    if hasattr(copy, "resolve_neg"):
-        copy = copy.resolve_neg()
+    copy = plain if live else tensor_file.fetch(plain.to("cpu", copy=True))
     return Copied(
         copy, str(tensor.dtype).replace("torch.", ""), list(tensor.stride()), device, bool(tensor.requires_grad)
     )
 
 
-def _tensor(tensor: Any) -> Any:
+def _tensor(tensor: Any, live: bool) -> Any:
     try:
         device = str(tensor.device)
         if tensor.device.type == "meta":
             return {KIND: "meta", "dtype": str(tensor.dtype), "shape": list(tensor.shape)}
         if getattr(tensor, "is_nested", False):
-            return {KIND: "nested", "parts": [_tensor(part) for part in tensor.detach().unbind()]}
+            return {KIND: "nested", "parts": [_tensor(part, live) for part in tensor.detach().unbind()]}
         if tensor.is_quantized:
             plain: Dict[str, Any] = {
                 KIND: "quantized",
                 "qscheme": str(tensor.qscheme()),
-                "int": _dense(tensor.detach().int_repr(), device),
+                "int": _dense(tensor.detach().int_repr(), device, live),
             }
             if "channel" in str(tensor.qscheme()):
                 plain.update(
-                    scale=_dense(tensor.q_per_channel_scales(), device),
-                    zero_point=_dense(tensor.q_per_channel_zero_points(), device),
+                    scale=_dense(tensor.q_per_channel_scales(), device, live),
+                    zero_point=_dense(tensor.q_per_channel_zero_points(), device, live),
                 )
             else:
                 plain.update(scale=tensor.q_scale(), zero_point=tensor.q_zero_point())
@@ -70,37 +66,40 @@ def _tensor(tensor: Any) -> Any:
             return {
                 KIND: "sparse_coo",
                 "shape": list(tensor.shape),
-                "indices": _dense(whole.indices(), device),
-                "values": _dense(whole.values(), device),
+                "indices": _dense(whole.indices(), device, live),
+                "values": _dense(whole.values(), device, live),
             }
         if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
             return {
                 KIND: "sparse_csr",
                 "shape": list(tensor.shape),
-                "crow": _dense(tensor.crow_indices(), device),
-                "col": _dense(tensor.col_indices(), device),
-                "values": _dense(tensor.detach().values(), device),
+                "crow": _dense(tensor.crow_indices(), device, live),
+                "col": _dense(tensor.col_indices(), device, live),
+                "values": _dense(tensor.detach().values(), device, live),
             }
         if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
             return {
                 KIND: "sparse_csc",
                 "shape": list(tensor.shape),
-                "ccol": _dense(tensor.ccol_indices(), device),
-                "row": _dense(tensor.row_indices(), device),
-                "values": _dense(tensor.detach().values(), device),
+                "ccol": _dense(tensor.ccol_indices(), device, live),
+                "row": _dense(tensor.row_indices(), device, live),
+                "values": _dense(tensor.detach().values(), device, live),
             }
         if tensor.layout != torch.strided:
-            return {KIND: "mkldnn", "dense": _dense(tensor.detach().to_dense(), device)}
-        return _dense(tensor, device)
+            return {KIND: "mkldnn", "dense": _dense(tensor.detach().to_dense(), device, live)}
+        return _dense(tensor, device, live)
     except (RuntimeError, NotImplementedError, TypeError, AttributeError) as error:
         # A fake, functorch or otherwise wrapped tensor has no values of its own to copy.
         return {KIND: "unreadable", "type": type(tensor).__name__, "why": str(error).split("\n")[0][:200]}
 
 
-def copy_values(value: Any, depth: int = 0) -> Any:
-    """A copy in which every tensor is a Copied; nothing of it shares memory with the original."""
+def copy_values(value: Any, live: bool = False, depth: int = 0) -> Any:
+    """A copy in which every tensor is a Copied; nothing of it shares memory with the original.
+
+    With live, the tensors are the originals: for what is written before anything can change it.
+    """
     if isinstance(value, torch.Tensor):
-        return _tensor(value)
+        return _tensor(value, live)
     if value is None or isinstance(value, (bool, int, float, complex)):
         # Subclasses (numpy scalars, enums) would need more than plain data to load.
         for plain in (bool, int, float, complex):
@@ -112,13 +111,13 @@ def copy_values(value: Any, depth: int = 0) -> Any:
     if depth >= _MAX_DEPTH:
         return f"<{type(value).__name__}>"
     if isinstance(value, (list, torch.Size)):
-        return [copy_values(part, depth + 1) for part in value]
+        return [copy_values(part, live, depth + 1) for part in value]
     if isinstance(value, tuple):
-        return tuple(copy_values(part, depth + 1) for part in value)
+        return tuple(copy_values(part, live, depth + 1) for part in value)
     if isinstance(value, dict):
-        return {str(key): copy_values(part, depth + 1) for key, part in value.items()}
+        return {str(key): copy_values(part, live, depth + 1) for key, part in value.items()}
     if isinstance(value, slice):
-        return {"__slice__": [copy_values(part, depth + 1) for part in (value.start, value.stop, value.step)]}
+        return {"__slice__": [copy_values(part, live, depth + 1) for part in (value.start, value.stop, value.step)]}
     if isinstance(value, torch.dtype):
         return {"__dtype__": str(value)}
     if isinstance(value, torch.device):
@@ -139,6 +138,11 @@ def size(value: Any) -> int:
     return 0
 
 
+def tensor_bytes(tensors: List[Any]) -> int:
+    """Bytes of dense copies of tensors."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors if not getattr(tensor, "is_nested", False))
+
+
 def stored(value: Any, level: int, layout: List[Dict[str, Any]], path: str = "") -> Any:
     """What the file gets: at level 2 tensors, with a line of layout for each; at level 1 summaries."""
     if isinstance(value, Copied):
@@ -153,8 +157,9 @@ def stored(value: Any, level: int, layout: List[Dict[str, Any]], path: str = "")
                     "requires_grad": value.requires_grad,
                 }
             )
-            return value.tensor
-        return {KIND: "summary", **summary.summarize(value.tensor, value.dtype, value.stride, value.device).as_dict()}
+            return tensor_file.Tensor(value.tensor)
+        whole = tensor_file.fetch(value.tensor)
+        return {KIND: "summary", **summary.summarize(whole, value.dtype, value.stride, value.device).as_dict()}
     if isinstance(value, dict):
         return {key: stored(part, level, layout, f"{path}.{key}" if path else key) for key, part in value.items()}
     if isinstance(value, list):

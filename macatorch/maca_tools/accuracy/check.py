@@ -52,7 +52,7 @@ class Checker:
                 values.update(
                     {key: _doubled(value, f"buffers.{key}", leaves, kept) for key, value in module.named_buffers()}
                 )
-                result = _functional_call(module, values, given["args"], given["kwargs"])
+                result = functional_call()(module, values, given["args"], given["kwargs"])
             else:
                 result = func(*given["args"], **given["kwargs"])
         except Exception:
@@ -138,13 +138,14 @@ class Checker:
                 print("accuracy: more of these only in check.jsonl", file=sys.stderr)
 
 
-def _functional_call(module: Any, values: Dict[str, Any], args: Any, kwargs: Any) -> Any:
+def functional_call() -> Any:
+    """torch.func.functional_call, or what it was called before torch 2."""
     func = getattr(torch, "func", None)
     if func is not None and hasattr(func, "functional_call"):
-        return func.functional_call(module, values, args, kwargs)
-    from torch.nn.utils.stateless import functional_call
+        return func.functional_call
+    from torch.nn.utils import stateless
 
-    return functional_call(module, values, args, kwargs)
+    return stateless.functional_call
 
 
 def _is_random(last: str, module: Any, args: Any, kwargs: Any) -> bool:

@@ -31,9 +31,12 @@ class Mode(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _stack_functions() -> Any:
+    """Length, pop and push of the stack of modes; None where torch has no such stack."""
+    # torch.overrides' own pop and push: before torch 2 they also switch the stack itself on and off.
     found = [
-        getattr(torch._C, name, None)
-        for name in ("_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_torch_function_stack")
+        getattr(torch._C, "_len_torch_function_stack", None),
+        getattr(torch.overrides, "_pop_mode", None),
+        getattr(torch.overrides, "_push_mode", None),
     ]
     return found if all(found) else None
 
@@ -157,12 +160,13 @@ class Installation:
             self._replace(script, "__call__", make_script)
 
     def _optimizers(self) -> None:
+        current = self._current
         try:
             from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
         except ImportError:
-            # Before torch 2.1: the functions that the step calls are recorded one by one.
+            # Before torch 2.1 there are no such hooks.
+            self._optimizer_classes(current)
             return
-        current = self._current
 
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
             stream = current()
@@ -176,6 +180,26 @@ class Installation:
 
         for handle in (register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)):
             self._undo.append(handle.remove)
+
+    def _optimizer_classes(self, current: Callable[[], Any]) -> None:
+        def make(original: Any) -> Any:
+            @functools.wraps(original)
+            def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+                stream = current()
+                if stream is None:
+                    return original(optimizer, *args, **kwargs)
+                stream.optimizer_begins(optimizer, (optimizer, *args), kwargs, sys._getframe())
+                result = original(optimizer, *args, **kwargs)
+                stream.optimizer_ends(optimizer)
+                return result
+
+            return step
+
+        kinds = [torch.optim.Optimizer]
+        for kind in kinds:
+            kinds += [derived for derived in kind.__subclasses__() if derived not in kinds]
+        for kind in kinds[1:]:
+            self._replace(kind, "step", make)
 
     def _engine(self) -> None:
         variable = torch.autograd.Variable

@@ -74,6 +74,7 @@ class Selector:
         self._classes: FrozenSet[str] = frozenset(
             names.api_class(name) for name in options.op_list if name not in self._full
         )
+        self._apis = frozenset(full.api for full in map(names.parse, self._full) if full)
         self.takes_inner = bool(options.op_list)
         ends = [names.parse(name) for name in (first, end) if name]
         # A backward operator can be selected without its forward one only if the range says so.
@@ -88,11 +89,7 @@ class Selector:
 
     def listed_class(self, api: str) -> bool:
         """Whether functions of this class can be listed at all, in any number and direction."""
-        return (
-            not self.takes_inner
-            or names.api_class(api) in self._classes
-            or any(n.startswith(api + ".") for n in self._full)
-        )
+        return not self.takes_inner or names.api_class(api) in self._classes or api in self._apis
 
     def _in_range(self, name: names.FullName) -> bool:
         text = str(name)

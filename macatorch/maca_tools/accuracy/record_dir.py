@@ -2,7 +2,7 @@
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -78,6 +78,18 @@ class Stream:
     def load(self, entry: Entry, part: str) -> Part:
         return load(self.path(entry, part))
 
+    def size(self, name: names.FullName, part: str) -> Optional[int]:
+        """Bytes of one file, None if it is missing."""
+        try:
+            return os.path.getsize(os.path.join(self.folder, f"{name}.{part}.pt"))
+        except OSError:
+            return None
+
+    def content(self, name: names.FullName, part: str) -> Dict[str, Any]:
+        """One file as it was stored. Raises what torch.load raises."""
+        found: Dict[str, Any] = _load_plain(os.path.join(self.folder, f"{name}.{part}.pt"))
+        return found
+
 
 def _read_meta(folder: str) -> Dict[str, Any]:
     path = os.path.join(folder, _META)
@@ -132,12 +144,19 @@ def load(path: str) -> Part:
     return Part(values, stack, origin, content)
 
 
+# A smaller file is read faster than it is mapped.
+_MAPPED = 1 << 20
+
+
 def _load_plain(path: str) -> Any:
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except TypeError:
-        # torch before 2.1 cannot map a file.
-        return torch.load(path, map_location="cpu", weights_only=True)
+    if os.path.getsize(path) >= _MAPPED:
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        except TypeError as error:
+            # torch before 2.1 cannot map a file.
+            if "mmap" not in str(error):
+                raise
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def _flat(value: Any, path: str) -> Iterator[Tuple[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import align, metrics, page, record_dir, sheet, summary, verdict
+from maca_tools.accuracy import align, metrics, page, record_dir, replay, sheet, summary, verdict
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.summary import TensorSummary
 
@@ -22,6 +22,8 @@ _WORKERS = 2
 # Pairs that are read and compared at once: this bounds the memory, not the length of the record.
 _AHEAD = 4
 _PROGRESS_EVERY_S = 2.0
+# How many wrong operators after the first are made sure of by running them again.
+_CERTAIN = 20
 
 COLUMNS = (
     "index", "stream", "operator0", "operator1", "part", "tensor", "dtype0", "dtype1", "shape0", "shape1", "max0",
@@ -165,6 +167,7 @@ def _compare_all(streams0: Any, streams1: Any, notes: List[str]) -> Iterator[Tup
                         "the others were matched around them"
                     )
                 forward_errors: Dict[Tuple[int, int], float] = {}
+                wrong = 0
                 waiting: Deque[Any] = collections.deque()
                 remaining = iter(enumerate(pairs))
                 done = 0
@@ -177,7 +180,12 @@ def _compare_all(streams0: Any, streams1: Any, notes: List[str]) -> Iterator[Tup
                     if not waiting:
                         break
                     (index, pair), future = waiting.popleft()
-                    yield _judge(index, key, pair, future.result(), forward_errors)
+                    operator, size = _judge(index, key, pair, future.result(), forward_errors)
+                    if operator.verdict == verdict.WRONG or operator.verdict == verdict.PASSED_ON and not wrong:
+                        if wrong <= _CERTAIN:
+                            operator = _run_again(operator, stream0, stream1, pair)
+                        wrong += operator.verdict == verdict.WRONG
+                    yield operator, size
                     done += 1
                     if time.monotonic() - shown > _PROGRESS_EVERY_S:
                         shown = time.monotonic()
@@ -352,3 +360,20 @@ def _judge(
         compared.stack1,
         compared.rows,
     ), compared.bytes
+
+
+def _run_again(operator: Operator, stream0: Any, stream1: Any, pair: align.Pair) -> Operator:
+    """The verdict on a suspect after it was run in double precision from the inputs of each side, where that can be."""
+    assert pair.side0 is not None and pair.side1 is not None
+    sides = []
+    for stream, entry in ((stream0, pair.side0), (stream1, pair.side1)):
+        files = {entry.name._replace(way="fwd", again=0): "input", entry.name: "input"}
+        sizes = [stream.size(name, part) for name, part in files.items()]
+        if stream.level != 2 or None in sizes or sum(sizes) > replay.MOST_BYTES:
+            return operator
+        sides.append((stream.content, entry.name))
+    own = replay.own_errors((sides[0], sides[1]))
+    if own is None:
+        return operator
+    found = verdict.judge_again(operator.rows, own)
+    return operator if found is None else operator._replace(verdict=found[0], reason=found[1])

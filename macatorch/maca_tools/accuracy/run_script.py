@@ -1,7 +1,11 @@
-"""Runs a script on one device under the recorder; bisect starts it, once for each device and step.
+"""Runs a script on one device under the recorder, once for each line that bisect sends.
 
 A script written for CUDA names "cuda" itself. Where another device is asked for, every device argument that says cuda,
 and `.cuda()`, is redirected to it. A script can also read MACA_ACCURACY_DEVICE, or take {device} as an argument.
+
+Note [A process a run]
+torch is imported once; each run is a fork of that process, which has touched no device and started no thread. So runs
+know nothing of each other and do not wait for the import. Where there is no fork, each run is a process of its own.
 """
 
 import atexit
@@ -10,7 +14,8 @@ import os
 import random
 import runpy
 import sys
-from typing import Any
+import traceback
+from typing import Any, Dict
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -57,8 +62,7 @@ def _redirect_classes(device: str) -> None:
     autocast.__init__ = initialise
 
 
-def main() -> None:
-    settings = json.loads(sys.argv[1])
+def _record(settings: Dict[str, Any]) -> None:
     script, device = settings["script"], settings["device"]
     sys.argv = [script] + [argument.replace("{device}", device) for argument in settings["arguments"]]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
@@ -72,17 +76,53 @@ def main() -> None:
         redirect.__enter__()
     try:
         with accuracy.record(**settings["record"]):
-            runpy.run_path(script, run_name="__main__")
+            try:
+                runpy.run_path(script, run_name="__main__")
+            except SystemExit as error:
+                # A script that ends by sys.exit(0) has run to its end.
+                if error.code not in (None, 0):
+                    raise
     finally:
         if redirect is not None:
             redirect.__exit__(None, None, None)
 
 
-if __name__ == "__main__":
-    main()
-    # The record is on the disk. What the end of the process may still do to the exit code (threads of autograd's engine
-    # that are not done with Python) says nothing about the run.
-    atexit._run_exitfuncs()
+def _run(settings: Dict[str, Any]) -> "int":
+    """The run's exit code, in a process that ends with it."""
+    log = os.open(settings["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    code = 0
+    try:
+        _record(settings)
+        atexit._run_exitfuncs()
+    except BaseException:
+        traceback.print_exc()
+        code = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)
+    return code
+
+
+def main() -> None:
+    """One line of settings in, one line with an exit code out, until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for line in sys.stdin:
+        settings = json.loads(line)
+        if not hasattr(os, "fork"):
+            answers.write(f"{_run(settings)}\n")
+            answers.flush()
+            return
+        child = os.fork()
+        if child == 0:
+            answers.close()
+            os._exit(_run(settings))
+        _, status = os.waitpid(child, 0)
+        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+        answers.write(f"{code}\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,7 @@ from maca_tools.accuracy import backward, capture, intercept, names
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options, Selector
-from maca_tools.accuracy.writer import Item, Writer
+from maca_tools.accuracy.writer import Item, Writer, Written
 
 FORMAT = 1
 META = "record.json"
@@ -155,7 +155,7 @@ class Stream:
         if run.take and self.session.options.record_level > 0:
             _local.inside = ("own",)
             try:
-                run.inputs = capture.copy_values(_optimizer_values(optimizer))
+                run.inputs = self._taken(run, "input", _optimizer_values(optimizer))
             finally:
                 _local.inside = None
         closure = kwargs.get("closure") or (
@@ -179,7 +179,7 @@ class Stream:
             try:
                 values = _optimizer_values(optimizer)
                 values.pop("grads")
-                self._emit(run, run.inputs, capture.copy_values(values))
+                self._emit(run, run.inputs, self._taken(run, "output", values))
             finally:
                 _local.inside = None
 
@@ -248,7 +248,7 @@ class Stream:
                     run.extra = {"module": repr(module)[:4000], "training": module.training}
                 run.versions = [(path, tensor, _version(tensor)) for path, tensor in run.paths]
                 if run.take and options.record_level > 0 and options.record_input:
-                    run.inputs = self._inputs(args, kwargs, module)
+                    run.inputs = self._inputs(run, args, kwargs, module)
                 if wants_backward:
                     boundary = backward.Boundary(run.paths)
                     run.boundary = None if boundary.empty() else boundary
@@ -286,10 +286,10 @@ class Stream:
                 if options.record_level == 0:
                     self.session.checker.compare(self, run, dict(outputs), dict(after))
                 else:
-                    values = {"result": capture.copy_values(result)}
+                    values = {"result": result}
                     if after:
-                        values["after"] = {path: capture.copy_values(tensor) for path, tensor in after}
-                    self._emit(run, run.inputs, values)
+                        values["after"] = dict(after)
+                    self._emit(run, run.inputs, self._taken(run, "output", values))
             if run.boundary is not None:
                 self._watch(run, outputs + after)
         finally:
@@ -300,20 +300,26 @@ class Stream:
         if run.take and self.session.options.record_level > 0:
             inside, _local.inside = getattr(_local, "inside", None), ("own",)
             try:
-                self._emit(
-                    run,
-                    run.inputs,
-                    {"result": None, "after": {path: capture.copy_values(tensor) for path, tensor in after}},
-                )
+                self._emit(run, run.inputs, self._taken(run, "output", {"result": None, "after": dict(after)}))
             finally:
                 _local.inside = inside
 
-    def _inputs(self, args: Any, kwargs: Any, module: Any) -> Dict[str, Any]:
-        values = {"args": capture.copy_values(list(args)), "kwargs": capture.copy_values(dict(kwargs))}
+    def _inputs(self, run: Running, args: Any, kwargs: Any, module: Any) -> Any:
+        values = {"args": list(args), "kwargs": dict(kwargs)}
         if module is not None:
-            values["params"] = capture.copy_values(dict(module.named_parameters()))
-            values["buffers"] = capture.copy_values(dict(module.named_buffers()))
-        return values
+            values["params"] = dict(module.named_parameters())
+            values["buffers"] = dict(module.named_buffers())
+        return self._taken(run, "input", values)
+
+    def _taken(self, run: Any, part: str, values: Any) -> Any:
+        """A copy of values for _emit, or the file that holds them already, if they are too large for a copy."""
+        options = self.session.options
+        if not (options.record_input if part == "input" else options.record_output):
+            return None
+        if capture.tensor_bytes(capture.tensors_in(values)) <= self.session.writer.large:
+            return capture.copy_values(values)
+        values = capture.copy_values(values, live=True)
+        return self.session.writer.write_through(self.folder, str(run.name), part, values, _extra(run))
 
     def _is_operator(self, result: Any, kwargs: Any, numbers: bool, collective: bool, module: Any, api: str) -> bool:
         """The same answer as for an operator that is recorded, so that numbers do not depend on the selection."""
@@ -329,19 +335,23 @@ class Stream:
         )
 
     def _give_back(self, before: Tuple[int, Dict[str, Any]], run: Running) -> None:
+        if isinstance(run.inputs, Written):
+            self.session.writer.discard(run.inputs)
         if run.name.inner == 0 and self._number == before[0] + 1:
             self._number = before[0]
             self.selector.__dict__.update(before[1])
 
     def _emit(self, run: Any, inputs: Any, outputs: Any) -> None:
         options = self.session.options
-        extra = dict(run.extra) if isinstance(run, Running) else {}
-        extra["stack"] = run.stack
         name = str(run.name)
-        if options.record_input:
-            self.session.writer.put(Item(self.folder, name, "input", inputs, extra))
-        if options.record_output:
-            self.session.writer.put(Item(self.folder, name, "output", outputs, extra))
+        for part, wanted, values in (
+            ("input", options.record_input, inputs),
+            ("output", options.record_output, outputs),
+        ):
+            if wanted:
+                written = values if isinstance(values, Written) else None
+                values = None if written is not None else values
+                self.session.writer.put(Item(self.folder, name, part, values, _extra(run), written))
 
     # -- backward ---------------------------------------------------------------------------------------------------
 
@@ -383,6 +393,11 @@ class Stream:
             return
         extra: Any = type("Run", (), {"name": found.name, "stack": found.stack})()
         self._emit(extra, {"grad_out": found.grad_out}, {"grad_in": found.grad_in})
+
+
+def _extra(run: Any) -> Dict[str, Any]:
+    """What a file says besides its values."""
+    return {**(run.extra if isinstance(run, Running) else {}), "stack": run.stack}
 
 
 class _Watch:
@@ -508,8 +523,10 @@ class Session:
                 )
             for entry in present:
                 path = os.path.join(folder, entry)
-                if entry in (META, ORDER, CHECKS, "partial.tmp") or (
-                    entry.endswith(".pt") and names.parse(entry.rsplit(".", 2)[0])
+                if (
+                    entry in (META, ORDER, CHECKS)
+                    or (entry.startswith("partial") and entry.endswith(".tmp"))
+                    or (entry.endswith(".pt") and names.parse(entry.rsplit(".", 2)[0]))
                 ):
                     os.unlink(path)
                 elif (

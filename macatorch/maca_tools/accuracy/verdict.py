@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from maca_tools.accuracy import names
 
@@ -126,6 +126,43 @@ def judge(
     if passed:
         return Judgement(PASSED_ON, "; ".join(passed) + note, error, input_error)
     return Judgement(CLOSE, f"diff2 {error:.2e} is within rounding{note}", error, input_error)
+
+
+def judge_again(rows: Sequence[Dict[str, Any]], own: Dict[str, Any]) -> Optional[Tuple[str, str]]:
+    """Verdict and reason for a suspect from its own errors (replay.OwnError by path); None if they do not decide.
+
+    What both sides are off from the double precision run is the precision of the kernels, which may compute in steps
+    that each round: the sides may then part by as much.
+    """
+    wrong: List[str] = []
+    passed: List[str] = []
+    for row in rows:
+        error = row.get("diff2")
+        if row.get("part") != "output" or error is None:
+            continue
+        dtype = max((row["dtype0"], row["dtype1"]), key=threshold)
+        limit = threshold(dtype)
+        if limit == 0.0 or error <= limit:
+            continue
+        found = own.get(row["tensor"])
+        if found is None:
+            return None
+        kernels = min(found.side0, found.side1)
+        if kernels > float(THRESHOLDS["faithful"]):
+            # The run again was not the operator that ran: something that no record holds decided about it.
+            return None
+        limit = max(limit, 2.0 * kernels)
+        text = f"{row['tensor']}: diff2 {error:.2e}, of which {found.difference:.1e} is its own"
+        if found.difference > limit:
+            wrong.append(
+                f"{text} (above {limit:.1e} for {dtype}; in double precision from its own inputs "
+                f"side 0 is off by {found.side0:.1e}, side 1 by {found.side1:.1e})"
+            )
+        else:
+            passed.append(f"{text} and the rest comes from its inputs")
+    if wrong:
+        return WRONG, "; ".join(wrong)
+    return (PASSED_ON, "; ".join(passed)) if passed else None
 
 
 def _rounding(tensor: Tensor, inputs: Sequence[Tensor], largest: float, passed_on: float) -> float:

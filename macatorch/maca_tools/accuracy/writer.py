@@ -1,16 +1,16 @@
 """The bounded background writer: files appear whole, in order, and the run waits when the disk is slower than it."""
 
+import contextlib
+import itertools
 import json
 import os
 import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional
+from typing import Any, Deque, Dict, List, NamedTuple, Optional
 
-import torch
-
-from maca_tools.accuracy import capture
+from maca_tools.accuracy import capture, tensor_file
 from maca_tools.accuracy.errors import AccuracyError
 
 _DEFAULT_QUEUE_MB = 256
@@ -18,27 +18,42 @@ _PROGRESS_EVERY_S = 5.0
 
 
 class Item:
-    """One file to write: values are Copied tensors in plain data; lines go to the order file before the file's own."""
+    """One file to write: values are Copied tensors in plain data."""
 
-    __slots__ = ("folder", "name", "part", "values", "extra", "bytes")
+    __slots__ = ("folder", "name", "part", "values", "extra", "bytes", "written")
 
-    def __init__(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> None:
+    def __init__(
+        self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any], written: "Optional[Written]" = None
+    ) -> None:
         self.folder, self.name, self.part, self.values, self.extra = folder, name, part, values, extra
-        self.bytes = capture.size(values) + 4096
+        self.bytes = capture.size(values) + 4096 if written is None else 4096
+        self.written = written
+
+
+class Written(NamedTuple):
+    """A file that is on the disk under a name of its own until its turn comes."""
+
+    partial: str
+    size: int
+    signature: List[Any]
 
 
 class Writer:
     def __init__(self, level: int) -> None:
         self._level = level
         self._limit = int(os.environ.get("MACA_ACCURACY_QUEUE_MB", _DEFAULT_QUEUE_MB)) << 20
+        # What is larger than this is not copied and queued: the run waits while it is written.
+        self.large = self._limit // 4
         self._queue: Deque[Item] = deque()
         self._queued = 0
+        self.most_queued = 0
         self._changed = threading.Condition()
         self._closing = False
         self._error: Optional[AccuracyError] = None
         self._orders: Dict[str, Any] = {}
         self._files = 0
         self._bytes = 0
+        self._numbers = itertools.count()
         self._shown = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="maca-accuracy-writer", daemon=True)
         self._thread.start()
@@ -46,12 +61,26 @@ class Writer:
     def put(self, item: Item) -> None:
         """Queue one file; waits while more than the limit is queued. Raises AccuracyError once writing has failed."""
         with self._changed:
-            while self._error is None and self._queue and self._queued + item.bytes > self._limit:
+            while self._error is None and self._queued and self._queued + item.bytes > self._limit:
                 self._changed.wait()
             self._raise()
             self._queue.append(item)
             self._queued += item.bytes
+            self.most_queued = max(self.most_queued, self._queued)
             self._changed.notify_all()
+
+    def write_through(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> Written:
+        """Write one file at once, tensor by tensor; it becomes a part of the record when it is put as an Item."""
+        with self._changed:
+            self._raise()
+        try:
+            return self._write(folder, name, part, values, extra)
+        except OSError as error:
+            raise self._failure(folder, name, part, error) from error
+
+    def discard(self, written: Written) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(written.partial)
 
     def close(self) -> None:
         """Write what is queued and stop. Raises AccuracyError if something could not be written."""
@@ -80,51 +109,52 @@ class Writer:
                     return
                 item = self._queue.popleft()
             try:
-                self._write(item)
+                self._commit(item)
             except Exception as error:
                 with self._changed:
-                    self._error = AccuracyError(
-                        f"the record cannot be written to {item.folder}: {error}. "
-                        f"What is there is whole, but ends before {item.name}.{item.part}"
-                    )
+                    self._error = self._failure(item.folder, item.name, item.part, error)
+                    for left in [item, *self._queue]:
+                        if left.written is not None:
+                            self.discard(left.written)
                     self._queue.clear()
                     self._queued = 0
                     self._changed.notify_all()
                 return
-            with self._changed:
-                self._queued -= item.bytes
-                self._changed.notify_all()
+            size = item.bytes
+            # Its tensors go before their bytes are given back.
             del item
+            with self._changed:
+                self._queued -= size
+                self._changed.notify_all()
             self._progress()
 
-    def _write(self, item: Item) -> None:
-        file = f"{item.name}.{item.part}.pt"
-        path = os.path.join(item.folder, file)
+    def _failure(self, folder: str, name: str, part: str, error: Exception) -> AccuracyError:
+        return AccuracyError(
+            f"the record cannot be written to {folder}: {error}. What is there is whole, but ends before {name}.{part}"
+        )
+
+    def _write(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> Written:
         layout: List[Dict[str, Any]] = []
-        values = capture.stored(item.values, self._level, layout)
-        content = {
-            "name": item.name,
-            "part": item.part,
-            "level": self._level,
-            "values": values,
-            "tensors": layout,
-            **item.extra,
-        }
+        stored = capture.stored(values, self._level, layout)
+        content = {"name": name, "part": part, "level": self._level, "values": stored, "tensors": layout, **extra}
         # A name of its own until it is whole: a reader never meets half a file.
-        partial = os.path.join(item.folder, "partial.tmp")
+        partial = os.path.join(folder, f"partial{next(self._numbers)}.tmp")
         try:
-            torch.save(content, partial)
-            size = os.path.getsize(partial)
-            os.replace(partial, path)
+            size = tensor_file.save(content, partial)
         except BaseException:
             if os.path.exists(partial):
                 os.unlink(partial)
             raise
-        line = {"name": item.name, "part": item.part, "bytes": size, "tensors": _signature(values, layout)}
+        return Written(partial, size, _signature(stored, layout))
+
+    def _commit(self, item: Item) -> None:
+        written = item.written or self._write(item.folder, item.name, item.part, item.values, item.extra)
+        os.replace(written.partial, os.path.join(item.folder, f"{item.name}.{item.part}.pt"))
+        line = {"name": item.name, "part": item.part, "bytes": written.size, "tensors": written.signature}
         self._order(item.folder).write(json.dumps(line) + "\n")
         self._order(item.folder).flush()
         self._files += 1
-        self._bytes += size
+        self._bytes += written.size
 
     def _order(self, folder: str) -> Any:
         if folder not in self._orders:

@@ -1,0 +1,149 @@
+"""Files that torch.load reads, written tensor by tensor.
+
+torch.save would need all tensors of a file at once, and copies each of them twice on its way. Here a tensor is fetched
+when its turn comes, goes straight from its memory to the disk, and is let go.
+
+The format is torch's own (PyTorch: torch/serialization.py, "zipfile-based file format"): an uncompressed zip archive
+with a pickle of protocol 2 in which a storage is a persistent id, and the bytes of each storage in a member of its own.
+"""
+
+import collections
+import ctypes
+import io
+import pickle
+import sys
+import zipfile
+from typing import Any, List, Tuple
+
+import torch
+
+# A part that stays in the processor's cache between the checksum and the write.
+_CHUNK = 1 << 20
+_ALIGNMENT = 64
+_LOCAL_HEADER = 30
+_ZIP64_HEADER = 20
+_STORAGES = {
+    torch.float64: "DoubleStorage", torch.float32: "FloatStorage", torch.float16: "HalfStorage",
+    torch.bfloat16: "BFloat16Storage", torch.int64: "LongStorage", torch.int32: "IntStorage",
+    torch.int16: "ShortStorage", torch.int8: "CharStorage", torch.uint8: "ByteStorage", torch.bool: "BoolStorage",
+    torch.complex64: "ComplexFloatStorage", torch.complex128: "ComplexDoubleStorage",
+}  # fmt: skip
+
+
+class Tensor:
+    """A tensor to be written: on any device, of any strides. Files have those strides only if no element lies twice."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+
+class _Storage:
+    __slots__ = ("key", "kind", "elements")
+
+    def __init__(self, key: int, kind: Any, elements: int) -> None:
+        self.key, self.kind, self.elements = key, kind, elements
+
+
+class _Pickler(pickle.Pickler):
+    """Notes each tensor that it meets; its bytes follow in a member of their own."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file, protocol=2)
+        self.tensors: List[Any] = []
+
+    def reducer_override(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return NotImplemented
+        tensor = value.tensor
+        kind = getattr(torch, _STORAGES[tensor.dtype])
+        self.tensors.append(tensor)
+        storage = _Storage(len(self.tensors) - 1, kind, tensor.numel())
+        strides = tuple(tensor.stride()) if _dense(tensor) else _row_major(tensor.shape)
+        arguments: Tuple[Any, ...] = (storage, 0, tuple(tensor.shape), strides, False, collections.OrderedDict())
+        return torch._utils._rebuild_tensor_v2, arguments
+
+    def persistent_id(self, value: Any) -> Any:
+        if isinstance(value, _Storage):
+            return ("storage", value.kind, str(value.key), "cpu", value.elements)
+        return None
+
+
+def _row_major(shape: Any) -> Tuple[int, ...]:
+    strides: List[int] = []
+    step = 1
+    for length in reversed(shape):
+        strides.insert(0, step)
+        step *= max(int(length), 1)
+    return tuple(strides)
+
+
+def _dense(tensor: Any) -> bool:
+    """Whether the elements fill one piece of memory, each place once."""
+    step = 1
+    for stride, length in sorted((stride, length) for stride, length in zip(tensor.stride(), tensor.shape)):
+        if length != 1:
+            if stride != step:
+                return False
+            step *= length
+    return True
+
+
+def fetch(tensor: Any) -> Any:
+    """The values on the CPU; the tensor itself where it lies there."""
+    found = tensor.detach().to("cpu")
+    for resolve in ("resolve_conj", "resolve_neg"):
+        if hasattr(found, resolve):
+            found = getattr(found, resolve)()
+    return found
+
+
+def save(content: Any, path: str) -> int:
+    """Write plain data with Tensor objects in it; the file's size in bytes. Raises OSError."""
+    pickled = io.BytesIO()
+    pickler = _Pickler(pickled)
+    try:
+        pickler.dump(content)
+    except KeyError:
+        # A dtype that has no storage class of its own, such as float8.
+        torch.save(_plain(content), path)
+        with open(path, "rb") as file:
+            return file.seek(0, io.SEEK_END)
+    with open(path, "wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            _member(archive, file, "archive/data.pkl", pickled.getbuffer())
+            _member(archive, file, "archive/byteorder", memoryview(sys.byteorder.encode()))
+            for key, tensor in enumerate(pickler.tensors):
+                values = fetch(tensor)
+                if not _dense(values):
+                    values = values.contiguous()
+                size = values.numel() * values.element_size()
+                data = memoryview((ctypes.c_char * size).from_address(values.data_ptr())) if size else memoryview(b"")
+                _member(archive, file, f"archive/data/{key}", data.cast("B"))
+                del values, data
+            _member(archive, file, "archive/version", memoryview(b"3\n"))
+        return file.tell()
+
+
+def _member(archive: zipfile.ZipFile, file: Any, name: str, data: memoryview) -> None:
+    entry = zipfile.ZipInfo(name)
+    entry.file_size = len(data)
+    large = len(data) * 1.05 > zipfile.ZIP64_LIMIT
+    # Padding, so that a file that is mapped has each storage at an address that processors like.
+    start = file.tell() + _LOCAL_HEADER + len(name) + 4 + (_ZIP64_HEADER if large else 0)
+    padding = -start % _ALIGNMENT
+    entry.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
+    with archive.open(entry, "w", force_zip64=large) as member:
+        for at in range(0, len(data), _CHUNK):
+            member.write(data[at : at + _CHUNK])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return fetch(value.tensor)
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(part) for part in value)
+    return value

@@ -9,7 +9,7 @@ namespace mxmaca {
 
 template <class T, class Operation, class Get>
 __host__ __device__ T pairwise_part(std::ptrdiff_t begin, std::ptrdiff_t end, Operation& operation, Get& get) {
-  if (end - begin <= 128) {
+  if (end - begin <= 32) {
     T sum = get(begin);
     for (std::ptrdiff_t i = begin + 1; i < end; ++i) sum = static_cast<T>(operation(sum, get(i)));
     return sum;

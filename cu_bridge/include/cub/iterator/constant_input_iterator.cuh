@@ -1,0 +1,4 @@
+// One of cub's public names; the iterators are in one place.
+#pragma once
+
+#include "../detail/iterators.cuh"

@@ -132,7 +132,7 @@ def main() -> int:
 
     # Other layouts: the operators whose CUDA kernel is not the CPU's own function, which would be host code.
     layouts: Dict[str, List[str]] = {}
-    for layout in ("Sparse", "SparseCsr", "NestedTensor"):
+    for layout in ("Sparse", "SparseCsr", "NestedTensor", "Quantized"):
         on_cuda, on_cpu = (
             parsed.backend_indices[DispatchKey.parse(f"{layout}{backend}")] for backend in ("CUDA", "CPU")
         )
@@ -140,7 +140,10 @@ def main() -> int:
             cuda_kernel, cpu_kernel = on_cuda.get_kernel(f), on_cpu.get_kernel(f)
             if cuda_kernel is None or cpu_kernel is None:
                 continue
-            if cuda_kernel.kernel == cpu_kernel.kernel and name not in table["composite_layouts"]:
+            if layout == "Quantized":
+                if matches(name, table["keep"]) or matches(name, table["keep_quantized"]):
+                    continue
+            elif cuda_kernel.kernel == cpu_kernel.kernel and name not in table["composite_layouts"]:
                 continue
             symbol = f"{layout}_{f.func.name.unambiguous_name()}"
             check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"

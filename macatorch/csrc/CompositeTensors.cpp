@@ -4,6 +4,8 @@
 #include <ATen/NestedTensorImpl.h>
 #include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
+#include <ATen/quantized/QTensorImpl.h>
+#include <ATen/quantized/Quantizer.h>
 
 #include <array>
 #include <utility>
@@ -47,6 +49,22 @@ at::Tensor rebuild(const at::Tensor& tensor, const Change& change) {
                                               data.options().layout(tensor.layout()));
 }
 
+at::QTensorImpl& quantized(const at::Tensor& tensor) {
+  return *static_cast<at::QTensorImpl*>(tensor.unsafeGetTensorImpl());
+}
+
+/// The same quantiser with its scales and zero points, where it has a tensor of them, changed by `change`.
+template <class Change>
+at::QuantizerPtr requantized(const at::QuantizerPtr& quantizer, const Change& change) {
+  const auto scheme = quantizer->qscheme();
+  if (scheme != at::kPerChannelAffine && scheme != at::kPerChannelAffineFloatQParams) {
+    return quantizer;
+  }
+  const auto& channels = static_cast<const at::PerChannelAffineQuantizer&>(*quantizer);
+  return at::make_per_channel_affine_quantizer(change(channels.scales()), change(channels.zero_points()),
+                                               channels.axis(), quantizer->scalar_type());
+}
+
 bool can_rebuild(const at::Tensor& tensor) {
   return (tensor.is_nested() && tensor.layout() == at::kStrided) || tensor.layout() == at::kSparse ||
          is_compressed(tensor.layout());
@@ -62,7 +80,7 @@ at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
     kept_.push_back(tensor);
     return dense_.bind(tensor, write);
   }
-  if (!can_rebuild(tensor)) {
+  if (!can_rebuild(tensor) && !tensor.is_quantized()) {
     return tensor;
   }
   for (Composite& composite : composites_) {
@@ -70,6 +88,10 @@ at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
       composite.write |= write;
       return composite.header;
     }
+  }
+  if (tensor.is_quantized()) {
+    composites_.push_back({quantized_header(tensor, write), tensor, write});
+    return composites_.back().header;
   }
   at::Tensor header = rebuild(tensor, [&](const at::Tensor& member) {
     kept_.push_back(member);
@@ -79,13 +101,42 @@ at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
   return header;
 }
 
+at::Tensor AnyHeaders::quantized_header(const at::Tensor& tensor, bool write) {
+  kept_.push_back(tensor);
+  // A plain header lends its storage; the quantiser makes the difference.
+  const at::Tensor plain = dense_.bind(tensor, write);
+  const at::QuantizerPtr quantizer = requantized(quantized(tensor).quantizer(), [&](const at::Tensor& member) {
+    kept_.push_back(member);
+    return member.is_cuda() ? dense_.bind(member, false) : member;
+  });
+  at::Tensor header = at::detail::make_tensor<at::QTensorImpl>(
+      c10::Storage(plain.storage()), c10::DispatchKeySet(c10::DispatchKey::QuantizedCPU), plain.dtype(), quantizer);
+  header.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  return header;
+}
+
+at::Tensor AnyHeaders::quantized_result(const at::Tensor& result, c10::Device device) const {
+  at::Tensor moved = dense_.to_device(result, device);
+  quantized(moved).set_quantizer_(requantized(
+      quantized(moved).quantizer(), [&](const at::Tensor& member) { return dense_.to_device(member, device); }));
+  return moved;
+}
+
 void AnyHeaders::write_back(c10::Device device) {
   dense_.write_back(device);
   for (const Composite& composite : composites_) {
     if (!composite.write) {
       continue;
     }
-    if (composite.header.layout() == at::kSparse) {
+    if (composite.header.is_quantized()) {
+      auto& target = quantized(composite.device);
+      const at::Tensor& header = composite.header;
+      if (target.sizes() != header.sizes() || target.strides() != header.strides()) {
+        target.set_sizes_and_strides(header.sizes(), header.strides(), header.storage_offset());
+      }
+      target.set_quantizer_(requantized(quantized(header).quantizer(),
+                                        [&](const at::Tensor& member) { return dense_.to_device(member, device); }));
+    } else if (composite.header.layout() == at::kSparse) {
       auto* target = static_cast<at::SparseTensorImpl*>(composite.device.unsafeGetTensorImpl());
       target->raw_resize_(composite.header.sparse_dim(), composite.header.dense_dim(), composite.header.sizes());
       target->set_indices_and_values_unsafe(to_device(composite.header._indices(), device),
@@ -108,6 +159,9 @@ at::Tensor AnyHeaders::to_device(const at::Tensor& result, c10::Device device) c
     if (composite.header.is_same(result)) {
       return composite.device;
     }
+  }
+  if (C10_UNLIKELY(result.is_quantized())) {
+    return quantized_result(result, device);
   }
   if (C10_UNLIKELY(can_rebuild(result))) {
     return rebuild(result, [&](const at::Tensor& member) { return dense_.to_device(member, device); });

@@ -6,10 +6,10 @@
 
 namespace macatorch {
 
-// Note [Sparse and nested tensors]
+// Note [Sparse, nested and quantised tensors]
 // A sparse tensor is a few dense ones (indices and values), a nested one a buffer and sizes on the host. Their CPU headers
-// are built from the headers of those members, and results are taken apart in the same way. Quantised tensors keep
-// upstream's kernels, which fail loudly.
+// are built from the headers of those members, and results are taken apart in the same way. A quantised tensor has a header
+// of its own kind over the same bytes, with the quantiser's scales and zero points as headers.
 
 /// CPU headers of tensors of any layout for one operator call; dense members go through a HeaderSet.
 class AnyHeaders {
@@ -24,6 +24,9 @@ class AnyHeaders {
   at::Tensor to_device(const at::Tensor& result, c10::Device device) const;
 
  private:
+  at::Tensor quantized_header(const at::Tensor& tensor, bool write);
+  at::Tensor quantized_result(const at::Tensor& result, c10::Device device) const;
+
   struct Composite {
     at::Tensor header;
     at::Tensor device;

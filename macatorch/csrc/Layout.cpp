@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 
+#include "CompositeTensors.h"
 #include "DeviceCall.h"
 
 namespace macatorch {
@@ -83,6 +84,18 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
   return self;
 }
 
+/// `copy_` where one side or both are quantised tensors on a device.
+at::Tensor& copy_quantized(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
+  const c10::Device device = (self.is_cuda() ? self : src).device();
+  DeviceScope scope(device.index());
+  AnyHeaders headers;
+  at::Tensor target = headers.bind(self, true);
+  const at::Tensor source = headers.bind(src, false);
+  at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::QuantizedCPU), target, source, non_blocking);
+  headers.write_back(device);
+  return self;
+}
+
 /// Why a contiguous-looking tensor is not: the layout rule, in words, or "" if it is not the reason.
 std::string layout_hint(const at::Tensor& self) {
   const bool ours = (self.dim() == 4 && !settings().nchw && self.is_contiguous(at::MemoryFormat::ChannelsLast)) ||
@@ -115,6 +128,11 @@ void register_copies(torch::Library& cuda) {
   cuda.impl("copy_", TORCH_FN(copy_));
   // Dispatched by the target device as well as by the source: a move to the device comes here.
   cuda.impl("_to_copy", TORCH_FN(to_copy));
+}
+
+void register_quantized() {
+  static torch::Library quantized(torch::Library::IMPL, "aten", c10::DispatchKey::QuantizedCUDA, __FILE__, __LINE__);
+  quantized.impl("copy_", TORCH_FN(copy_quantized));
 }
 
 void register_views(torch::Library& cuda) { cuda.impl("view", TORCH_FN(view)); }

@@ -20,5 +20,11 @@ void register_softmax(torch::Library& cuda);
 void register_losses(torch::Library& cuda);
 /// scaled_dot_product_attention: flash, memory-efficient and cuDNN forms, forward and backward.
 void register_attention(torch::Library& cuda);
+/// Flash and memory-efficient attention as libraries call them: sequences of different lengths.
+void register_sequence_attention(torch::Library& cuda);
+/// Matrix products with scales, groups, another result dtype, or packed 4-bit weights.
+void register_matrix_products(torch::Library& cuda);
+/// 2:4 semi-structured sparse matrices.
+void register_semi_structured(torch::Library& cuda);
 
 }  // namespace macatorch

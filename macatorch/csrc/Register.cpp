@@ -2,6 +2,7 @@
 #include <torch/library.h>
 
 #include "DeviceScope.h"
+#include "Foreign.h"
 #include "Layout.h"
 #include "NeuralNet.h"
 #include "Operators.h"
@@ -25,15 +26,19 @@ struct Registration {
     install_allocator();
     register_generated();
     register_copies(cuda);
+    register_quantized();
     register_views(cuda);
     register_convolutions(cuda);
     register_normalizations(cuda);
     register_dropout(cuda);
     register_recurrent(cuda);
     register_attention(cuda);
+    register_sequence_attention(cuda);
     register_softmax(cuda);
     register_losses(cuda);
     register_grid_samplers(cuda);
+    register_matrix_products(cuda);
+    register_foreign();
   }
 };
 

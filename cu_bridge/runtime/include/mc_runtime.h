@@ -200,6 +200,10 @@ MC_API mcError_t mcKernelCheck(const void* hostFunction);  // NoKernelImageForDe
 MC_API mcError_t mcVariableCheck(const void* hostVariable);
 MC_API mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
                                 size_t sharedBytes, mcStream_t stream);
+// Between the two, a launch of missing device code on this thread fails without becoming the lasting error; End tells how
+// many did. They nest. For whoever has another way when a kernel is not there.
+MC_API void mcLaunchWatchBegin(void);
+MC_API int mcLaunchWatchEnd(void);
 // Records the sticky error for device code known by `name` alone.
 MC_API mcError_t mcLaunchMissing(const char* name);
 

@@ -130,12 +130,32 @@ mcError_t mcVariableCheck(const void* hostVariable) {
   return failWith(mcErrorNoKernelImageForDevice, describe(hostVariable, "device variable").c_str());
 }
 
+namespace {
+struct LaunchWatch {
+  int depth = 0;
+  int missed = 0;
+};
+thread_local LaunchWatch launchWatch;
+}  // namespace
+
+void mcLaunchWatchBegin(void) { ++launchWatch.depth; }
+
+int mcLaunchWatchEnd(void) {
+  const int missed = launchWatch.missed;
+  if (--launchWatch.depth == 0) launchWatch.missed = 0;
+  return missed;
+}
+
 mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                          mcStream_t stream) {
   const mcError_t problem = mcStreamCheck(stream);
   if (problem != mcSuccess) return problem;
   const mcKernelFunction function = implementation(hostFunction);
   if (function == nullptr) {
+    if (launchWatch.depth != 0) {
+      ++launchWatch.missed;
+      return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
+    }
     setSticky(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
     return mcErrorNoKernelImageForDevice;
   }

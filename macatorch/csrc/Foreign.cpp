@@ -1,0 +1,203 @@
+#include "Foreign.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/cuda/CUDAException.h>
+#include <dlfcn.h>
+
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "Operators.h"
+
+namespace macatorch {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using torch::jit::Stack;
+
+// Note [Libraries of others]
+// A library that is loaded later (torchvision, say) brings operators whose CUDA kernels launch device code that is not
+// there, beside CPU kernels that can run. Others bring CUDA kernels that do run: host code, or device code compiled for
+// this device. Which it is shows at the first launch. So each operator of a foreign library gets a guard at BackendSelect,
+// the last dispatch key above the backends: it tries the CUDA kernel while the runtime notes launches of missing code
+// without making them the device's lasting error, and, once there was one, sends this operator to its CPU kernel for good.
+// An operator without a CPU kernel fails as always.
+
+/// The runtime's watch over launches of missing device code on this thread.
+struct LaunchWatch {
+  using Begin = void (*)();
+  using End = int (*)();
+  Begin begin = nullptr;
+  End end = nullptr;
+
+  LaunchWatch() {
+    void* runtime = dlopen("libmcruntime.so", RTLD_NOLOAD | RTLD_LAZY);
+    if (runtime != nullptr) {
+      begin = reinterpret_cast<Begin>(dlsym(runtime, "mcLaunchWatchBegin"));
+      end = reinterpret_cast<End>(dlsym(runtime, "mcLaunchWatchEnd"));
+    }
+  }
+  explicit operator bool() const { return begin != nullptr && end != nullptr; }
+};
+
+const LaunchWatch& launch_watch() {
+  static const LaunchWatch watch;
+  return watch;
+}
+
+/// A row of the operator table for an operator that no table knew of. It lives as long as the process, as the others do.
+struct ForeignSpec {
+  std::string name;
+  DtypeSupport dtypes;
+  OperatorSpec spec;
+
+  ForeignSpec(std::string given, DispatchKey cpu_key)
+      : name(std::move(given)),
+        spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None, false, false, false, &dtypes, nullptr, nullptr} {}
+};
+
+/// The operators that were found to launch missing device code.
+class Rerouted {
+ public:
+  const OperatorSpec* find(const c10::OperatorName& name) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : &found->second->spec;
+  }
+  const OperatorSpec& add(const c10::OperatorName& name) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto& entry = by_name_[name];
+    if (entry == nullptr) {
+      entry = std::make_unique<ForeignSpec>(c10::toString(name), DispatchKey::CPU);
+    }
+    return entry->spec;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<c10::OperatorName, std::unique_ptr<ForeignSpec>> by_name_;
+};
+
+Rerouted& rerouted() {
+  static Rerouted operators;
+  return operators;
+}
+
+/// True if every tensor among the arguments is on a CUDA device.
+bool all_on_device(const c10::IValue& value) {
+  if (value.isTensor()) {
+    return !value.toTensor().defined() || value.toTensor().is_cuda();
+  }
+  if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) {
+      if (!all_on_device(element)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  const DispatchKeySet backends = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, DispatchKey::BackendSelect);
+  const size_t count = op.schema().arguments().size();
+  const size_t first = stack->size() - count;
+  bool ours = backends.highestPriorityTypeId() == DispatchKey::CUDA && launch_watch() &&
+              op.hasKernelForDispatchKey(DispatchKey::CPU) && op.hasKernelForDispatchKey(DispatchKey::CUDA);
+  for (size_t i = first; ours && i < stack->size(); ++i) {
+    ours = all_on_device((*stack)[i]);
+  }
+  if (!ours) {
+    op.redispatchBoxed(backends, stack);
+    return;
+  }
+  if (const OperatorSpec* spec = rerouted().find(op.operator_name())) {
+    call_boxed(*spec, op, stack);
+    return;
+  }
+  const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
+  std::exception_ptr problem;
+  launch_watch().begin();
+  try {
+    op.redispatchBoxed(backends, stack);
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  if (launch_watch().end() == 0) {
+    if (problem) {
+      std::rethrow_exception(problem);
+    }
+    return;
+  }
+  static_cast<void>(cudaGetLastError());
+  stack->resize(first);
+  stack->insert(stack->end(), arguments.begin(), arguments.end());
+  call_boxed(rerouted().add(op.operator_name()), op, stack);
+}
+
+// A listener hears of a new operator while the dispatcher holds its lock, so the guard cannot be registered through the
+// dispatcher. OperatorEntry::registerKernel asks for exactly that lock; the way to it is private. An explicit
+// instantiation may name a private member.
+template <auto member>
+struct Entry {
+  friend c10::impl::OperatorEntry& entry_of(const c10::OperatorHandle& op) { return (op.*member)->op; }
+};
+c10::impl::OperatorEntry& entry_of(const c10::OperatorHandle& op);
+template struct Entry<&c10::OperatorHandle::operatorDef_>;
+
+class GuardNewOperators final : public c10::OpRegistrationListener {
+ public:
+  void onOperatorRegistered(const c10::OperatorHandle& op) override {
+    // Operators that Python defines have kernels in Python.
+    if (!armed || op.debug().find(".py:") != std::string::npos || op.debug().find("/dev/null") != std::string::npos) {
+      return;
+    }
+    entry_of(op).registerKernel(c10::Dispatcher::singleton(), DispatchKey::BackendSelect,
+                                c10::KernelFunction::makeFromBoxedFunction<&guard>(), std::nullopt, nullptr,
+                                "registered at macatorch/csrc/Foreign.cpp");
+  }
+  void onOperatorDeregistered(const c10::OperatorHandle&) override {}
+
+  bool armed = false;
+};
+
+/// Upstream's own operators outside of aten that have kernels for both.
+void reroute_namespaces() {
+  static std::deque<ForeignSpec> specs;
+  static std::deque<torch::Library> libraries;
+  for (const char* space : {"quantized", "quantization"}) {
+    for (const auto& [device_key, cpu_key] : {std::pair{DispatchKey::CUDA, DispatchKey::CPU},
+                                              std::pair{DispatchKey::QuantizedCUDA, DispatchKey::QuantizedCPU}}) {
+      torch::Library& library =
+          libraries.emplace_back(torch::Library::IMPL, space, device_key, "macatorch/csrc/Foreign.cpp", 0);
+      for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+        const auto op = c10::Dispatcher::singleton().findSchema(name);
+        if (!op || name.getNamespace() != space || !op->hasKernelForDispatchKey(device_key) ||
+            !op->hasKernelForDispatchKey(cpu_key)) {
+          continue;
+        }
+        const ForeignSpec& spec = specs.emplace_back(c10::toString(name).substr(std::strlen(space) + 2), cpu_key);
+        library.impl(spec.spec.name, boxed_kernel(spec.spec));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void register_foreign() {
+  reroute_namespaces();
+  auto listener = std::make_unique<GuardNewOperators>();
+  GuardNewOperators* guards = listener.get();
+  static const c10::RegistrationHandleRAII handle =
+      c10::Dispatcher::singleton().addRegistrationListener(std::move(listener));
+  // It was told of everything that is there already; from now on it is others'.
+  guards->armed = true;
+}
+
+}  // namespace macatorch

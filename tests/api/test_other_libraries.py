@@ -1,0 +1,93 @@
+"""Libraries that bring their own CUDA kernels: what cannot run is computed by their CPU kernels, what can run runs."""
+
+import subprocess
+
+import pytest
+import torch
+from torch.utils import cpp_extension
+
+torchvision = pytest.importorskip("torchvision")
+from torchvision import ops  # noqa: E402
+
+RECTANGLES = torch.tensor([[0, 1.0, 1.0, 9.0, 9.0], [1, 3.0, 2.0, 12.0, 14.0]])
+
+
+def test_nms_equals_the_cpus():
+    torch.manual_seed(0)
+    boxes, scores = torch.rand(50, 4) * 50, torch.rand(50)
+    boxes[:, 2:] += boxes[:, :2]
+    kept = ops.nms(boxes.cuda(), scores.cuda(), 0.3)
+    assert kept.is_cuda and torch.equal(kept.cpu(), ops.nms(boxes, scores, 0.3))
+
+
+def inputs():
+    torch.manual_seed(0)
+    x, offset = torch.randn(2, 3, 16, 16), torch.randn(2, 18, 16, 16)
+    return {"x": x, "offset": offset, "weight": torch.randn(4, 3, 3, 3), "mask": torch.rand(2, 9, 16, 16)}
+
+
+CALLS = {
+    "roi_align": lambda x, **_: ops.roi_align(x, RECTANGLES.to(x.device), 5),
+    "roi_pool": lambda x, **_: ops.roi_pool(x, RECTANGLES.to(x.device), 5),
+    "ps_roi_align": lambda x, **_: ops.ps_roi_align(x, RECTANGLES.to(x.device), 1),
+    "ps_roi_pool": lambda x, **_: ops.ps_roi_pool(x, RECTANGLES.to(x.device), 1),
+    "deform_conv2d": lambda x, offset, weight, mask: ops.deform_conv2d(x, offset, weight, padding=1, mask=mask),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_operator_and_its_gradient_equal_the_cpus(name):
+    results = []
+    for device in ("cpu", "cuda"):
+        given = {key: value.clone().to(device).requires_grad_() for key, value in inputs().items()}
+        out = CALLS[name](**given)
+        assert out.device.type == device
+        out.square().sum().backward()
+        results.append([out.detach().cpu(), *(value.grad for value in given.values())])
+    for want, got in zip(*results):
+        assert (want is None) == (got is None)
+        if want is not None:
+            torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_half_precision_goes_the_same_way():
+    x = inputs()["x"]
+    got = ops.roi_align(x.half().cuda(), RECTANGLES.half().cuda(), 5)
+    want = ops.roi_align(x.half().float(), RECTANGLES, 5)
+    assert got.dtype == torch.float16
+    torch.testing.assert_close(got.cpu().float(), want, rtol=1e-2, atol=1e-2)
+
+
+def test_mixed_devices_stay_the_librarys_own_error():
+    x = inputs()["x"]
+    with pytest.raises(RuntimeError):
+        ops.roi_align(x.cuda(), RECTANGLES, 5)
+    torch.cuda.synchronize()
+
+
+SOURCE = """
+#include <ATen/ops/add.h>
+#include <torch/library.h>
+at::Tensor on_cpu(const at::Tensor& x) { return at::add(x, 1); }
+at::Tensor on_cuda(const at::Tensor& x) { return at::add(x, 2); }
+TORCH_LIBRARY(guarded, m) { m.def("plus(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_IMPL(guarded, CPU, m) { m.impl("plus", on_cpu); }
+TORCH_LIBRARY_IMPL(guarded, CUDA, m) { m.impl("plus", on_cuda); }
+"""
+
+
+def test_a_kernel_that_can_run_is_left_alone(script, tmp_path):
+    source, library = tmp_path / "guarded.cpp", tmp_path / "guarded.so"
+    source.write_text(SOURCE)
+    include = [f"-I{path}" for path in cpp_extension.include_paths()]
+    abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
+    command = ["g++", "-shared", "-fPIC", "-std=c++17", "-O0", "-w", abi, *include, str(source), "-o", str(library)]
+    command += [f"-L{path}" for path in cpp_extension.library_paths()] + ["-lc10", "-ltorch_cpu"]
+    subprocess.run(command, check=True)
+    code = f"""
+        import torch
+        torch.ops.load_library({str(library)!r})
+        x = torch.zeros(2)
+        print(torch.ops.guarded.plus(x).tolist(), torch.ops.guarded.plus(x.cuda()).tolist())
+    """
+    assert script(code) == "[1.0, 1.0] [2.0, 2.0]"

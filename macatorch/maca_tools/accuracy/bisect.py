@@ -17,6 +17,7 @@ from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.names import parse
 
 _FIRST_SKIP = 15
+_JUMP = 4.0
 # Bytes of one side of a record in full, from the shapes in the summaries.
 _MOST_BYTES = 2 << 30
 _SUSPECT = (verdict.WRONG, verdict.PASSED_ON, verdict.NOT_COMPARED)
@@ -35,7 +36,7 @@ class _Pair(NamedTuple):
     """Both sides of one step, what their comparison says, operator by operator, and the folder of it all."""
 
     side0: str
-    folder: str
+    side1: str
     result: report.Result
     operators: List[Dict[str, Any]]
 
@@ -74,10 +75,10 @@ class _Runs:
                     tail = "".join(file.readlines()[-15:])
                 raise AccuracyError(f"{self._script} failed on {device} (exit code {code}):\n{tail}")
             sides.append(place)
-        result = report.generate(sides[0], sides[1], folder, keep_lines=True)
+        result = report.generate(sides[0], sides[1], folder, lines_only=True)
         with open(os.path.join(folder, report.NAME + ".jsonl"), encoding="utf-8") as file:
             operators = [json.loads(line) for line in file]
-        return _Pair(sides[0], folder, result, operators)
+        return _Pair(sides[0], sides[1], result, operators)
 
     def _run(self, settings: Dict[str, Any]) -> int:
         """The exit code of one run. See run_script, Note [A process a run]."""
@@ -110,15 +111,30 @@ class _Runs:
 
 
 def _first_bad(pair: _Pair) -> Tuple[Optional[str], Optional[str], Optional[str]]:
-    """(the last good operator before it, the first that is off, the one after it) in the order of the run."""
-    good: Optional[str] = None
-    for index, operator in enumerate(pair.operators):
+    """(the operator before it, the first that is far off, the one after it) in the order of the run.
+
+    Far off is what exceeds its threshold and _JUMP times all errors before it; in low precision rounding alone adds up
+    to the threshold. Without such a one it is the operator with the largest jump.
+    """
+    most = 0.0
+    best: Tuple[float, int] = (0.0, -1)
+    operators = [operator for operator in pair.operators if operator["name0"]]
+    for index, operator in enumerate(operators):
+        error = float(operator["error"])
         if operator["verdict"] in (verdict.WRONG, verdict.PASSED_ON):
-            following = next((later["name0"] for later in pair.operators[index + 1 :] if later["name0"]), None)
-            return good, operator["name0"], following
-        if operator["verdict"] in (verdict.SAME, verdict.CLOSE) and operator["name0"]:
-            good = operator["name0"]
-    return good, None, None
+            jump = error / most if most > 0.0 else float("inf")
+            if jump > best[0]:
+                best = (jump, index)
+            if jump >= _JUMP:
+                break
+        if error < float("inf"):
+            most = max(most, error)
+    index = best[1]
+    if index < 0:
+        return None, None, None
+    before = operators[index - 1]["name0"] if index else None
+    after = operators[index + 1]["name0"] if index + 1 < len(operators) else None
+    return before, operators[index]["name0"], after
 
 
 def run(
@@ -149,13 +165,13 @@ def _narrow(runs: _Runs, width: int) -> Optional[_Pair]:
     while width > 0 or limits:
         what = f"skip={width}" + (f", op_range={limits}" if limits else ", the whole run")
         pair = runs.pair(what, record_level=1, op_range=limits, skip=width)
-        good, bad, following = _first_bad(pair)
+        before, bad, following = _first_bad(pair)
         if bad is None:
             return None
-        print(f"bisect: good up to {good or 'the start'}, off at {bad}", flush=True)
+        print(f"bisect: off at {bad}, after {before or 'the start'}", flush=True)
         if width == 0:
             return _in_full(runs, pair)
-        limits = [good, following] if good or following else []
+        limits = [before, following] if before or following else []
         width //= 4
     return None
 
@@ -219,8 +235,7 @@ def _save(found: _Pair, output: str, device0: str, device1: str) -> None:
             if stream.key == found.result.culprit.stream and str(entry.name) in wanted:
                 for part in entry.parts:
                     shutil.copy(stream.path(entry, part), culprit)
-    for path in found.result.files:
-        shutil.copy(path, culprit)
+    report.generate(found.side0, found.side1, culprit)
     with open(os.path.join(culprit, "reproduce.py"), "w", encoding="utf-8") as file:
         file.write(_REPRODUCER.format(name=name, device0=device0, device1=device1))
     print(f"bisect: the operator is {name}")

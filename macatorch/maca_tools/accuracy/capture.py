@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 
-from maca_tools.accuracy import summary, tensor_file
+from maca_tools.accuracy import buffers, summary, tensor_file
 
 KIND = "__tensor_kind__"
 _MAX_DEPTH = 12
@@ -18,26 +18,22 @@ _MAX_TEXT = 2000
 class Copied:
     """A CPU copy of a tensor (or the tensor, see copy_values), with what the copy does not show of the original."""
 
-    __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad")
+    __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad", "buffer")
 
-    def __init__(self, tensor: Any, dtype: str, stride: List[int], device: str, requires_grad: bool) -> None:
-        self.tensor, self.dtype, self.stride, self.device, self.requires_grad = (
-            tensor,
-            dtype,
-            stride,
-            device,
-            requires_grad,
-        )
+    def __init__(
+        self, tensor: Any, dtype: str, stride: List[int], device: str, requires_grad: bool, buffer: Any = None
+    ) -> None:
+        self.tensor, self.dtype, self.stride, self.device = tensor, dtype, stride, device
+        self.requires_grad, self.buffer = requires_grad, buffer
 
 
 def _dense(tensor: Any, device: str, live: bool) -> Copied:
     plain = tensor.detach()
     if type(plain) is not torch.Tensor:
         plain = plain.as_subclass(torch.Tensor)
-    copy = plain if live else tensor_file.fetch(plain.to("cpu", copy=True))
-    return Copied(
-        copy, str(tensor.dtype).replace("torch.", ""), list(tensor.stride()), device, bool(tensor.requires_grad)
-    )
+    copy, buffer = (plain, None) if live else buffers.copy(plain)
+    dtype = str(tensor.dtype).replace("torch.", "")
+    return Copied(copy, dtype, list(tensor.stride()), device, bool(tensor.requires_grad), buffer)
 
 
 def _tensor(tensor: Any, live: bool) -> Any:
@@ -127,6 +123,19 @@ def copy_values(value: Any, live: bool = False, depth: int = 0) -> Any:
     return f"<{type(value).__module__}.{type(value).__name__}>"
 
 
+def release(value: Any) -> None:
+    """Give the memory of a copy back; it must not be read again."""
+    if isinstance(value, Copied):
+        buffer, value.tensor, value.buffer = value.buffer, None, None
+        buffers.give(buffer)
+    elif isinstance(value, dict):
+        for part in value.values():
+            release(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            release(part)
+
+
 def size(value: Any) -> int:
     """Bytes of the tensors in a copy."""
     if isinstance(value, Copied):
@@ -158,8 +167,11 @@ def stored(value: Any, level: int, layout: List[Dict[str, Any]], path: str = "")
                 }
             )
             return tensor_file.Tensor(value.tensor)
-        whole = tensor_file.fetch(value.tensor)
-        return {KIND: "summary", **summary.summarize(whole, value.dtype, value.stride, value.device).as_dict()}
+        whole, buffer = tensor_file.fetch(value.tensor)
+        found = summary.summarize(whole, value.dtype, value.stride, value.device)
+        del whole
+        buffers.give(buffer)
+        return {KIND: "summary", **found.as_dict()}
     if isinstance(value, dict):
         return {key: stored(part, level, layout, f"{path}.{key}" if path else key) for key, part in value.items()}
     if isinstance(value, list):

@@ -89,7 +89,7 @@ def of_tensors(a: Any, b: Any) -> Metrics:
     sums = [0.0] * 8
     peaks = {"abs": 0.0, "rel": 0.0, "ulp": 0.0}
     ends = [math.inf, -math.inf, math.inf, -math.inf]
-    histogram = torch.zeros(HISTOGRAM_BINS, dtype=torch.float64)
+    histogram = torch.zeros(HISTOGRAM_BINS, dtype=torch.float64, device="cpu")
     within = [0, 0]
     broken = False
     scale = 0.0

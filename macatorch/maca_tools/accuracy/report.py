@@ -78,8 +78,8 @@ class Result(NamedTuple):
         return "\n".join(lines)
 
 
-def generate(dir0: str, dir1: str, output_dir: str = "./", keep_lines: bool = False) -> Result:
-    """Write the three files, and with keep_lines one of an operator a line.
+def generate(dir0: str, dir1: str, output_dir: str = "./", lines_only: bool = False) -> Result:
+    """Write the three files, or with lines_only a single one that has an operator a line.
 
     AccuracyError for a folder that is no record or an output that cannot be written.
     """
@@ -121,11 +121,13 @@ def generate(dir0: str, dir1: str, output_dir: str = "./", keep_lines: bool = Fa
                 if other is not culprit
             ]
             result = Result(culprit, counts, notes, [], total, seconds)
-            files = _write(result, spool, dir0, dir1, output_dir)
-            if keep_lines:
+            if lines_only:
                 spool.seek(0)
-                with open(os.path.join(output_dir, NAME + ".jsonl"), "w", encoding="utf-8") as file:
+                files = [os.path.join(output_dir, NAME + ".jsonl")]
+                with open(files[0], "w", encoding="utf-8") as file:
                     shutil.copyfileobj(spool, file)
+            else:
+                files = _write(result, spool, dir0, dir1, output_dir)
     except OSError as error:
         raise AccuracyError(f"the report cannot be written to {output_dir}: {error}") from error
     return result._replace(files=files)

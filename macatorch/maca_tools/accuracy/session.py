@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import backward, capture, intercept, names
+from maca_tools.accuracy import backward, buffers, capture, intercept, names
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options, Selector
@@ -452,6 +452,7 @@ class _Watch:
                     now.grad_in[path] = copied
                 elif isinstance(before, capture.Copied) and isinstance(copied, capture.Copied):
                     before.tensor = before.tensor + copied.tensor
+                    before.buffer = None
         if not now.pending:
             self.finish()
 
@@ -573,7 +574,10 @@ class Session:
         """Stop, and wait until everything is on the disk. Raises AccuracyError if it could not be written."""
         self.stop()
         if os.getpid() == self.process:
-            self.writer.close()
+            try:
+                self.writer.close()
+            finally:
+                buffers.clear()
 
     def _new_thread(self) -> Optional[Callable[[], None]]:
         if not self.running or os.getpid() != self.process:

@@ -56,7 +56,7 @@ def _fixed_signs() -> Any:
     """A sign for each element, from a counter and not from torch's random stream, which recording must not touch."""
     if not _signs:
         # splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014) of the number.
-        mixed = torch.arange(1, _PERIOD + 1, dtype=torch.int64) * -7046029254386353131
+        mixed = torch.arange(1, _PERIOD + 1, dtype=torch.int64, device="cpu") * -7046029254386353131
         mixed = (mixed ^ ((mixed >> 30) & 0x3FFFFFFFF)) * -4658895280553007687
         mixed = (mixed ^ ((mixed >> 27) & 0x1FFFFFFFFF)) * -7723592293110705685
         signs = ((mixed >> 40) & 1).to(torch.float32) * 2 - 1
@@ -66,14 +66,14 @@ def _fixed_signs() -> Any:
 
 def _sketch(values: Any) -> Any:
     signs = _fixed_signs()
-    sketch = torch.zeros(SKETCH, dtype=torch.float64)
+    sketch = torch.zeros(SKETCH, dtype=torch.float64, device="cpu")
     for number, start in enumerate(range(0, values.numel(), _PERIOD)):
         signed = values[start : start + _PERIOD]
         # Another shift each time: else a constant would meet the same signs again and count double.
         shift = number * 7919 % _PERIOD
         signed = signed * signs[shift : shift + signed.numel()].to(signed.dtype)
         whole = signed.numel() // SKETCH * SKETCH
-        part = torch.zeros(SKETCH, dtype=torch.float64)
+        part = torch.zeros(SKETCH, dtype=torch.float64, device="cpu")
         if whole:
             part += signed[:whole].view(-1, SKETCH).sum(0).double()
         if whole < signed.numel():

@@ -17,6 +17,8 @@ from typing import Any, List, Tuple
 
 import torch
 
+from maca_tools.accuracy import buffers
+
 # A part that stays in the processor's cache between the checksum and the write.
 _CHUNK = 1 << 20
 _ALIGNMENT = 64
@@ -60,7 +62,7 @@ class _Pickler(pickle.Pickler):
         kind = getattr(torch, _STORAGES[tensor.dtype])
         self.tensors.append(tensor)
         storage = _Storage(len(self.tensors) - 1, kind, tensor.numel())
-        strides = tuple(tensor.stride()) if _dense(tensor) else _row_major(tensor.shape)
+        strides = tuple(tensor.stride()) if buffers.dense(tensor) else _row_major(tensor.shape)
         arguments: Tuple[Any, ...] = (storage, 0, tuple(tensor.shape), strides, False, collections.OrderedDict())
         return torch._utils._rebuild_tensor_v2, arguments
 
@@ -79,24 +81,13 @@ def _row_major(shape: Any) -> Tuple[int, ...]:
     return tuple(strides)
 
 
-def _dense(tensor: Any) -> bool:
-    """Whether the elements fill one piece of memory, each place once."""
-    step = 1
-    for stride, length in sorted((stride, length) for stride, length in zip(tensor.stride(), tensor.shape)):
-        if length != 1:
-            if stride != step:
-                return False
-            step *= length
-    return True
-
-
-def fetch(tensor: Any) -> Any:
-    """The values on the CPU; the tensor itself where it lies there."""
-    found = tensor.detach().to("cpu")
-    for resolve in ("resolve_conj", "resolve_neg"):
-        if hasattr(found, resolve):
-            found = getattr(found, resolve)()
-    return found
+def fetch(tensor: Any) -> Tuple[Any, Any]:
+    """The values on the CPU, the tensor's own memory where it lies there; and a buffer to give back."""
+    found = tensor.detach()
+    lazy = any(getattr(found, ask, bool)() for ask in ("is_conj", "is_neg"))
+    if found.device.type == "cpu" and not lazy:
+        return found, None
+    return buffers.copy(found)
 
 
 def save(content: Any, path: str) -> int:
@@ -115,13 +106,14 @@ def save(content: Any, path: str) -> int:
             _member(archive, file, "archive/data.pkl", pickled.getbuffer())
             _member(archive, file, "archive/byteorder", memoryview(sys.byteorder.encode()))
             for key, tensor in enumerate(pickler.tensors):
-                values = fetch(tensor)
-                if not _dense(values):
+                values, buffer = fetch(tensor)
+                if not buffers.dense(values):
                     values = values.contiguous()
                 size = values.numel() * values.element_size()
                 data = memoryview((ctypes.c_char * size).from_address(values.data_ptr())) if size else memoryview(b"")
                 _member(archive, file, f"archive/data/{key}", data.cast("B"))
                 del values, data
+                buffers.give(buffer)
             _member(archive, file, "archive/version", memoryview(b"3\n"))
         return file.tell()
 
@@ -141,7 +133,7 @@ def _member(archive: zipfile.ZipFile, file: Any, name: str, data: memoryview) ->
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return fetch(value.tensor)
+        return value.tensor.detach().to("cpu", copy=True)
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -122,6 +122,7 @@ class Writer:
                 return
             size = item.bytes
             # Its tensors go before their bytes are given back.
+            capture.release(item.values)
             del item
             with self._changed:
                 self._queued -= size

@@ -1,10 +1,438 @@
-// cuFFT: version only; plans and transforms are refused.
+// cuFFT: plans and their execution.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "fft.h"
+#include "mc_runtime.h"
+#include "numbers.h"
 
 #pragma GCC visibility push(default)
-#include "mxmaca_cuda_version.h"
-
-extern "C" int cufftGetVersion(int* version) {
-  *version = MXMACA_CUDA_MAJOR == 12 ? 11201 : 12000;
-  return 0;
-}
+#include "cufftXt.h"
 #pragma GCC visibility pop
+
+namespace {
+
+using mxmaca::Fft;
+
+// Where the numbers of one side of a transform lie.
+struct Layout {
+  cudaDataType type = CUDA_C_32F;
+  std::vector<int64_t> embed;  // storage dimensions
+  int64_t stride = 1, distance = 0;
+};
+
+struct Plan {
+  std::vector<int64_t> lengths;  // empty before the plan is made
+  Layout in, out;
+  bool basic = true;  // the caller gave no layout: rows of real numbers are padded in place
+  bool realIn = false, realOut = false, wide = false;
+  int64_t batch = 1;
+  cudaStream_t stream = nullptr;
+  std::vector<std::shared_ptr<Fft<float>>> single;
+  std::vector<std::shared_ptr<Fft<double>>> twice;
+};
+
+struct Plans {
+  std::mutex mutex;
+  std::map<cufftHandle, std::shared_ptr<Plan>> byHandle;
+  cufftHandle next = 1;
+};
+Plans& plans() {
+  static auto* const instance = new Plans;
+  return *instance;
+}
+std::shared_ptr<Plan> find(cufftHandle handle) {
+  const std::lock_guard<std::mutex> lock(plans().mutex);
+  const auto found = plans().byHandle.find(handle);
+  return found == plans().byHandle.end() ? nullptr : found->second;
+}
+
+struct Types {
+  cudaDataType in, out;
+};
+bool typesOf(cufftType type, Types* types) {
+  switch (type) {
+    case CUFFT_C2C: *types = {CUDA_C_32F, CUDA_C_32F}; return true;
+    case CUFFT_R2C: *types = {CUDA_R_32F, CUDA_C_32F}; return true;
+    case CUFFT_C2R: *types = {CUDA_C_32F, CUDA_R_32F}; return true;
+    case CUFFT_Z2Z: *types = {CUDA_C_64F, CUDA_C_64F}; return true;
+    case CUFFT_D2Z: *types = {CUDA_R_64F, CUDA_C_64F}; return true;
+    case CUFFT_Z2D: *types = {CUDA_C_64F, CUDA_R_64F}; return true;
+  }
+  return false;
+}
+// Both sides and the execution are of one precision, and not both sides real.
+bool goTogether(cudaDataType in, cudaDataType out, cudaDataType execution) {
+  constexpr cudaDataType precisions[][2] = {
+      {CUDA_R_32F, CUDA_C_32F}, {CUDA_R_64F, CUDA_C_64F}, {CUDA_R_16F, CUDA_C_16F}, {CUDA_R_16BF, CUDA_C_16BF}};
+  for (const auto& pair : precisions) {
+    const auto has = [&](cudaDataType type) { return type == pair[0] || type == pair[1]; };
+    if (has(in)) return has(out) && has(execution) && (in == pair[1] || out == pair[1]);
+  }
+  return false;
+}
+
+template <class Integer>
+cufftResult make(cufftHandle handle, int rank, const Integer* n, const Integer* inembed, int64_t istride, int64_t idist,
+                 cudaDataType in, const Integer* onembed, int64_t ostride, int64_t odist, cudaDataType out,
+                 int64_t batch, size_t* workSize, cudaDataType execution) {
+  const std::shared_ptr<Plan> plan = find(handle);
+  if (plan == nullptr) return CUFFT_INVALID_PLAN;
+  if (!plan->lengths.empty()) return CUFFT_INVALID_PLAN;  // made already
+  if (rank < 1 || rank > 3 || n == nullptr || workSize == nullptr || batch < 1) return CUFFT_INVALID_VALUE;
+  if (!goTogether(in, out, execution)) return CUFFT_INVALID_TYPE;
+  for (int i = 0; i < rank; ++i) {
+    if (n[i] < 1) return CUFFT_INVALID_SIZE;
+  }
+  plan->basic = inembed == nullptr || onembed == nullptr;
+  plan->realIn = !mxmaca::isComplex(in);
+  plan->realOut = !mxmaca::isComplex(out);
+  plan->wide = in == CUDA_R_64F || in == CUDA_C_64F;
+  plan->batch = batch;
+  std::vector<int64_t> lengths(n, n + rank);
+  const auto layout = [&](cudaDataType type, const Integer* embed, int64_t stride, int64_t distance, bool half) {
+    Layout result;
+    result.type = type;
+    result.embed = lengths;
+    if (half) result.embed.back() = lengths.back() / 2 + 1;
+    if (plan->basic) {
+      result.distance = 1;
+      for (const int64_t length : result.embed) result.distance *= length;
+    } else {
+      for (int i = 1; i < rank; ++i) result.embed[static_cast<size_t>(i)] = embed[i];
+      result.stride = stride;
+      result.distance = distance;
+    }
+    return result;
+  };
+  plan->in = layout(in, inembed, istride, idist, plan->realOut);
+  plan->out = layout(out, onembed, ostride, odist, plan->realIn);
+  try {
+    for (const int64_t length : lengths) {
+      if (plan->wide) {
+        plan->twice.push_back(std::make_shared<Fft<double>>(length));
+      } else {
+        plan->single.push_back(std::make_shared<Fft<float>>(length));
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    return CUFFT_ALLOC_FAILED;
+  }
+  plan->lengths = lengths;
+  *workSize = 0;  // what a transform needs it takes from the host
+  return CUFFT_SUCCESS;
+}
+
+template <class Integer>
+cufftResult makeTyped(cufftHandle handle, int rank, const Integer* n, const Integer* inembed, int64_t istride,
+                      int64_t idist, const Integer* onembed, int64_t ostride, int64_t odist, cufftType type,
+                      int64_t batch, size_t* workSize) {
+  Types types;
+  if (!typesOf(type, &types)) return CUFFT_INVALID_TYPE;
+  return make(handle, rank, n, inembed, istride, idist, types.in, onembed, ostride, odist, types.out, batch, workSize,
+              mxmaca::isComplex(types.in) ? types.in : types.out);
+}
+
+// ---- Execution ----------------------------------------------------------------------------------------------------------
+// Place of the first element of each row of one transform.
+template <class Visit>
+void eachRow(const std::vector<int64_t>& lengths, const std::vector<int64_t>& embed, int64_t stride, Visit&& visit) {
+  const size_t rank = lengths.size();
+  const int64_t outer = rank > 2 ? lengths[rank - 3] : 1;
+  const int64_t middle = rank > 1 ? lengths[rank - 2] : 1;
+  int64_t row = 0;
+  for (int64_t i = 0; i < outer; ++i) {
+    for (int64_t j = 0; j < middle; ++j) {
+      const int64_t line = rank > 2 ? i * embed[rank - 2] + j : j;
+      visit(row++, line * (rank > 1 ? embed[rank - 1] : 0) * stride);
+    }
+  }
+}
+
+template <class T>
+std::complex<T> read(const void* data, cudaDataType type, int64_t index) {
+  if constexpr (sizeof(T) == 4) {
+    if (type == CUDA_C_32F) return static_cast<const std::complex<float>*>(data)[index];
+    if (type == CUDA_R_32F) return static_cast<const float*>(data)[index];
+  } else {
+    if (type == CUDA_C_64F) return static_cast<const std::complex<double>*>(data)[index];
+    if (type == CUDA_R_64F) return static_cast<const double*>(data)[index];
+  }
+  return std::complex<T>(mxmaca::readElement(data, type, index));
+}
+template <class T>
+void write(void* data, cudaDataType type, int64_t index, std::complex<T> value) {
+  if constexpr (sizeof(T) == 4) {
+    if (type == CUDA_C_32F) return void(static_cast<std::complex<float>*>(data)[index] = value);
+    if (type == CUDA_R_32F) return void(static_cast<float*>(data)[index] = value.real());
+  } else {
+    if (type == CUDA_C_64F) return void(static_cast<std::complex<double>*>(data)[index] = value);
+    if (type == CUDA_R_64F) return void(static_cast<double*>(data)[index] = value.real());
+  }
+  mxmaca::writeElement(data, type, index, std::complex<double>(value));
+}
+
+// Along an axis that is not the last: lines of `count` numbers, `step` apart.
+template <class T>
+void transformAxis(const Fft<T>& fft, std::complex<T>* data, int64_t outer, int64_t step, bool forward) {
+  const int64_t count = fft.length();
+  std::vector<std::complex<T>> line(static_cast<size_t>(count));
+  std::vector<std::complex<T>> scratch(static_cast<size_t>(count));
+  for (int64_t block = 0; block < outer; ++block) {
+    for (int64_t start = 0; start < step; ++start) {
+      std::complex<T>* const first = data + block * count * step + start;
+      for (int64_t i = 0; i < count; ++i) line[static_cast<size_t>(i)] = first[i * step];
+      fft.transform(line.data(), scratch.data(), forward);
+      for (int64_t i = 0; i < count; ++i) first[i * step] = line[static_cast<size_t>(i)];
+    }
+  }
+}
+
+template <class T>
+void execute(const Plan& plan, const std::vector<std::shared_ptr<Fft<T>>>& ffts, const void* input, void* output,
+             bool forward) {
+  const std::vector<int64_t>& n = plan.lengths;
+  const size_t rank = n.size();
+  const int64_t last = n.back();
+  // Between both sides, numbers lie densely; a transform of real numbers keeps half of the last axis.
+  const int64_t width = plan.realIn || plan.realOut ? last / 2 + 1 : last;
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < rank; ++i) rows *= n[i];
+  std::vector<std::complex<T>> work(static_cast<size_t>(rows * width));
+  std::vector<std::complex<T>> line(static_cast<size_t>(last));
+  std::vector<std::complex<T>> scratch(static_cast<size_t>(last));
+
+  Layout in = plan.in;
+  Layout out = plan.out;
+  if (plan.basic && input == output) {  // rows of real numbers have room for their spectrum
+    Layout* const real = plan.realIn ? &in : plan.realOut ? &out : nullptr;
+    if (real != nullptr) {
+      real->embed.back() = 2 * (last / 2 + 1);
+      real->distance = 1;
+      for (const int64_t length : real->embed) real->distance *= length;
+    }
+  }
+
+  const auto otherAxes = [&] {
+    int64_t step = width;
+    for (size_t axis = rank - 1; axis-- > 0; step *= n[axis]) {
+      transformAxis(*ffts[axis], work.data(), static_cast<int64_t>(work.size()) / (n[axis] * step), step, forward);
+    }
+  };
+  for (int64_t b = 0; b < plan.batch; ++b) {
+    eachRow(n, in.embed, in.stride, [&](int64_t row, int64_t start) {
+      const int64_t first = b * in.distance + start;
+      std::complex<T>* const to = work.data() + row * width;
+      if (plan.realOut) {
+        for (int64_t i = 0; i < width; ++i) to[i] = read<T>(input, in.type, first + i * in.stride);
+        return;
+      }
+      for (int64_t i = 0; i < last; ++i) {
+        line[static_cast<size_t>(i)] = read<T>(input, in.type, first + i * in.stride);
+      }
+      ffts.back()->transform(line.data(), scratch.data(), forward);
+      std::copy(line.begin(), line.begin() + width, to);
+    });
+    otherAxes();
+    eachRow(n, out.embed, out.stride, [&](int64_t row, int64_t start) {
+      const int64_t first = b * out.distance + start;
+      const std::complex<T>* const from = work.data() + row * width;
+      if (!plan.realOut) {
+        for (int64_t i = 0; i < width; ++i) write<T>(output, out.type, first + i * out.stride, from[i]);
+        return;
+      }
+      // The other half is the conjugate of this one; what must be real counts as real.
+      line[0] = from[0].real();
+      for (int64_t i = 1; i < width; ++i) {
+        const bool alone = 2 * i == last;
+        line[static_cast<size_t>(i)] = alone ? std::complex<T>(from[i].real()) : from[i];
+        if (!alone) line[static_cast<size_t>(last - i)] = std::conj(from[i]);
+      }
+      ffts.back()->transform(line.data(), scratch.data(), false);
+      for (int64_t i = 0; i < last; ++i) {
+        write<T>(output, out.type, first + i * out.stride, line[static_cast<size_t>(i)]);
+      }
+    });
+  }
+}
+
+cufftResult run(cufftHandle handle, const void* input, void* output, int direction) {
+  const std::shared_ptr<Plan> plan = find(handle);
+  if (plan == nullptr || plan->lengths.empty()) return CUFFT_INVALID_PLAN;
+  if (input == nullptr || output == nullptr) return CUFFT_INVALID_VALUE;
+  if (direction != CUFFT_FORWARD && direction != CUFFT_INVERSE) return CUFFT_INVALID_VALUE;
+  if (mcStreamCheck(reinterpret_cast<mcStream_t>(plan->stream)) != mcSuccess) return CUFFT_EXEC_FAILED;
+  const bool forward = plan->realIn || (!plan->realOut && direction == CUFFT_FORWARD);
+  try {
+    if (plan->wide) {
+      execute<double>(*plan, plan->twice, input, output, forward);
+    } else {
+      execute<float>(*plan, plan->single, input, output, forward);
+    }
+  } catch (const std::bad_alloc&) {
+    return CUFFT_ALLOC_FAILED;
+  }
+  return CUFFT_SUCCESS;
+}
+cufftResult runTyped(cufftHandle handle, cufftType type, const void* input, void* output, int direction) {
+  const std::shared_ptr<Plan> plan = find(handle);
+  Types types;
+  if (plan == nullptr || plan->lengths.empty()) return CUFFT_INVALID_PLAN;
+  if (!typesOf(type, &types) || plan->in.type != types.in || plan->out.type != types.out) return CUFFT_INVALID_TYPE;
+  return run(handle, input, output, direction);
+}
+
+// A plan of a new handle, which goes away again if the plan cannot be made.
+template <class Make>
+cufftResult planned(cufftHandle* handle, Make&& makePlan) {
+  if (handle == nullptr) return CUFFT_INVALID_VALUE;
+  cufftResult result = cufftCreate(handle);
+  if (result != CUFFT_SUCCESS) return result;
+  size_t size = 0;
+  result = makePlan(*handle, &size);
+  if (result != CUFFT_SUCCESS) cufftDestroy(*handle);
+  return result;
+}
+cufftResult noWorkspace(size_t* size) {
+  if (size == nullptr) return CUFFT_INVALID_VALUE;
+  *size = 0;
+  return CUFFT_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+cufftResult cufftGetVersion(int* version) {
+  if (version == nullptr) return CUFFT_INVALID_VALUE;
+  *version = CUFFT_VERSION;
+  return CUFFT_SUCCESS;
+}
+cufftResult cufftGetProperty(libraryPropertyType type, int* value) {
+  const int parts[] = {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH};
+  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) return CUFFT_INVALID_VALUE;
+  *value = parts[type];
+  return CUFFT_SUCCESS;
+}
+
+cufftResult cufftCreate(cufftHandle* handle) {
+  if (handle == nullptr) return CUFFT_INVALID_VALUE;
+  int count = 0;
+  if (mcGetDeviceCount(&count) != mcSuccess) return CUFFT_SETUP_FAILED;
+  const std::lock_guard<std::mutex> lock(plans().mutex);
+  *handle = plans().next++;
+  plans().byHandle[*handle] = std::make_shared<Plan>();
+  return CUFFT_SUCCESS;
+}
+cufftResult cufftDestroy(cufftHandle handle) {
+  const std::lock_guard<std::mutex> lock(plans().mutex);
+  return plans().byHandle.erase(handle) == 1 ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
+}
+cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream) {
+  const std::shared_ptr<Plan> plan = find(handle);
+  if (plan == nullptr) return CUFFT_INVALID_PLAN;
+  plan->stream = stream;
+  return CUFFT_SUCCESS;
+}
+cufftResult cufftSetWorkArea(cufftHandle handle, void*) {
+  return find(handle) == nullptr ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
+}
+cufftResult cufftSetAutoAllocation(cufftHandle handle, int) {
+  return find(handle) == nullptr ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
+}
+
+cufftResult cufftMakePlanMany(cufftHandle plan, int rank, int* n, int* inembed, int istride, int idist, int* onembed,
+                              int ostride, int odist, cufftType type, int batch, size_t* size) {
+  return makeTyped(plan, rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch, size);
+}
+cufftResult cufftMakePlanMany64(cufftHandle plan, int rank, long long int* n, long long int* inembed,
+                                long long int istride, long long int idist, long long int* onembed,
+                                long long int ostride, long long int odist, cufftType type, long long int batch,
+                                size_t* size) {
+  return makeTyped(plan, rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch, size);
+}
+cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long int* n, long long int* inembed,
+                                long long int istride, long long int idist, cudaDataType in, long long int* onembed,
+                                long long int ostride, long long int odist, cudaDataType out, long long int batch,
+                                size_t* size, cudaDataType execution) {
+  return make(plan, rank, n, inembed, istride, idist, in, onembed, ostride, odist, out, batch, size, execution);
+}
+cufftResult cufftMakePlan1d(cufftHandle plan, int nx, cufftType type, int batch, size_t* size) {
+  return makeTyped<int>(plan, 1, &nx, nullptr, 1, 0, nullptr, 1, 0, type, batch, size);
+}
+cufftResult cufftMakePlan2d(cufftHandle plan, int nx, int ny, cufftType type, size_t* size) {
+  const int n[] = {nx, ny};
+  return makeTyped<int>(plan, 2, n, nullptr, 1, 0, nullptr, 1, 0, type, 1, size);
+}
+cufftResult cufftMakePlan3d(cufftHandle plan, int nx, int ny, int nz, cufftType type, size_t* size) {
+  const int n[] = {nx, ny, nz};
+  return makeTyped<int>(plan, 3, n, nullptr, 1, 0, nullptr, 1, 0, type, 1, size);
+}
+cufftResult cufftPlan1d(cufftHandle* plan, int nx, cufftType type, int batch) {
+  return planned(plan, [=](cufftHandle h, size_t* size) { return cufftMakePlan1d(h, nx, type, batch, size); });
+}
+cufftResult cufftPlan2d(cufftHandle* plan, int nx, int ny, cufftType type) {
+  return planned(plan, [=](cufftHandle h, size_t* size) { return cufftMakePlan2d(h, nx, ny, type, size); });
+}
+cufftResult cufftPlan3d(cufftHandle* plan, int nx, int ny, int nz, cufftType type) {
+  return planned(plan, [=](cufftHandle h, size_t* size) { return cufftMakePlan3d(h, nx, ny, nz, type, size); });
+}
+cufftResult cufftPlanMany(cufftHandle* plan, int rank, int* n, int* inembed, int istride, int idist, int* onembed,
+                          int ostride, int odist, cufftType type, int batch) {
+  return planned(plan, [=](cufftHandle h, size_t* size) {
+    return cufftMakePlanMany(h, rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch, size);
+  });
+}
+
+cufftResult cufftEstimate1d(int, cufftType, int, size_t* size) { return noWorkspace(size); }
+cufftResult cufftEstimate2d(int, int, cufftType, size_t* size) { return noWorkspace(size); }
+cufftResult cufftEstimate3d(int, int, int, cufftType, size_t* size) { return noWorkspace(size); }
+cufftResult cufftEstimateMany(int, int*, int*, int, int, int*, int, int, cufftType, int, size_t* size) {
+  return noWorkspace(size);
+}
+cufftResult cufftGetSize(cufftHandle handle, size_t* size) {
+  return find(handle) == nullptr ? CUFFT_INVALID_PLAN : noWorkspace(size);
+}
+cufftResult cufftGetSize1d(cufftHandle handle, int, cufftType, int, size_t* size) { return cufftGetSize(handle, size); }
+cufftResult cufftGetSizeMany(cufftHandle handle, int, int*, int*, int, int, int*, int, int, cufftType, int,
+                             size_t* size) {
+  return cufftGetSize(handle, size);
+}
+cufftResult cufftXtGetSizeMany(cufftHandle handle, int, long long int*, long long int*, long long int, long long int,
+                               cudaDataType, long long int*, long long int, long long int, cudaDataType, long long int,
+                               size_t* size, cudaDataType) {
+  return cufftGetSize(handle, size);
+}
+
+cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction) {
+  return run(plan, input, output, direction);
+}
+cufftResult cufftExecC2C(cufftHandle plan, cufftComplex* input, cufftComplex* output, int direction) {
+  return runTyped(plan, CUFFT_C2C, input, output, direction);
+}
+cufftResult cufftExecZ2Z(cufftHandle plan, cufftDoubleComplex* input, cufftDoubleComplex* output, int direction) {
+  return runTyped(plan, CUFFT_Z2Z, input, output, direction);
+}
+cufftResult cufftExecR2C(cufftHandle plan, cufftReal* input, cufftComplex* output) {
+  return runTyped(plan, CUFFT_R2C, input, output, CUFFT_FORWARD);
+}
+cufftResult cufftExecD2Z(cufftHandle plan, cufftDoubleReal* input, cufftDoubleComplex* output) {
+  return runTyped(plan, CUFFT_D2Z, input, output, CUFFT_FORWARD);
+}
+cufftResult cufftExecC2R(cufftHandle plan, cufftComplex* input, cufftReal* output) {
+  return runTyped(plan, CUFFT_C2R, input, output, CUFFT_INVERSE);
+}
+cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex* input, cufftDoubleReal* output) {
+  return runTyped(plan, CUFFT_Z2D, input, output, CUFFT_INVERSE);
+}
+cufftResult cufftXtSetCallback(cufftHandle, void**, cufftXtCallbackType, void**) {
+  mcReportRefusal("libcufft", "cufftXtSetCallback", "CUFFT_NOT_SUPPORTED");
+  return CUFFT_NOT_SUPPORTED;
+}
+
+}  // extern "C"

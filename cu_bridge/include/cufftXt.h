@@ -1,0 +1,36 @@
+// cuFFT with types chosen at run time. Callbacks and several devices are refused.
+#pragma once
+
+#include "cufft.h"
+
+typedef enum cufftXtCallbackType_t {
+  CUFFT_CB_LD_COMPLEX = 0x0,
+  CUFFT_CB_LD_COMPLEX_DOUBLE = 0x1,
+  CUFFT_CB_LD_REAL = 0x2,
+  CUFFT_CB_LD_REAL_DOUBLE = 0x3,
+  CUFFT_CB_ST_COMPLEX = 0x4,
+  CUFFT_CB_ST_COMPLEX_DOUBLE = 0x5,
+  CUFFT_CB_ST_REAL = 0x6,
+  CUFFT_CB_ST_REAL_DOUBLE = 0x7,
+  CUFFT_CB_UNDEFINED = 0x8
+} cufftXtCallbackType;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long int* n, long long int* inembed,
+                                long long int istride, long long int idist, cudaDataType inputtype,
+                                long long int* onembed, long long int ostride, long long int odist,
+                                cudaDataType outputtype, long long int batch, size_t* workSize,
+                                cudaDataType executiontype);
+cufftResult cufftXtGetSizeMany(cufftHandle plan, int rank, long long int* n, long long int* inembed,
+                               long long int istride, long long int idist, cudaDataType inputtype,
+                               long long int* onembed, long long int ostride, long long int odist,
+                               cudaDataType outputtype, long long int batch, size_t* workSize,
+                               cudaDataType executiontype);
+cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction);
+cufftResult cufftXtSetCallback(cufftHandle plan, void** callback_routine, cufftXtCallbackType cbType,
+                               void** caller_info);
+#ifdef __cplusplus
+}
+#endif

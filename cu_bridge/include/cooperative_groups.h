@@ -170,19 +170,19 @@ class thread_block_tile : public details::lane_group {
   // Positions outside of the tile keep the caller's value, as the hardware's.
   template <class T>
   __device__ T shfl(T value, int rank) const {
-    return mxmaca::shuffle_words(value, [=](unsigned word) { return __shfl_sync(this->mask_, word, rank, Size); });
+    return mxmaca::shuffle_words(value, [=](auto word) { return __shfl_sync(this->mask_, word, rank, Size); });
   }
   template <class T>
   __device__ T shfl_down(T value, unsigned delta) const {
-    return mxmaca::shuffle_words(value, [=](unsigned word) { return __shfl_down_sync(this->mask_, word, delta, Size); });
+    return mxmaca::shuffle_words(value, [=](auto word) { return __shfl_down_sync(this->mask_, word, delta, Size); });
   }
   template <class T>
   __device__ T shfl_up(T value, unsigned delta) const {
-    return mxmaca::shuffle_words(value, [=](unsigned word) { return __shfl_up_sync(this->mask_, word, delta, Size); });
+    return mxmaca::shuffle_words(value, [=](auto word) { return __shfl_up_sync(this->mask_, word, delta, Size); });
   }
   template <class T>
   __device__ T shfl_xor(T value, unsigned lanes) const {
-    return mxmaca::shuffle_words(value, [=](unsigned word) {
+    return mxmaca::shuffle_words(value, [=](auto word) {
       return __shfl_xor_sync(this->mask_, word, static_cast<int>(lanes), Size);
     });
   }

@@ -16,6 +16,7 @@
 
 #include "../cuda_bf16.h"
 #include "../cuda_fp16.h"
+#include "../mxmaca/warp_words.h"
 #include "../thrust/detail/iterators.h"
 #include "config.cuh"
 
@@ -318,28 +319,18 @@ __device__ inline unsigned WarpMask(unsigned warp) {
 }
 
 namespace detail {
-// A shuffle of any type, word by word.
-template <class T, class Shuffle>
-__device__ T shuffle_words(const T& value, Shuffle shuffle) {
-  constexpr int words = static_cast<int>((sizeof(T) + 3) / 4);
-  unsigned word[words] = {};
-  std::memcpy(word, static_cast<const void*>(&value), sizeof(T));
-  for (int i = 0; i < words; ++i) word[i] = shuffle(word[i]);
-  T result;
-  std::memcpy(static_cast<void*>(&result), word, sizeof(T));
-  return result;
-}
+using ::mxmaca::shuffle_words;
 template <class T>
 __device__ T shuffle_down(const T& value, unsigned offset, int width, unsigned mask) {
-  return shuffle_words(value, [=](unsigned word) { return __shfl_down_sync(mask, word, offset, width); });
+  return shuffle_words(value, [=](auto word) { return __shfl_down_sync(mask, word, offset, width); });
 }
 template <class T>
 __device__ T shuffle_up(const T& value, unsigned offset, int width, unsigned mask) {
-  return shuffle_words(value, [=](unsigned word) { return __shfl_up_sync(mask, word, offset, width); });
+  return shuffle_words(value, [=](auto word) { return __shfl_up_sync(mask, word, offset, width); });
 }
 template <class T>
 __device__ T shuffle_index(const T& value, int lane, int width, unsigned mask) {
-  return shuffle_words(value, [=](unsigned word) { return __shfl_sync(mask, word, lane, width); });
+  return shuffle_words(value, [=](auto word) { return __shfl_sync(mask, word, lane, width); });
 }
 }  // namespace detail
 

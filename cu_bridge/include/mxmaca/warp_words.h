@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <type_traits>
+
 #include "../cuda_runtime.h"
 
 #ifdef __CUDACC__
@@ -10,8 +12,9 @@ namespace mxmaca {
 
 template <class T, class Shuffle>
 __device__ T shuffle_words(const T& value, Shuffle shuffle) {
-  constexpr int words = static_cast<int>((sizeof(T) + 3) / 4);
-  unsigned word[words] = {};
+  using Word = std::conditional_t<(sizeof(T) > 4), unsigned long long, unsigned>;
+  constexpr int words = static_cast<int>((sizeof(T) + sizeof(Word) - 1) / sizeof(Word));
+  Word word[words] = {};
   memcpy(word, static_cast<const void*>(&value), sizeof(T));
   for (int i = 0; i < words; ++i) word[i] = shuffle(word[i]);
   T result;
@@ -20,7 +23,7 @@ __device__ T shuffle_words(const T& value, Shuffle shuffle) {
 }
 template <class T>
 __device__ T shuffle_from(unsigned mask, const T& value, int lane) {
-  return shuffle_words(value, [=](unsigned word) { return __shfl_sync(mask, word, lane, 32); });
+  return shuffle_words(value, [=](auto word) { return __shfl_sync(mask, word, lane, 32); });
 }
 // The lanes of mask whose value has the same bits.
 template <class T>

@@ -35,7 +35,7 @@ class WarpReduce : detail::LogicalWarp<LogicalThreads> {
   template <class Op>
   __device__ T Reduce(T input, Op op, int valid) {
     for (int offset = 1; offset < LogicalThreads; offset *= 2) {
-      const T other = detail::shuffle_words(input, [&](unsigned word) {
+      const T other = detail::shuffle_words(input, [&](auto word) {
         return __shfl_down_sync(this->mask, word, static_cast<unsigned>(offset), width());
       });
       if (this->lane + offset < valid) input = op(input, other);

@@ -2,6 +2,7 @@
 #
 #   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build both wheels, install them, train two CUDA programs on real data
 #   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/torch-*.whl and wheels/mxmaca-*.whl
+#   make image   [TORCH=2.6.0] [BASE=debian:12 | BOOTSTRAP=bookworm]   leave wheels/mxc500-*.container.xz
 #   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
 #   make bench   [TORCH=2.6.0] [PYTHON=3.10]   run the benchmarks
 #   make conformity [TORCH=2.6.0] [PYTHON=3.10] [ARGS='--resume --jobs 2']   run upstream's own tests and a sweep over all
@@ -18,7 +19,7 @@ FACTORY := $(TOOLS) -m build_scripts
 # A Python given by name builds for that Python; the tools run with the one that is there.
 CHOICE = $(if $(TORCH),--torch $(TORCH)) $(if $(PYTHON),--python $(PYTHON)) $(if $(FROM),--from $(FROM))
 
-.PHONY: demo wheels test bench conformity lint format index verify list clean
+.PHONY: demo wheels image test bench conformity lint format index verify list clean
 .DEFAULT_GOAL := wheels
 
 .venv/.tools: requirements.txt
@@ -28,7 +29,11 @@ CHOICE = $(if $(TORCH),--torch $(TORCH)) $(if $(PYTHON),--python $(PYTHON)) $(if
 	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements.txt
 	@touch $@
 
-.venv/.dev: .venv/.tools requirements-dev.txt
+.venv/.image: .venv/.tools requirements-image.txt
+	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements-image.txt
+	@touch $@
+
+.venv/.dev: .venv/.tools requirements-dev.txt requirements-image.txt
 	@echo "Installing the test and lint tools …" >&2
 	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements-dev.txt
 	@touch $@
@@ -38,6 +43,9 @@ demo: .venv/.tools
 
 wheels: .venv/.tools
 	@$(FACTORY) build $(CHOICE)
+
+image: .venv/.image
+	@$(FACTORY) image $(if $(TORCH),--torch $(TORCH)) $(if $(BASE),--base $(BASE)) $(if $(BOOTSTRAP),--bootstrap $(BOOTSTRAP))
 
 index: .venv/.tools
 	@$(FACTORY) index
@@ -64,5 +72,5 @@ format: .venv/.dev
 	@$(FACTORY) lint --fix
 
 clean:
-	rm -rf .venv demo-output wheels/simple wheels/dependencies wheels/*.whl wheels/.*.part
+	rm -rf .venv demo-output wheels/simple wheels/dependencies wheels/*.whl wheels/mxc500-* wheels/.*.part
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

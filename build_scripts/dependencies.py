@@ -64,13 +64,17 @@ def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
         with step("Fetching what the wheels require"):
             for key, words in wanted.items():
                 python, architecture, _ = key.split(" ")
-                _download(words, python, architecture, folder)
+                download(words, python, architecture, folder)
         marker.write_text(stamp)
     return sorted(folder.glob("*.whl"))
 
 
-def _download(words: Sequence[str], python: str, architecture: str, folder: Path) -> None:
+def download(
+    words: Sequence[str], python: str, architecture: str, folder: Path, with_requirements: bool = True
+) -> None:
+    """Fetch wheels for a Linux machine with that Python, and what they require."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
+    command += [] if with_requirements else ["--no-deps"]
     command += ["--only-binary=:all:", "--dest", str(folder), "--python-version", python, "--implementation", "cp"]
     for abi in ("cp" + python.replace(".", ""), "abi3", "none"):
         command += ["--abi", abi]

@@ -21,6 +21,8 @@ from .releases import CHECKOUT, Release, Table, UpstreamWheel
 # Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
 ONCE = ("build_scripts",)
 IN_FIRST = ("cu_bridge",)
+# The container image: once, with the factory's tools; it builds the wheels for its own Python.
+IMAGE = ("docker",)
 COMPANIONS = ["torchvision"]
 
 
@@ -157,10 +159,15 @@ def run(arguments: argparse.Namespace) -> int:
         suites.check("lint", lint.run())
     programs = _environments(table, chosen, arguments, suites)
     areas = sorted(
-        path.name for path in (CHECKOUT / "tests").iterdir() if path.is_dir() and path.name not in ONCE + IN_FIRST
+        path.name
+        for path in (CHECKOUT / "tests").iterdir()
+        if path.is_dir() and path.name not in ONCE + IN_FIRST + IMAGE
     )
     todo = [Suite(f"torch {release.torch}", str(program), areas) for release, program in programs]
     todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
+    todo.insert(1, Suite("the image", sys.executable, IMAGE))
+    if arguments.given:
+        os.environ["MACATORCH_UPSTREAM"] = str(arguments.given)
     suites.run(todo)
     if suites.failed:
         print("failed: " + ", ".join(suites.failed))

@@ -37,6 +37,59 @@ inline cudaError_t cudaLaunchKernel(T* func, dim3 grid, dim3 block, void** args,
 }
 
 template <class T>
+inline cudaError_t cudaLaunchCooperativeKernel(T* func, dim3 grid, dim3 block, void** args, size_t sharedMem = 0,
+                                               cudaStream_t stream = 0) {
+  return ::cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(func), grid, block, args, sharedMem, stream);
+}
+
+template <class... Parameters, class... Arguments>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                                      Arguments&&... arguments) {
+  // The arguments become what the parameters are, as in a call.
+  return [&](Parameters... values) {
+    void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(__builtin_addressof(values)))..., nullptr};
+    return ::cudaLaunchKernelExC(config, reinterpret_cast<const void*>(kernel), pointers);
+  }(static_cast<Arguments&&>(arguments)...);
+}
+
+// Variables of device code by their name.
+template <class T>
+inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* src, size_t count, size_t offset = 0,
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  return ::cudaMemcpyToSymbol(static_cast<const void*>(__builtin_addressof(symbol)), src, count, offset, kind);
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* src, size_t count, size_t offset = 0,
+                                           cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t stream = 0) {
+  return ::cudaMemcpyToSymbolAsync(static_cast<const void*>(__builtin_addressof(symbol)), src, count, offset, kind,
+                                   stream);
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbol(void* dst, const T& symbol, size_t count, size_t offset = 0,
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  return ::cudaMemcpyFromSymbol(dst, static_cast<const void*>(__builtin_addressof(symbol)), count, offset, kind);
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const T& symbol, size_t count, size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t stream = 0) {
+  return ::cudaMemcpyFromSymbolAsync(dst, static_cast<const void*>(__builtin_addressof(symbol)), count, offset, kind,
+                                     stream);
+}
+
+template <class T>
+inline cudaError_t cudaGetSymbolAddress(void** pointer, const T& symbol) {
+  return ::cudaGetSymbolAddress(pointer, static_cast<const void*>(__builtin_addressof(symbol)));
+}
+
+template <class T>
+inline cudaError_t cudaGetSymbolSize(size_t* size, const T& symbol) {
+  return ::cudaGetSymbolSize(size, static_cast<const void*>(__builtin_addressof(symbol)));
+}
+
+template <class T>
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* func) {
   return ::cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(func));
 }
@@ -52,5 +105,14 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T 
   return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(func), blockSize,
                                                          dynamicSharedBytes);
 }
+
+// What code compiled by cucc has without an include.
+#ifdef __CUDACC__
+#include "mxmaca/execution.h"
+#include "mxmaca/atomics.h"
+#include "device_launch_parameters.h"
+#include "math_functions.h"
+#include "device_functions.h"
+#endif
 
 #endif

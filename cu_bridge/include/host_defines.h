@@ -1,5 +1,19 @@
-// CUDA's declaration specifiers, for a host compiler.
+// CUDA's declaration specifiers: nothing to a host compiler, and to cucc (which defines them) words that it finds after
+// preprocessing.
 #pragma once
+
+#ifndef __managed__
+#define __managed__
+#endif
+#ifndef __launch_bounds__
+#define __launch_bounds__(...)
+#endif
+#ifndef __grid_constant__
+#define __grid_constant__
+#endif
+#ifndef __noinline__
+#define __noinline__ __attribute__((noinline))
+#endif
 
 #ifndef __host__
 #define __host__

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "module.h"
 #include "state.h"
 #include "stream.h"
 
@@ -85,6 +86,7 @@ mcModule_t mcModuleRegister(void) {
 }
 
 void mcModuleUnregister(mcModule_t module) {
+  forgetModule(module);
   Kernels& all = kernels();
   const std::lock_guard<std::mutex> lock(all.mutex);
   // Libraries go in the reverse order of their coming, so the search from the end is short.
@@ -121,7 +123,7 @@ mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function)
 
 mcError_t mcKernelCheck(const void* hostFunction) {
   MC_RETURN_IF_STICKY();
-  if (implementation(hostFunction) != nullptr) return mcSuccess;
+  if (isCompiledKernel(hostFunction) || implementation(hostFunction) != nullptr) return mcSuccess;
   return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
 }
 
@@ -150,8 +152,9 @@ mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, vo
                          mcStream_t stream) {
   const mcError_t problem = mcStreamCheck(stream);
   if (problem != mcSuccess) return problem;
-  const mcKernelFunction function = implementation(hostFunction);
-  if (function == nullptr) {
+  const bool compiled = isCompiledKernel(hostFunction);
+  const mcKernelFunction function = compiled ? nullptr : implementation(hostFunction);
+  if (!compiled && function == nullptr) {
     if (launchWatch.depth != 0) {
       ++launchWatch.missed;
       return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
@@ -164,6 +167,7 @@ mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, vo
   if (empty || threads > 1024 || block.z > 64 || grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) {
     return fail(mcErrorInvalidConfiguration);
   }
+  if (compiled) return launchCompiled(hostFunction, grid, block, arguments, sharedBytes, false);
   function(grid, block, arguments, sharedBytes, stream);
   return checkSticky();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device_facts.h"
+#include "mc_kernel.h"
 #include "mc_runtime.h"
 #include "refuse.h"
 
@@ -381,14 +382,57 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void* pointer, size_t, unsign
   return checkManaged(pointer);
 }
 
-// Device variables live in device code, and there is none.
-cudaError_t cudaGetSymbolAddress(void**, const void* symbol) { return result(mcVariableCheck(symbol)); }
-cudaError_t cudaGetSymbolSize(size_t*, const void* symbol) { return result(mcVariableCheck(symbol)); }
-cudaError_t cudaMemcpyToSymbol(const void* symbol, const void*, size_t, size_t, cudaMemcpyKind) {
-  return result(mcVariableCheck(symbol));
+// Variables of device code.
+cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
+  if (pointer == nullptr) return fail(mcErrorInvalidValue);
+  return result(mcVariableGet(pointer, nullptr, symbol));
 }
-cudaError_t cudaMemcpyFromSymbol(void*, const void* symbol, size_t, size_t, cudaMemcpyKind) {
-  return result(mcVariableCheck(symbol));
+cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
+  if (size == nullptr) return fail(mcErrorInvalidValue);
+  return result(mcVariableGet(nullptr, size, symbol));
+}
+
+namespace {
+// The place of `count` bytes inside a variable; nullptr with an error if they do not lie within it.
+char* insideSymbol(const void* symbol, size_t count, size_t offset, cudaError_t* error) {
+  void* address = nullptr;
+  size_t size = 0;
+  *error = result(mcVariableGet(&address, &size, symbol));
+  if (*error != cudaSuccess) return nullptr;
+  if (offset > size || count > size - offset) {
+    *error = fail(mcErrorInvalidValue);
+    return nullptr;
+  }
+  return static_cast<char*>(address) + offset;
+}
+}  // namespace
+
+// A symbol's memory is known to no allocator, so its side of the copy is not checked.
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* src, size_t count, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
+  cudaError_t error = cudaSuccess;
+  char* const place = insideSymbol(symbol, count, offset, &error);
+  if (place == nullptr) return error;
+  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) {
+    return fail(mcErrorInvalidMemcpyDirection);
+  }
+  return result(mcMemcpyAsync(place, src, count, mcMemcpyDefault, own(stream)));
+}
+cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t stream) {
+  cudaError_t error = cudaSuccess;
+  char* const place = insideSymbol(symbol, count, offset, &error);
+  if (place == nullptr) return error;
+  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) {
+    return fail(mcErrorInvalidMemcpyDirection);
+  }
+  return result(mcMemcpyAsync(dst, place, count, mcMemcpyDefault, own(stream)));
+}
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind) {
+  return cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, nullptr);
+}
+cudaError_t cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind) {
+  return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, nullptr);
 }
 
 // ---- Stream-ordered memory ------------------------------------------------------------------------------------------
@@ -595,11 +639,17 @@ cudaError_t cudaLaunchKernel(const void* func, dim3 grid, dim3 block, void** arg
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* func, void** args) {
   if (config == nullptr) return fail(mcErrorInvalidValue);
+  for (unsigned int i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id == cudaLaunchAttributeCooperative && config->attrs[i].val.cooperative != 0) {
+      return cudaLaunchCooperativeKernel(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+                                         config->stream);
+    }
+  }
   return cudaLaunchKernel(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
 }
 cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 grid, dim3 block, void** args, size_t sharedBytes,
                                         cudaStream_t stream) {
-  return cudaLaunchKernel(func, grid, block, args, sharedBytes, stream);
+  return result(mcLaunchCooperative(func, own(grid), own(block), args, sharedBytes, own(stream)));
 }
 
 // A kernel handle is the address of its host function.
@@ -624,22 +674,29 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   const mcError_t error = mcKernelCheck(func);
   if (error != mcSuccess) return result(error);
   std::memset(attributes, 0, sizeof *attributes);
-  attributes->maxThreadsPerBlock = 1024;
+  mcKernelFacts facts{1024, 48 << 10};
+  if (mcKernelGetFacts(&facts, func) != mcSuccess) mcGetLastError();  // implemented by hand: the usual limits
+  attributes->maxThreadsPerBlock = static_cast<int>(facts.maxThreads);
   attributes->numRegs = 32;
   attributes->ptxVersion = attributes->binaryVersion = 80;
-  attributes->maxDynamicSharedSizeBytes = 48 << 10;
+  attributes->maxDynamicSharedSizeBytes = static_cast<int>(facts.maxDynamicShared);
   attributes->preferredShmemCarveout = -1;
   return cudaSuccess;
 }
-cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute, int) { return result(mcKernelCheck(func)); }
+cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attribute, int value) {
+  const mcError_t error = mcKernelCheck(func);
+  if (error != mcSuccess || attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return result(error);
+  if (value < 0) return fail(mcErrorInvalidValue);
+  return result(mcKernelSetMaxDynamicShared(func, static_cast<unsigned int>(value)));
+}
 cudaError_t cudaFuncSetCacheConfig(const void* func, cudaFuncCache) { return result(mcKernelCheck(func)); }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* func, int blockSize, size_t,
-                                                                   unsigned int) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* func, int blockSize,
+                                                                   size_t dynamicSharedBytes, unsigned int) {
   if (blocks == nullptr || blockSize <= 0) return fail(mcErrorInvalidValue);
   const mcError_t error = mcKernelCheck(func);
   if (error != mcSuccess) return result(error);
-  *blocks = blockSize > 1024 ? 0 : 2048 / blockSize < 32 ? 2048 / blockSize : 32;
+  *blocks = static_cast<int>(mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(blockSize), dynamicSharedBytes));
   return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* func, int blockSize,

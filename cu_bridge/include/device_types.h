@@ -1,0 +1,4 @@
+// Its contents come with the CUDA runtime header.
+#pragma once
+
+#include "cuda_runtime.h"

@@ -1,0 +1,305 @@
+// What every kernel has without an include: its indices, barriers, warp operations, fences, clocks. And the loop over
+// the threads of a block that a kernel becomes (the note in mc_kernel.h says how a block runs).
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "kernel_interface.h"
+
+// ---- Indices ----------------------------------------------------------------------------------------------------------
+// Of the running thread. Each object file has its own, with no address that leaves it: so the compiler knows that no
+// pointer of a kernel leads here, keeps them in registers, and can make the loop over threads a vector loop.
+static thread_local uint3 __attribute__((unused)) threadIdx = {0, 0, 0};
+static thread_local uint3 __attribute__((unused)) blockIdx = {0, 0, 0};
+static thread_local dim3 __attribute__((unused)) blockDim(1, 1, 1);
+static thread_local dim3 __attribute__((unused)) gridDim(1, 1, 1);
+static const int __attribute__((unused)) warpSize = 32;
+
+namespace mxmaca {
+
+// Whether the running loop has become one thread's own.
+static thread_local bool __attribute__((unused)) parked = false;
+
+static inline unsigned linear_thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+static inline unsigned lane() { return linear_thread() & 31; }
+
+// Other threads run inside a call that waits; what says who runs here is put back behind it.
+class Waiting {
+ public:
+  __attribute__((always_inline)) Waiting() : thread_(threadIdx) {
+    if (!parked) ::__cudaThreadPark(linear_thread());
+  }
+  __attribute__((always_inline)) ~Waiting() {
+    threadIdx = thread_;
+    parked = true;
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  const uint3 thread_;
+};
+
+static inline unsigned barrier(int kind, int predicate, const char* file, int line) {
+  const Waiting waiting;
+  return ::__cudaBlockBarrier(kind, predicate, file, line);
+}
+
+static inline unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value,
+                                          unsigned from, const char* file, int line) {
+  const Waiting waiting;
+  return ::__cudaWarpExchange(operation, mask, value, from, file, line);
+}
+
+static inline unsigned active() {
+  const Waiting waiting;
+  return ::__cudaWarpActive();
+}
+
+static inline void yield() {
+  const Waiting waiting;
+  ::__cudaThreadYield();
+}
+
+// The whole grid of a cooperative launch.
+static inline void grid_sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  barrier(mcBarrierGrid, 0, file, line);
+}
+
+inline void* dynamic_shared() { return ::__cudaKernelEnter()->dynamicShared; }
+inline unsigned dynamic_shared_bytes() { return ::__cudaKernelEnter()->dynamicSharedBytes; }
+
+// Dynamic shared memory that is declared outside of functions: each use asks where it is.
+template <class T>
+struct DynamicShared {
+  operator T*() const { return static_cast<T*>(dynamic_shared()); }
+  T* operator&() const { return static_cast<T*>(dynamic_shared()); }
+};
+
+// What a reference to an array of unknown length refers to.
+template <class T>
+using pointee = typename std::remove_reference<T>::type;
+
+// Size and alignment of a kernel's parameter; its launch bound and 0; 0 and 0 at the end.
+struct KernelFact {
+  unsigned bytes, alignment;
+};
+constexpr KernelFact bound(unsigned long long threads) { return {static_cast<unsigned>(threads), 0}; }
+template <class T>
+constexpr KernelFact fact(int) {
+  return {sizeof(T), alignof(T)};
+}
+
+// ---- The loop -----------------------------------------------------------------------------------------------------------
+
+template <class Body, class... Parameters>
+__attribute__((always_inline)) inline void run_threads(const Body& body, mcKernelContext* context,
+                                                       Parameters... parameters) {
+  const mcDim3 grid = context->gridDim, block = context->blockDim, end = context->endThread;
+  mcDim3 first = context->firstThread, index = context->block;
+  unsigned long long blocks = context->blocks;
+  gridDim = dim3(grid.x, grid.y, grid.z);
+  blockDim = dim3(block.x, block.y, block.z);
+  parked = false;
+  for (;;) {
+    blockIdx.x = index.x;
+    blockIdx.y = index.y;
+    blockIdx.z = index.z;
+    unsigned x = first.x, y = first.y;
+    for (unsigned z = first.z; z < end.z; ++z) {
+      for (; y < end.y; ++y) {
+        threadIdx.y = y;
+        threadIdx.z = z;
+        for (; x < end.x; ++x) {
+          threadIdx.x = x;
+          body(parameters...);
+          if (parked) return;
+        }
+        x = 0;
+      }
+      y = 0;
+    }
+    if (--blocks == 0) return;
+    first = mcDim3{0, 0, 0};
+    if (++index.x == grid.x) {
+      index.x = 0;
+      if (++index.y == grid.y) {
+        index.y = 0;
+        ++index.z;
+      }
+    }
+    context->block = index;
+    context->blocks = blocks;
+  }
+}
+
+template <class Body, class... Parameters, std::size_t... position>
+__attribute__((always_inline)) inline void run_kernel(const Body& body, void (Body::*)(Parameters...) const,
+                                                      std::index_sequence<position...>) {
+  mcKernelContext* const context = ::__cudaKernelEnter();
+  (void)context->arguments;
+  run_threads<Body, Parameters...>(
+      body, context, *static_cast<typename std::remove_cv<Parameters>::type*>(context->arguments[position])...);
+}
+
+template <class Body, class... Parameters>
+__attribute__((always_inline)) inline void run_kernel(const Body& body, void (Body::*call)(Parameters...) const) {
+  run_kernel(body, call, std::index_sequence_for<Parameters...>());
+}
+
+}  // namespace mxmaca
+
+// ---- Barriers -----------------------------------------------------------------------------------------------------------
+#define MXMACA_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+static inline void __syncthreads(MXMACA_SITE) { mxmaca::barrier(mcBarrierPlain, 0, file, line); }
+static inline int __syncthreads_count(int predicate, MXMACA_SITE) {
+  return static_cast<int>(mxmaca::barrier(mcBarrierPlain, predicate, file, line));
+}
+static inline int __syncthreads_or(int predicate, MXMACA_SITE) {
+  return mxmaca::barrier(mcBarrierPlain, predicate, file, line) != 0;
+}
+static inline int __syncthreads_and(int predicate, MXMACA_SITE) {
+  return mxmaca::barrier(mcBarrierPlain, !predicate, file, line) == 0;
+}
+
+// Threads of a block run on one processor and blocks meet at the end of the launch, so a fence has nothing to add but
+// order between processors.
+static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+// ---- Warp operations ----------------------------------------------------------------------------------------------------
+static inline void __syncwarp(unsigned mask = 0xffffffffU, MXMACA_SITE) {
+  mxmaca::exchange(mcWarpSync, mask, 0, 0, file, line);
+}
+static inline unsigned __activemask() { return mxmaca::active(); }
+
+namespace mxmaca {
+
+// Any trivially copyable value of up to eight bytes as a word, and back.
+template <class T>
+static inline unsigned long long to_word(T value) {
+  static_assert(sizeof(T) <= 8, "a warp operation moves at most 8 bytes");
+  unsigned long long word = 0;
+  __builtin_memcpy(&word, &value, sizeof value);
+  return word;
+}
+template <class T>
+static inline T from_word(unsigned long long word) {
+  T value;
+  __builtin_memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+template <class T>
+static inline T shuffle(unsigned mask, T value, unsigned from, const char* file, int line) {
+  return from_word<T>(exchange(mcWarpShuffle, mask, to_word(value), from, file, line));
+}
+
+// The lane that `lane` of a group of `width` lanes reads from, or its own where the group ends.
+static inline unsigned shuffle_up_lane(unsigned own, unsigned delta, int width) {
+  return (own & (static_cast<unsigned>(width) - 1)) < delta ? own : own - delta;
+}
+static inline unsigned shuffle_down_lane(unsigned own, unsigned delta, int width) {
+  const unsigned place = own & (static_cast<unsigned>(width) - 1);
+  return delta >= static_cast<unsigned>(width) - place ? own : own + delta;
+}
+static inline unsigned shuffle_index_lane(unsigned own, int index, int width) {
+  return (own & ~(static_cast<unsigned>(width) - 1)) | (static_cast<unsigned>(index) & (static_cast<unsigned>(width) - 1));
+}
+static inline unsigned shuffle_xor_lane(unsigned own, int bits, int width) {
+  const unsigned from = own ^ static_cast<unsigned>(bits);
+  // A lane of a later group may not be read, one of an earlier group may.
+  return from >= ((own & ~(static_cast<unsigned>(width) - 1)) + static_cast<unsigned>(width)) ? own : from;
+}
+
+}  // namespace mxmaca
+
+#define MXMACA_SHUFFLES(type)                                                                                         \
+  static inline type __shfl_sync(unsigned mask, type value, int index, int width = 32, MXMACA_SITE) {                 \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_index_lane(mxmaca::lane(), index, width), file, line);        \
+  }                                                                                                                   \
+  static inline type __shfl_up_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) {         \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_up_lane(mxmaca::lane(), delta, width), file, line);           \
+  }                                                                                                                   \
+  static inline type __shfl_down_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) {       \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_down_lane(mxmaca::lane(), delta, width), file, line);         \
+  }                                                                                                                   \
+  static inline type __shfl_xor_sync(unsigned mask, type value, int bits, int width = 32, MXMACA_SITE) {              \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_xor_lane(mxmaca::lane(), bits, width), file, line);           \
+  }
+MXMACA_SHUFFLES(int)
+MXMACA_SHUFFLES(unsigned int)
+MXMACA_SHUFFLES(long)
+MXMACA_SHUFFLES(unsigned long)
+MXMACA_SHUFFLES(long long)
+MXMACA_SHUFFLES(unsigned long long)
+MXMACA_SHUFFLES(float)
+MXMACA_SHUFFLES(double)
+#undef MXMACA_SHUFFLES
+
+static inline unsigned __ballot_sync(unsigned mask, int predicate, MXMACA_SITE) {
+  return static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, predicate != 0, 0, file, line));
+}
+static inline int __any_sync(unsigned mask, int predicate, MXMACA_SITE) {
+  return mxmaca::exchange(mcWarpBallot, mask, predicate != 0, 0, file, line) != 0;
+}
+static inline int __all_sync(unsigned mask, int predicate, MXMACA_SITE) {
+  return mxmaca::exchange(mcWarpBallot, mask, predicate == 0, 0, file, line) == 0;
+}
+static inline int __uni_sync(unsigned mask, int predicate, MXMACA_SITE) {
+  const unsigned yes = static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, predicate != 0, 0, file, line));
+  const unsigned no = static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, predicate == 0, 0, file, line));
+  return yes == 0 || no == 0;
+}
+
+template <class T>
+static inline unsigned __match_any_sync(unsigned mask, T value, MXMACA_SITE) {
+  static_assert(std::is_arithmetic<T>::value, "__match_any_sync compares numbers");
+  return static_cast<unsigned>(mxmaca::exchange(mcWarpMatch, mask, mxmaca::to_word(value), 0, file, line));
+}
+template <class T>
+static inline unsigned __match_all_sync(unsigned mask, T value, int* predicate, MXMACA_SITE) {
+  static_assert(std::is_arithmetic<T>::value, "__match_all_sync compares numbers");
+  const auto same = static_cast<unsigned>(mxmaca::exchange(mcWarpMatch, mask, mxmaca::to_word(value), 0, file, line));
+  const auto all = static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, 1, 0, file, line));
+  *predicate = same == all;
+  return same == all ? all : 0;
+}
+
+#define MXMACA_REDUCTION(type, name, operation)                                                            \
+  static inline type name(unsigned mask, type value, MXMACA_SITE) {                                        \
+    return static_cast<type>(                                                                              \
+        mxmaca::exchange(operation, mask, static_cast<unsigned>(value), 0, file, line));                   \
+  }
+MXMACA_REDUCTION(unsigned, __reduce_add_sync, mcWarpAdd)
+MXMACA_REDUCTION(int, __reduce_add_sync, mcWarpAdd)
+MXMACA_REDUCTION(unsigned, __reduce_min_sync, mcWarpMinUnsigned)
+MXMACA_REDUCTION(int, __reduce_min_sync, mcWarpMinSigned)
+MXMACA_REDUCTION(unsigned, __reduce_max_sync, mcWarpMaxUnsigned)
+MXMACA_REDUCTION(int, __reduce_max_sync, mcWarpMaxSigned)
+MXMACA_REDUCTION(unsigned, __reduce_and_sync, mcWarpAnd)
+MXMACA_REDUCTION(unsigned, __reduce_or_sync, mcWarpOr)
+MXMACA_REDUCTION(unsigned, __reduce_xor_sync, mcWarpXor)
+#undef MXMACA_REDUCTION
+#undef MXMACA_SITE
+
+// ---- Clocks, traps --------------------------------------------------------------------------------------------------------
+static inline long long clock64() {
+  long long value;
+#if defined(__x86_64__)
+  unsigned low, high;
+  __asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high));
+  value = static_cast<long long>(static_cast<unsigned long long>(high) << 32 | low);
+#else
+  __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(value));
+#endif
+  return value;
+}
+static inline int __mxmaca_clock() { return static_cast<int>(clock64()); }
+static inline void __nanosleep(unsigned) { mxmaca::yield(); }
+static inline void __trap() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__trap()"); }
+static inline void __brkpt() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__brkpt()"); }
+static inline void __prof_trigger(int) {}

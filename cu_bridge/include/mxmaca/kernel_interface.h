@@ -1,0 +1,25 @@
+// The functions of the CUDA runtime library that compiled kernels call.
+#pragma once
+
+#include "driver_types.h"
+#include "mc_kernel.h"
+
+extern "C" {
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* sharedBytes, void* stream);
+
+mcModule_t __cudaModuleLoad(const mcModuleTable* table);
+void __cudaModuleUnload(mcModule_t module);
+int __cudaLaunchStub(void** arguments);
+
+mcKernelContext* __cudaKernelEnter(void);
+void __cudaThreadPark(unsigned int thread);
+unsigned int __cudaBlockBarrier(int kind, int predicate, const char* file, int line);
+unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
+                                      unsigned int lane, const char* file, int line);
+unsigned int __cudaWarpActive(void);
+void __cudaThreadYield(void);
+__attribute__((noreturn)) void __cudaKernelFail(int error, const char* what);
+__attribute__((noreturn)) void __cudaAssertFail(const char* expression, const char* file, unsigned int line,
+                                                const char* function);
+}

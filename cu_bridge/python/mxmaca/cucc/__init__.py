@@ -1,0 +1,1 @@
+"""cucc: compiles CUDA C++ for the simulated device with the host's C++ compiler."""

@@ -1,0 +1,518 @@
+"""From the command line to commands of the host compiler and the linker."""
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from . import objects, rewrite, toolkit
+from .errors import CuccError
+from .options import Options, parse
+
+CUDA, CXX, C, ASSEMBLER, OBJECT = "cu", "c++", "c", "assembler", "object"
+LANGUAGES = {
+    ".cu": CUDA,
+    ".cuh": CUDA,
+    ".cpp": CXX,
+    ".cc": CXX,
+    ".cxx": CXX,
+    ".c++": CXX,
+    ".C": CXX,
+    ".ii": "c++-cpp-output",
+    ".c": C,
+    ".s": ASSEMBLER,
+    ".S": "assembler-with-cpp",
+}
+NO_CODE = {
+    "ptx": "there is no PTX for the simulated device",
+    "cuda": "there is no single source file between the two passes",
+}
+# On the command line and not in a header, because for a system header's macro the preprocessor writes line markers into
+# the middle of declarations.
+SPECIFIERS = tuple(f"__{word}__=__mxmaca_{word}__" for word in ("device", "global", "shared", "constant", "managed")) + (
+    "__host__=",
+    "__launch_bounds__(...)=__mxmaca_launch_bounds__(__VA_ARGS__)",
+    "__forceinline__=inline __attribute__((always_inline))",
+    "__align__(n)=__attribute__((aligned(n)))",
+    "__noinline__=__attribute__((noinline))",
+    "__grid_constant__=",
+)
+# The device's compute capability. Code for an older one runs on it as well.
+CAPABILITY = 80
+PREAMBLE_END = """
+extern "C" const mcModuleTable __mxmaca_table_{identity} __attribute__((visibility("hidden")));
+static mcModule_t __mxmaca_module;
+__attribute__((constructor(101))) static void __mxmaca_load() {{
+  __mxmaca_module = __cudaModuleLoad(&__mxmaca_table_{identity});
+}}
+__attribute__((destructor(101))) static void __mxmaca_unload() {{ __cudaModuleUnload(__mxmaca_module); }}
+"""
+
+
+class Failed(Exception):
+    """A tool has failed and said why; its exit status."""
+
+    def __init__(self, status: int, text: str = "") -> None:
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+class Source(NamedTuple):
+    """An input file and what it is."""
+
+    path: str
+    language: str
+
+
+class Driver:
+    """One run of the compiler."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.major = toolkit.cuda_major()
+        self.compiler = self._host_compiler()
+        self.folder = Path()
+
+    # ---- Tools ------------------------------------------------------------------------------------------------------
+
+    def _host_compiler(self) -> str:
+        chosen = self.options.value("host_compiler") or os.environ.get("NVCC_CCBIN", "")
+        if chosen:
+            path = Path(chosen)
+            if path.is_dir():
+                chosen = str(path / "g++")
+            # The C driver does not link the C++ library.
+            base = os.path.basename(chosen)
+            if base in ("gcc", "cc", "clang"):
+                better = chosen[: len(chosen) - len(base)] + {"gcc": "g++", "cc": "c++", "clang": "clang++"}[base]
+                chosen = better if shutil.which(better) else chosen
+        found = shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, ("g++", "c++", "clang++"))), None)
+        if found is None:
+            raise CuccError(
+                f"cucc: fatal: no host compiler: {chosen or 'g++'} was not found. "
+                "Install GCC 9 or later (apt install g++), or name one with -ccbin."
+            )
+        return found
+
+    def show(self, command: Sequence[str]) -> None:
+        if self.options.flag("verbose") or self.options.flag("dry_run"):
+            print("#$ " + " ".join(shlex.quote(str(part)) for part in command), file=sys.stderr)
+
+    def run(self, command: Sequence[str]) -> None:
+        text = self.capture(command)
+        if text:
+            sys.stderr.write(text)
+
+    def capture(self, command: Sequence[str]) -> str:
+        """Run a tool and return what it said on stderr.
+
+        Raises:
+            Failed: its exit status is not 0.
+        """
+        self.show(command)
+        if self.options.flag("dry_run"):
+            return ""
+        try:
+            done = subprocess.run([str(part) for part in command], stderr=subprocess.PIPE, stdout=None)
+        except OSError as error:
+            raise CuccError(f"cucc: fatal: {command[0]}: {error.strerror}") from None
+        text = done.stderr.decode("utf-8", "replace")
+        if done.returncode:
+            if not text:
+                text = f"cucc: error: {command[0]} ended with status {done.returncode} and no message\n"
+            raise Failed(done.returncode if done.returncode > 0 else 1, text)
+        return text
+
+    # ---- What is asked for ------------------------------------------------------------------------------------------
+
+    def main(self) -> int:
+        options = self.options
+        if options.flag("version"):
+            print(toolkit.version_text(self.major), end="")
+            return 0
+        if options.flag("help"):
+            print("usage: cucc [options] file...\nThe options are nvcc's; docs/cu_bridge.md lists them.")
+            return 0
+        if options.flag("list_architectures"):
+            print("compute_80\nsm_80")
+            return 0
+        for name, why in NO_CODE.items():
+            if options.flag(name):
+                raise CuccError(f"cucc: fatal: --{name}: {why}")
+        sources = [Source(path, self._language(path, given)) for path, given in options.inputs]
+        if not sources:
+            raise CuccError("cucc: fatal: No input files specified; use option --help for more information")
+        for source in sources:
+            if not options.flag("dry_run") and not os.path.exists(source.path) and source.path != "-":
+                raise CuccError(f"cucc: fatal: {source.path}: No such file or directory")
+        if options.flag("verbose") or options.flag("dry_run"):
+            self._show_setting()
+        with tempfile.TemporaryDirectory(prefix="cucc-") as folder:
+            self.folder = Path(folder)
+            return self._make(sources)
+
+    def _show_setting(self) -> None:
+        top = toolkit.tree(self.major) if toolkit.tree(self.major).is_dir() else toolkit.root()
+        for line in (
+            "_NVVM_BRANCH_=nvvm",
+            "_SPACE_= ",
+            "_CUDART_=cudart",
+            f"_HERE_={top / 'bin'}",
+            f"_THERE_={top / 'bin'}",
+            "_TARGET_SIZE_=",
+            "_TARGET_DIR_=",
+            "_TARGET_SIZE_=64",
+            f"TOP={top}",
+            f'INCLUDES="-I{top / "include"}"  ',
+            f'LIBRARIES=  "-L{top / "lib64"}"',
+            "CUDAFE_FLAGS=",
+            "PTXAS_FLAGS=",
+        ):
+            print("#$ " + line, file=sys.stderr)
+
+    def _make(self, sources: List[Source]) -> int:
+        options = self.options
+        objects_only = options.flag("compile") or options.flag("device_c") or options.flag("device_w")
+        if options.flag("preprocess") or options.flag("dependencies") or options.flag("user_dependencies"):
+            for source in sources:
+                self.run(self._preprocess_command(source, device=False, output=options.value("output") or None, only=True))
+            return 0
+        if options.flag("device_link"):
+            return self._device_link(sources)
+        image = options.flag("cubin") or options.flag("fatbin")
+        compiled: Dict[str, str] = {}
+        to_compile = [source for source in sources if source.language != OBJECT]
+        if objects_only and options.value("output") and len(to_compile) > 1:
+            raise CuccError("cucc: fatal: A single input file is required for a non-link phase when an outputfile is specified")
+        for source in to_compile:
+            if objects_only:
+                output = options.value("output") or self._beside(source.path, ".o")
+            else:
+                output = str(self.folder / f"{len(compiled)}.{Path(source.path).stem}.o")
+            self._compile(source, output, force_pic=image)
+            compiled[source.path] = output
+        if objects_only:
+            return 0
+        if options.flag("library"):
+            self.run(["ar", "rcs", options.value("output") or "a.a", *[compiled.get(s.path, s.path) for s in sources]])
+            return 0
+        output = options.value("output")
+        if image:
+            output = output or self._beside(sources[0].path, ".cubin" if options.flag("cubin") else ".fatbin")
+        self._link(compiled, output or "a.out", shared=image or options.flag("shared"))
+        if options.flag("run") and not options.flag("dry_run"):
+            return subprocess.call([os.path.abspath(output or "a.out"), *options.all("run_arguments")])
+        return 0
+
+    def _beside(self, path: str, suffix: str) -> str:
+        folder = self.options.value("output_directory")
+        return os.path.join(folder, Path(path).stem + suffix)
+
+    @staticmethod
+    def _language(path: str, given: str) -> str:
+        if given:
+            if given not in ("cu", "c", "c++"):
+                raise CuccError(f"cucc: fatal: Value '{given}' is not defined for option 'x'")
+            return {"cu": CUDA, "c": C, "c++": CXX}[given]
+        suffix = Path(path).suffix
+        if suffix in LANGUAGES:
+            return LANGUAGES[suffix]
+        if suffix in (".o", ".obj", ".a", ".lib") or ".so" in Path(path).name:
+            return OBJECT
+        if suffix in (".ptx", ".cubin", ".fatbin"):
+            raise CuccError(f"cucc: fatal: {path}: device code for NVIDIA's hardware cannot be used")
+        raise CuccError(f"cucc: fatal: Don't know what to do with '{path}'")
+
+    # ---- Flags ------------------------------------------------------------------------------------------------------
+
+    def _architecture(self) -> int:
+        """`__CUDA_ARCH__`: the highest that was asked for and that the device can run."""
+        texts = [self.options.value("architecture")] + self.options.all("code") + self.options.all("generate_code")
+        numbers = []
+        for text in texts:
+            for word in text.replace("[", ",").replace("]", ",").replace("=", ",").split(","):
+                digits = word.partition("_")[2].rstrip("af")
+                if word.startswith(("sm_", "compute_", "lto_")) and digits.isdigit():
+                    numbers.append(int(digits))
+        fit = [number for number in numbers if number <= CAPABILITY]
+        if numbers and not fit:
+            print(
+                f"cucc: warning: the device has compute capability 8.0; code for sm_{min(numbers)} would not run on it, "
+                "so it is compiled for sm_80",
+                file=sys.stderr,
+            )
+        return max(fit) * 10 if fit else CAPABILITY * 10
+
+    def _relocatable(self) -> bool:
+        return self.options.flag("device_c") or self.options.value("relocatable").lower() in ("true", "1", "yes")
+
+    def _macros(self, device: bool, cuda: bool) -> List[str]:
+        options = self.options
+        release, build = toolkit.RELEASES[self.major]
+        macros = [f"MXMACA_CUDA_MAJOR={self.major}"]
+        if cuda:
+            macros += ["__MXMACA_CUCC__=1", "__CUDACC__=1", "__NVCC__=1", f"__CUDACC_VER_MAJOR__={self.major}"]
+            macros += [f"__CUDACC_VER_MINOR__={release.split('.')[1]}", f"__CUDACC_VER_BUILD__={build}"]
+            macros += [f"__CUDA_ARCH_LIST__={self._arch}", *SPECIFIERS]
+            if device:
+                macros += [f"__CUDA_ARCH__={self._arch}", "__assert_fail=__cudaAssertFail"]
+            for flag, macro in (
+                ("relaxed_constexpr", "__CUDACC_RELAXED_CONSTEXPR__=1"),
+                ("extended_lambda", "__CUDACC_EXTENDED_LAMBDA__=1"),
+                ("device_debug", "__CUDACC_DEBUG__=1"),
+                ("fast_math", "__USE_FAST_MATH__=1"),
+            ):
+                if options.flag(flag):
+                    macros.append(macro)
+            if self._relocatable():
+                macros.append("__CUDACC_RDC__=1")
+            if options.value("default_stream") == "per-thread":
+                macros.append("CUDA_API_PER_THREAD_DEFAULT_STREAM=1")
+        return [f"-D{macro}" for macro in macros]
+
+    def _shared_flags(self) -> List[str]:
+        """What both the preprocessor and the compiler want to know."""
+        options = self.options
+        flags = [f"-std={options.value('standard')}"] if options.value("standard") else []
+        flags += options.host + [flag for flag in options.all("compiler_options")]
+        if options.value("machine", "64") not in ("64", "64-bit"):
+            raise CuccError(f"cucc: fatal: Value '{options.value('machine')}' is not defined for option 'machine'")
+        return flags
+
+    def _preprocess_command(self, source: Source, device: bool, output: Optional[str], only: bool = False) -> List[str]:
+        options, cuda = self.options, source.language == CUDA
+        if cuda and not hasattr(self, "_arch"):
+            self._arch = self._architecture()
+        command = [self.compiler, "-E", "-x", "c" if source.language == C else "c++"]
+        if source.language in ("c++-cpp-output", ASSEMBLER, "assembler-with-cpp"):
+            command[3] = source.language
+        command += self._macros(device, cuda)
+        command += [f"-D{value}" for value in options.all("define")] + [f"-U{value}" for value in options.all("undefine")]
+        command += [f"-I{value}" for value in options.all("include")]
+        for value in options.all("system_include"):
+            command += ["-isystem", value]
+        command += ["-isystem", str(toolkit.include())]
+        command += self._shared_flags()
+        if cuda:
+            command += ["-include", "cuda_runtime.h"]
+        for value in options.all("pre_include"):
+            command += ["-include", value]
+        command += self._optimisation(device)
+        for flag, short in (("dependencies", "-M"), ("user_dependencies", "-MM")):
+            if options.flag(flag):
+                command.append(short)
+        if not device:
+            command += self._dependency_flags(source, only)
+        if output is not None:
+            command += ["-o", output]
+        return [*command, source.path]
+
+    def _dependency_flags(self, source: Source, only: bool) -> List[str]:
+        options, flags = self.options, []
+        for flag, short in (("dependencies_too", "-MD"), ("user_dependencies_too", "-MMD"), ("dependency_targets", "-MP")):
+            if options.flag(flag):
+                flags.append(short)
+        file, target = options.value("dependency_file"), options.value("dependency_target")
+        made = options.value("output") or self._beside(source.path, ".o")
+        if flags and ("-MD" in flags or "-MMD" in flags) and not only:
+            file = file or str(Path(made).with_suffix(".d"))
+            target = target or made
+        if file:
+            flags += ["-MF", file]
+        if target:
+            flags += ["-MT", target]
+        return flags
+
+    def _optimisation(self, device: bool) -> List[str]:
+        options = self.options
+        if device:
+            level = "0" if options.flag("device_debug") else "3"
+            flags = [f"-O{level}"]
+        else:
+            flags = [f"-O{options.value('optimize')}"] if options.value("optimize") else []
+        if options.flag("debug") or options.flag("device_debug"):
+            flags.append("-g")
+        elif options.flag("line_info") and device:
+            flags.append("-g1")
+        return flags
+
+    def _device_flags(self) -> List[str]:
+        options = self.options
+        # The device's arithmetic sets no errno and raises no signals.
+        flags = ["-w", "-ffunction-sections", "-fdata-sections", "-fno-math-errno", "-fno-trapping-math"]
+        flags += ["-fvisibility=hidden", "-fno-semantic-interposition"]
+        # Static variables of templates, the blocks' shared memory among them, belong to this object alone.
+        flags += [] if "clang" in os.path.basename(self.compiler) else ["-fno-gnu-unique"]
+        if options.value("fuse").lower() == "false":
+            flags.append("-ffp-contract=off")
+        return flags
+
+    # ---- Compiling --------------------------------------------------------------------------------------------------
+
+    def _compile(self, source: Source, output: str, force_pic: bool = False) -> None:
+        options = self.options
+        if source.language != CUDA:
+            command = self._preprocess_command(source, device=False, output=output)
+            command[1] = "-c"
+            command += ["-fPIC"] if force_pic else []
+            command += ["-pg"] if options.flag("profile") else []
+            command += ["-w"] if options.flag("no_warnings") else []
+            self._said(self._try(command))
+            return
+        self._arch = self._architecture()
+        pic = ["-fPIC"] if force_pic else []
+        if options.flag("dry_run"):
+            self._dry_compile(source, output, pic)
+            return
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        passes = [Pass(self, source, folder, device, pic) for device in (True, False)]
+        threads = [threading.Thread(target=one.run) for one in passes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        device, host = passes
+        # Device functions and their mistakes are in both passes: they are said once.
+        for one in (device, host):
+            if one.problem is not None:
+                if isinstance(one.problem, Failed):
+                    self._said((one.problem.status, one.problem.text))
+                raise one.problem
+        sys.stderr.write(host.said)
+        part = folder / "joined.o"
+        objects.join(
+            host.object, device.object, part, folder, host.identity, host.result.variables, host.result.device_functions,
+            self.run,
+        )
+        self._place(part, output)
+        if options.flag("keep"):
+            keep = Path(options.value("keep_directory") or ".")
+            for one in passes:
+                stem = Path(source.path).stem
+                shutil.copy(str(one.text), str(keep / f"{stem}.{'device' if one.device else 'host'}.ii"))
+
+    @staticmethod
+    def _place(part: Path, output: str) -> None:
+        try:
+            if os.path.exists(output) and not os.path.isfile(output):
+                shutil.copyfile(str(part), output)  # /dev/null
+                return
+            unfinished = f"{output}.{os.getpid()}.part"
+            shutil.copyfile(str(part), unfinished)
+            os.replace(unfinished, output)
+        except OSError as error:
+            raise CuccError(f"cucc: fatal: {output}: {error.strerror}") from None
+
+    def _dry_compile(self, source: Source, output: str, pic: List[str]) -> None:
+        for device in (True, False):
+            self.show(self._preprocess_command(source, device, f"{'device' if device else 'host'}.ii"))
+            self.show([self.compiler, "-c", "-x", "c++-cpp-output", *self._shared_flags(), *self._optimisation(device),
+                       *(self._device_flags() if device else []), *pic, f"{'device' if device else 'host'}.ii"])
+        self.show(["ld", "-r", "host.o", "device.o", "-o", output])
+
+    def _try(self, command: Sequence[str]) -> Tuple[int, str]:
+        try:
+            return 0, self.capture(command)
+        except Failed as failed:
+            return failed.status, failed.text
+
+    @staticmethod
+    def _said(result: Tuple[int, str]) -> None:
+        status, text = result
+        sys.stderr.write(text)
+        if status:
+            raise Failed(status)
+
+    # ---- Linking ----------------------------------------------------------------------------------------------------
+
+    def _device_link(self, sources: Sequence[Source]) -> int:
+        """An object for build systems that link device code in a step of its own: there is nothing left to do in it."""
+        output = self.options.value("output") or "a_dlink.o"
+        empty = self.folder / "empty.s"
+        empty.write_text('.section .note.GNU-stack,"",@progbits\n', encoding="utf-8")
+        made = self.folder / "dlink.o"
+        self.run(["as", str(empty), "-o", str(made)])
+        if not self.options.flag("dry_run"):
+            self._place(made, output)
+        return 0
+
+    def _link(self, compiled: Dict[str, str], output: str, shared: bool) -> None:
+        options = self.options
+        libraries = toolkit.libraries(self.major)
+        command = [self.compiler, "-o", output] + (["-shared"] if shared else [])
+        command += self._shared_flags()
+        command += ["-pg"] if options.flag("profile") else []
+        command += [compiled.get(part, part) for part in options.link_order]
+        command += [f"-L{path}" for path in options.all("library_path")]
+        if options.value("run_time", "static") != "none":
+            names = [path.name for path in sorted(libraries.glob("libcudart.so.*"))]
+            if not names and not options.flag("dry_run"):
+                raise CuccError(f"cucc: fatal: no CUDA {self.major} libraries in {libraries}")
+            tree = toolkit.tree(self.major) / "lib64"
+            command += [f"-L{tree}"] if tree.is_dir() else []
+            command += [f"-L{libraries}", f"-l:{names[0]}" if names else "-lcudart", f"-Wl,-rpath,{libraries}"]
+            command += [f"-Wl,-rpath-link,{libraries.parent}", "-pthread", "-ldl", "-lrt"]
+        self._said(self._try(command))
+
+
+class Pass:
+    """The host pass or the device pass over one file."""
+
+    def __init__(self, driver: Driver, source: Source, folder: Path, device: bool, extra: Sequence[str]) -> None:
+        self.driver, self.source, self.device, self.extra = driver, source, device, list(extra)
+        name = "device" if device else "host"
+        self.preprocessed, self.text, self.object = folder / f"{name}.i", folder / f"{name}.ii", folder / f"{name}.o"
+        self.problem: Optional[Exception] = None
+        self.said = ""
+        self.identity = ""
+        self.result: rewrite.Result
+
+    def run(self) -> None:
+        try:
+            self._run()
+        except (CuccError, Failed) as problem:
+            self.problem = problem
+        except Exception as problem:  # a thread's exception would be lost
+            self.problem = problem
+
+    def _run(self) -> None:
+        driver, options = self.driver, self.driver.options
+        self.said = driver.capture(driver._preprocess_command(self.source, self.device, str(self.preprocessed)))
+        text = self.preprocessed.read_bytes().decode("latin-1")
+        self.result = rewrite.rewrite(text, self.device, driver._relocatable())
+        written = self.result.text
+        if not self.device:
+            where = os.path.abspath(options.value("output") or self.source.path)
+            self.identity = hashlib.sha256(written.encode("latin-1") + where.encode()).hexdigest()[:16]
+            written += PREAMBLE_END.format(identity=self.identity)
+        self.text.write_bytes(written.encode("latin-1"))
+        command = [driver.compiler, "-c", "-x", "c++-cpp-output", *driver._shared_flags(), *driver._optimisation(self.device)]
+        command += driver._device_flags() if self.device else ["-Wno-unknown-pragmas", "-Wno-unused-function"]
+        command += ["-w"] if options.flag("no_warnings") and not self.device else []
+        command += ["-pg"] if options.flag("profile") and not self.device else []
+        self.said += driver.capture([*command, *self.extra, str(self.text), "-o", str(self.object)])
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Compile and link as the command line says. Returns the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for name, position in (("NVCC_PREPEND_FLAGS", 0), ("NVCC_APPEND_FLAGS", len(words))):
+        extra = shlex.split(os.environ.get(name, ""))
+        words[position:position] = extra
+    try:
+        return Driver(parse(words)).main()
+    except Failed as failed:
+        if failed.text:
+            sys.stderr.write(failed.text)
+        return failed.status
+    except CuccError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130

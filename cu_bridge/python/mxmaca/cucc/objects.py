@@ -1,0 +1,208 @@
+"""Joining the object files of the host pass and the device pass into one.
+
+Note: two programs in one file
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+Both passes compile the same source under different macros, so equal symbols may have different contents. The linker must
+merge none of them: the device object's symbols become local, except for what the table of kernels names; its groups of
+mergeable sections are dissolved; its start-up code, which would run the host's a second time, goes away together with
+all code that no kernel reaches. Managed variables are the exception: both passes mean the host pass's.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from .errors import CuccError
+from .rewrite import Variable
+
+MARK = re.compile(r"^_ZZ(.+)E15__mxmaca_kernel(?:_\d+)?$")
+DEVICE_PREFIX = "__mxmaca_device."
+START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtors*", ".rela.init_array*",
+            ".rela.ctors*", ".rela.fini_array*")  # fmt: skip
+Run = Callable[[Sequence[str]], None]
+
+
+class Symbol(NamedTuple):
+    """One line of `nm`."""
+
+    name: str
+    kind: str
+    size: int
+
+
+class Section(NamedTuple):
+    """A variable's symbol in a section of its own."""
+
+    symbol: str
+    local: bool
+    size: int
+
+
+def symbols(path: Path) -> Dict[str, Symbol]:
+    """The symbols that the object file defines."""
+    done = subprocess.run(
+        ["nm", "--defined-only", "-S", "-P", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode:
+        raise CuccError(f"cucc: error: nm {path}: {done.stderr.strip()}")
+    found = {}
+    for line in done.stdout.splitlines():
+        parts = line.split(" ")
+        if len(parts) >= 3:
+            size = int(parts[3], 16) if len(parts) > 3 and parts[3] else 0
+            found[parts[0]] = Symbol(parts[0], parts[1], size)
+    return found
+
+
+def variable_symbols(path: Path, wanted: Sequence[Variable]) -> Dict[str, Section]:
+    """The variables that lie in the sections named, by section."""
+    if not wanted:
+        return {}
+    done = subprocess.run(["objdump", "-t", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise CuccError(f"cucc: error: objdump {path}: {done.stderr.strip()}")
+    sections = {variable.section for variable in wanted}
+    found: Dict[str, Section] = {}
+    line_form = re.compile(r"^[0-9a-f]+ (.)......\s+(\S+)\s+([0-9a-f]+)\s+(?:\.\w+\s+)?(\S+)$")
+    for line in done.stdout.splitlines():
+        match = line_form.match(line)
+        if match is None or match.group(2) not in sections or match.group(4) == match.group(2):
+            continue
+        found.setdefault(match.group(2), Section(match.group(4), match.group(1) == "l", int(match.group(3), 16)))
+    return found
+
+
+def kernels(host: Dict[str, Symbol]) -> List[Tuple[str, str, str]]:
+    """The kernels of a host object: function symbol, mangled name, symbol of the facts."""
+    found = []
+    for name in host:
+        match = MARK.match(name)
+        if match is None:
+            continue
+        mangled = "_Z" + match.group(1)
+        function = mangled if mangled in host else _plain(match.group(1), host)
+        if function:
+            found.append((function, function, name))
+    return sorted(found)
+
+
+def _plain(encoding: str, host: Dict[str, Symbol]) -> str:
+    """The symbol of a function with C linkage."""
+    match = re.match(r"^(\d+)(\w+)$", encoding)
+    if match and len(match.group(2)) == int(match.group(1)) and match.group(2) in host:
+        return match.group(2)
+    return ""
+
+
+def _table(identity: str, entries: Sequence[Tuple[str, str, str, str]], variables: Sequence[Tuple[str, str, int, str]]) -> str:
+    flags = {"device": 0, "constant": 1, "managed": 2}
+    lines = ['.section .data.rel.ro.mxmaca,"aw"', ".balign 8", f".globl __mxmaca_table_{identity}"]
+    lines += [f".hidden __mxmaca_table_{identity}", f"__mxmaca_table_{identity}:"]
+    lines += [f".quad 1, {len(entries)}, .Lkernels, {len(variables)}, .Lvariables", ".Lkernels:"]
+    for position, (function, device, _, facts) in enumerate(entries):
+        lines.append(f'.quad "{function}", "{device}", .Lname{position}, "{facts}"')
+    lines.append(".Lvariables:")
+    for position, (host, device, size, kind) in enumerate(variables):
+        lines.append(f'.quad "{host}", "{device}", {size}, .Lvariable{position}, {flags[kind]}')
+    lines.append('.section .rodata.mxmaca,"a"')
+    for position, (_, _, name, _) in enumerate(entries):
+        lines.append(f'.Lname{position}: .string "{name}"')
+    for position, (name, _, _, _) in enumerate(variables):
+        lines.append(f'.Lvariable{position}: .string "{name}"')
+    lines.append('.section .note.GNU-stack,"",@progbits')
+    return "\n".join(lines) + "\n"
+
+
+def join(
+    host: Path,
+    device: Path,
+    output: Path,
+    folder: Path,
+    identity: str,
+    variables: Sequence[Variable],
+    device_functions: Set[str],
+    run: Run,
+) -> None:
+    """Make `output` of the two objects. `folder` is for intermediate files."""
+    host_symbols, device_symbols = symbols(host), symbols(device)
+    found = [entry for entry in kernels(host_symbols) if entry[0] in device_symbols]
+    host_variables = variable_symbols(host, variables)
+    device_variables = variable_symbols(device, variables)
+    names = [function for function, _, _ in found]
+    shared = [v for v in variables if v.section in host_variables and v.section in device_variables]
+    own = [device_variables[v.section].symbol for v in shared if v.kind != "managed"]
+    managed = [v for v in shared if v.kind == "managed"]
+    roots = names + [device_variables[v.section].symbol for v in shared]
+
+    # The device object: no start-up code, only what kernels reach, and no name that the host object has.
+    prefix = f"{DEVICE_PREFIX}{identity}."
+    renamed = {name: prefix + name for name in names + own}
+    renamed.update({device_variables[v.section].symbol: host_variables[v.section].symbol for v in managed})
+    common = [host_variables[v.section].symbol for v in managed]
+    bare, reached, hidden = folder / "device.bare.o", folder / "device.reached.o", folder / "device.hidden.o"
+    starts = [f"--remove-section={name}" for name in START_UP]
+    run(["objcopy", "--wildcard", *starts, *_listed(folder, "globalize-symbols", roots), str(device), str(bare)])
+    _write(folder / "keep.ld", [f'-u "{name}"' for name in roots])
+    run(["ld", "-r", "--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", (roots or ["0"])[0],
+         str(bare), "-o", str(reached)])
+    pairs = [f"{old} {new}" for old, new in renamed.items()]
+    run(["objcopy", *_listed(folder, "redefine-syms", pairs), str(reached), str(hidden)])
+    kept = _listed(folder, "keep-global-symbols", list(renamed.values()) or ["none"])
+    run(["objcopy", *kept, *_listed(folder, "weaken-symbols", common), str(hidden)])
+
+    # The host object: what is local must be found by the table; device functions of the same name in other files, each
+    # of them its own program on a device, must not clash.
+    facts = [mark for _, _, mark in found]
+    local = [n for n in names + facts if host_symbols[n].kind.islower() and host_symbols[n].kind not in "uvw"]
+    local += [host_variables[v.section].symbol for v in shared if host_variables[v.section].local]
+    weak = _device_only(host_symbols, device_functions)
+    prepared = host
+    if local or weak:
+        prepared = folder / "host.prepared.o"
+        changes = _listed(folder, "globalize-symbols", local) + _listed(folder, "weaken-symbols", weak)
+        run(["objcopy", *changes, str(host), str(prepared)])
+
+    entries = [(function, prefix + function, name, mark) for function, name, mark in found]
+    table_variables = [
+        (
+            host_variables[v.section].symbol,
+            renamed[device_variables[v.section].symbol],
+            host_variables[v.section].size,
+            v.kind,
+        )
+        for v in shared
+    ]
+    source, table = folder / "table.s", folder / "table.o"
+    source.write_text(_table(identity, entries, table_variables), encoding="utf-8")
+    run(["as", str(source), "-o", str(table)])
+    merged = folder / "merged.o"
+    run(["ld", "-r", str(prepared), str(hidden), str(table), "-o", str(merged)])
+    inner = [name for name in renamed.values() if name.startswith(prefix)] + local
+    run(["objcopy", *_listed(folder, "localize-symbols", inner), str(merged), str(output)])
+
+
+def _device_only(host: Dict[str, Symbol], functions: Set[str]) -> List[str]:
+    weak = []
+    for name, symbol in host.items():
+        if symbol.kind != "T":
+            continue
+        for match in re.finditer(r"\d+", name):
+            length = int(match.group())
+            if name[match.end() : match.end() + length] in functions:
+                weak.append(name)
+                break
+    return weak
+
+
+def _listed(folder: Path, option: str, names: Sequence[str]) -> List[str]:
+    """An option of objcopy that takes a file of names; none for no names, since it refuses an empty file."""
+    if not names:
+        return []
+    path = folder / f"{option}.{len(list(folder.iterdir()))}"
+    _write(path, names)
+    return [f"--{option}={path}"]
+
+
+def _write(path: Path, lines: Sequence[str]) -> None:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

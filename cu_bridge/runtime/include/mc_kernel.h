@@ -1,0 +1,123 @@
+// What kernels compiled by cucc and the runtime agree on. Code calls these functions from inside a kernel, or has them
+// called by its start-up code; programs use mc_runtime.h.
+//
+// Note: how a block runs
+// ~~~~~~~~~~~~~~~~~~~~~~
+// A kernel's device function is a loop over the threads of a block and over blocks. It asks mcKernelEnter where to start
+// and where to end. As long as no thread has to wait, the loop runs through, on one stack. The first thread that has to
+// wait (barrier, warp operation) leaves the loop: mcThreadPark makes the stack that thread's own, the remaining threads
+// go on in a new loop on another stack, and so on. So a kernel without barriers never changes stacks, and one with
+// barriers has a stack for each thread that waited.
+#pragma once
+
+#include "mc_runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Where a kernel's loop runs; the loop writes `block` and `blocks` as it proceeds.
+typedef struct mcKernelContext {
+  void** arguments;
+  mcDim3 gridDim, blockDim;
+  mcDim3 block;                    // the first block, then the current one
+  unsigned long long blocks;       // blocks to run, the current one included; x runs fastest
+  mcDim3 firstThread, endThread;   // of the first block; later blocks start at 0
+  unsigned int wholeBlocks;        // firstThread is 0 and endThread is blockDim
+  unsigned int dynamicSharedBytes;
+  void* dynamicShared;
+} mcKernelContext;
+
+typedef void (*mcDeviceFunction)(void);
+
+// One kernel of an object file. `facts`: the launch bound (0 for none) and 0, size and alignment of each parameter, 0 and 0.
+typedef struct mcKernelEntry {
+  const void* hostFunction;
+  mcDeviceFunction deviceFunction;
+  const char* name;  // mangled
+  const unsigned int* facts;
+} mcKernelEntry;
+
+enum { mcVariableConstant = 1, mcVariableManaged = 2 };
+
+// A variable of device code. Host code knows it by the address of a variable of its own; of a managed one both are one.
+typedef struct mcVariableEntry {
+  const void* hostVariable;
+  void* address;
+  size_t bytes;
+  const char* name;  // mangled
+  size_t flags;
+} mcVariableEntry;
+
+typedef struct mcModuleTable {
+  size_t version;  // mcModuleTableVersion
+  size_t kernelCount;
+  const mcKernelEntry* kernels;
+  size_t variableCount;
+  const mcVariableEntry* variables;
+} mcModuleTable;
+
+enum { mcModuleTableVersion = 1 };
+
+// ---- Start-up and launch --------------------------------------------------------------------------------------------
+MC_API mcModule_t mcModuleLoad(const mcModuleTable* table);
+// Launches the kernel in whose host function the address `inside` lies.
+MC_API mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                              mcStream_t stream);
+
+// ---- Inside a kernel ------------------------------------------------------------------------------------------------
+MC_API mcKernelContext* mcKernelEnter(void);
+// The calling loop becomes the thread of this linear number for good: it must return when the thread has ended.
+MC_API void mcThreadPark(unsigned int thread);
+// The operations below may be called by parked threads only.
+enum { mcBarrierPlain = 0, mcBarrierGrid = 1 };
+// Waits for all threads of the block that have not ended; returns how many had a predicate that is not 0.
+MC_API unsigned int mcBlockBarrier(int kind, int predicate, const char* file, int line);
+
+typedef enum mcWarpOperation {
+  mcWarpSync = 0,
+  mcWarpShuffle = 1,    // the value of lane `lane`
+  mcWarpBallot = 2,     // the set of lanes with a value that is not 0
+  mcWarpMatch = 3,      // the set of lanes with the same value
+  mcWarpAdd = 4,        // over the mask, of 32-bit values
+  mcWarpMinSigned = 5,
+  mcWarpMaxSigned = 6,
+  mcWarpMinUnsigned = 7,
+  mcWarpMaxUnsigned = 8,
+  mcWarpAnd = 9,
+  mcWarpOr = 10,
+  mcWarpXor = 11
+} mcWarpOperation;
+// Waits for the lanes of `mask` (bit numbers within the caller's warp; ended threads do not count).
+MC_API unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
+                                         unsigned int lane, const char* file, int line);
+// The lanes of the caller's warp that can run now: neither ended nor waiting.
+MC_API unsigned int mcWarpActive(void);
+// Lets other threads of the block run.
+MC_API void mcThreadYield(void);
+MC_API __attribute__((noreturn)) void mcKernelFail(mcError_t error, const char* what);
+// Takes the place of the C library's __assert_fail in device code.
+MC_API __attribute__((noreturn)) void mcKernelAssertFail(const char* expression, const char* file, unsigned int line,
+                                                         const char* function);
+
+// ---- About kernels --------------------------------------------------------------------------------------------------
+typedef struct mcKernelFacts {
+  unsigned int maxThreads;         // 1024, or the launch bound
+  unsigned int maxDynamicShared;   // bytes; 48 KiB unless raised
+} mcKernelFacts;
+MC_API mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction);
+MC_API mcError_t mcKernelSetMaxDynamicShared(const void* hostFunction, unsigned int bytes);
+// Size and alignment of parameter `index`; InvalidValue past the last one.
+MC_API mcError_t mcKernelGetParameter(const void* hostFunction, unsigned int index, size_t* bytes, size_t* alignment);
+// A kernel or variable of the module (NULL: of any) by mangled name, or by plain name for one with C linkage.
+MC_API mcError_t mcModuleGetKernel(const void** hostFunction, mcModule_t module, const char* name);
+MC_API mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, const char* name);
+MC_API mcError_t mcVariableGet(void** address, size_t* bytes, const void* hostVariable);
+MC_API mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
+                                     size_t sharedBytes, mcStream_t stream);
+// Blocks of a cooperative launch that a device holds at once, for each multiprocessor.
+MC_API unsigned int mcKernelBlocksPerMultiprocessor(unsigned int threads, size_t sharedBytes);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,210 @@
+// One operating system thread that runs blocks: its fibers, barriers and warps.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fiber.h"
+#include "mc_kernel.h"
+
+namespace mc {
+
+constexpr unsigned kWarpSize = 32;
+constexpr unsigned kMaxThreads = 1024;
+
+// In which order threads and blocks run: MACA_SCHEDULE.
+struct Schedule {
+  enum Order { kForward, kReverse, kRandom } order = kForward;
+  uint64_t seed = 0;
+};
+
+// All blocks of a cooperative launch wait here for each other.
+class GridBarrier {
+ public:
+  explicit GridBarrier(unsigned blocks) : live_(blocks) {}
+  bool wait();   // false: another block has failed
+  void leave();  // the calling block has ended
+  void abort();
+
+ private:
+  void releaseIfComplete();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  unsigned live_, waiting_ = 0;
+  unsigned long long generation_ = 0;
+  bool aborted_ = false;
+};
+
+// A launch in progress, shared by the workers that run its blocks.
+struct Launch {
+  const char* name;  // of the kernel, mangled
+  mcDeviceFunction function;
+  mcDim3 grid, block;
+  void** arguments;
+  size_t sharedBytes;
+  int device;
+  uint64_t blocks;
+  Schedule schedule;
+  GridBarrier* gridBarrier = nullptr;
+  std::atomic<uint64_t> next{0};
+  uint64_t chunk = 1;
+  std::atomic<int> error{0};  // the first failure's code
+  std::mutex errorMutex;
+  std::string what;
+
+  void fail(mcError_t code, const std::string& text);
+};
+
+class Worker {
+ public:
+  Worker() = default;
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // The calling thread's, made at its first kernel.
+  static Worker& mine();
+  static Worker* current();
+
+  // Runs blocks of the launch until none is left.
+  void run(Launch& launch);
+  // Runs one block, the calling thread being its own.
+  void runCooperative(Launch& launch, uint64_t block);
+
+  // From inside a kernel:
+  mcKernelContext* context() { return &context_; }
+  void park(unsigned thread);
+  unsigned barrier(int kind, int predicate, const char* file, int line);
+  unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value, unsigned lane,
+                              const char* file, int line);
+  unsigned activeLanes() const;
+  void yield();
+  [[noreturn]] void failHere(mcError_t error, const std::string& what);
+
+  // From the signal handler: whether a kernel is running here, and where to go on after it failed.
+  bool inKernel() const { return running_; }
+  void* abandon(mcError_t error, const char* what);
+
+ private:
+  enum class State : uint8_t { kIdle, kLoop, kReady, kBarrier, kWarp, kYielded };
+
+  struct alignas(64) Fiber {
+    void* stackPointer;
+    Fiber* next;
+    unsigned thread;  // linear number, valid when parked
+    State state;
+    bool parked;
+    uint8_t operation;
+    unsigned mask, lane;
+    unsigned long long value;  // in: what the thread brings; out: what it gets
+    const char* file;
+    int line;
+    unsigned index;
+  };
+
+  struct Queue {
+    Fiber* head = nullptr;
+    Fiber* tail = nullptr;
+    bool empty() const { return head == nullptr; }
+    void push(Fiber* fiber) {
+      fiber->next = nullptr;
+      if (tail == nullptr) {
+        head = fiber;
+      } else {
+        tail->next = fiber;
+      }
+      tail = fiber;
+    }
+    Fiber* pop() {
+      Fiber* const first = head;
+      head = first->next;
+      if (head == nullptr) tail = nullptr;
+      return first;
+    }
+    void append(Queue& other) {
+      if (other.head == nullptr) return;
+      if (tail == nullptr) {
+        head = other.head;
+      } else {
+        tail->next = other.head;
+      }
+      tail = other.tail;
+      other.head = other.tail = nullptr;
+    }
+    void clear() { head = tail = nullptr; }
+  };
+
+  static void fiberMain();
+  void loop();  // of fiberMain
+  void begin(Launch& launch);
+  void runBlocks(uint64_t first, uint64_t count);
+  void setBlock(uint64_t linear);
+  mcDim3 threadIndex(unsigned linear) const;
+  unsigned nextThreadNumber();
+  void enterRange(unsigned position);
+  void loopEnded(Fiber* fiber);
+  void threadsEnded(unsigned first, unsigned count);
+  void threadEnded(unsigned thread);
+  Fiber* takeFiber();
+  void giveFiber(Fiber* fiber);
+  Fiber* pickNext();
+  [[noreturn]] void leaveForScheduler();
+  void switchTo(Fiber* next);
+  void release(Queue& waiting);
+  void releaseBarrierIfComplete();
+  void completeWarp(unsigned warp, unsigned mask);
+  void warpLostThreads(unsigned warp);
+  void reportStuck();
+  void reset();
+  unsigned liveLanes(unsigned warp) const;
+  std::string place(const Fiber* fiber) const;
+  bool reserveShared(size_t bytes);
+  uint64_t random();
+
+  mcKernelContext context_{};
+  Launch* launch_ = nullptr;
+  bool running_ = false;
+  bool failed_ = false;
+  void* scheduler_ = nullptr;  // the thread's own stack, while fibers run
+  Fiber* currentFiber_ = nullptr;
+
+  // The block that has parked threads.
+  bool split_ = false;            // some thread has waited: the block is no single loop any more
+  unsigned threads_ = 0;          // in a block
+  unsigned started_ = 0;          // threads that some loop has taken on, in schedule order
+  unsigned rangeStart_ = 0;       // where the running loop began
+  unsigned live_ = 0;             // threads that have not ended
+  uint64_t blocksLeft_ = 0;       // of the chunk, behind the block that was split
+  std::vector<unsigned> order_;   // thread numbers in schedule order, unless forward
+  uint32_t ended_[kMaxThreads / kWarpSize] = {};
+  Fiber* byThread_[kMaxThreads] = {};
+  Queue ready_;
+  Queue barrier_;
+  unsigned arrived_ = 0, trueCount_ = 0, barrierResult_ = 0;
+  int barrierKind_ = mcBarrierPlain;
+  const char* barrierFile_ = nullptr;
+  int barrierLine_ = 0;
+  unsigned barrierThread_ = 0;
+
+  std::vector<Fiber> fibers_;
+  std::vector<Stack> stacks_;
+  std::vector<Fiber*> idle_;
+  char* shared_ = nullptr;  // ends at a guard page
+  size_t sharedCapacity_ = 0;
+  uint64_t randomState_ = 0;
+};
+
+// Reads MACA_SCHEDULE; false with the reason if it makes no sense.
+bool readSchedule(Schedule* schedule, std::string* problem);
+
+std::string demangled(const char* name);
+
+// Turns memory faults and traps inside kernels into errors of the launch.
+void installFaultHandlers();
+void prepareFaultStack();
+
+}  // namespace mc

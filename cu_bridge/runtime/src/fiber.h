@@ -1,0 +1,29 @@
+// Stacks of their own for the threads of a block, and the switch between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mc {
+
+// Saves the caller's registers on its stack and its stack pointer in *from, and goes on where `to` was saved.
+extern "C" void mcFiberSwitch(void** from, void* to);
+// The second half of it: where a signal handler lets a thread go on after a kernel has failed.
+extern "C" void mcFiberResume();
+
+struct Stack {
+  char* bottom = nullptr;  // above the guard page
+  char* top = nullptr;
+};
+
+constexpr size_t kStackBytes = size_t{128} << 10;
+
+// Stacks for `count` fibers, with a guard page below each. False: the system gives no memory.
+bool makeStacks(Stack* stacks, size_t count);
+void freeStacks(Stack* stacks, size_t count);
+
+// A saved stack pointer that mcFiberSwitch can go to: `entry` runs on the stack and must not return. `color` spreads
+// the stacks over the cache's sets, which equal distances would not.
+void* prepareStack(const Stack& stack, void (*entry)(), unsigned color);
+
+}  // namespace mc

@@ -1,0 +1,246 @@
+// Kernels and variables of object files that cucc has compiled, by the addresses that host code knows them by.
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+
+#include "block.h"
+#include "launch.h"
+#include "module.h"
+#include "state.h"
+
+namespace mc {
+namespace {
+
+constexpr unsigned kDefaultDynamicShared = 48 << 10;
+constexpr unsigned kMostShared = 163 << 10;
+
+struct Kernel {
+  const mcKernelEntry* entry;
+  mcModule_t module;
+  unsigned maxDynamicShared = kDefaultDynamicShared;
+};
+
+struct Variable {
+  const mcVariableEntry* entry;
+  mcModule_t module;
+};
+
+struct Registry {
+  std::shared_mutex mutex;
+  std::map<uintptr_t, Kernel> kernels;      // by host function
+  std::map<uintptr_t, Variable> variables;  // by host variable
+};
+
+Registry& registry() {
+  static auto* const instance = new Registry;
+  return *instance;
+}
+
+bool namesMatch(const char* mangled, const char* wanted) { return std::strcmp(mangled, wanted) == 0; }
+
+}  // namespace
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+bool isCompiledKernel(const void* host) {
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  return all.kernels.count(reinterpret_cast<uintptr_t>(host)) != 0;
+}
+
+mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                         bool cooperative) {
+  Kernel kernel{};
+  {
+    Registry& all = registry();
+    const std::shared_lock<std::shared_mutex> lock(all.mutex);
+    const auto found = all.kernels.find(reinterpret_cast<uintptr_t>(host));
+    if (found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
+    kernel = found->second;
+  }
+  const unsigned threads = block.x * block.y * block.z;
+  const unsigned bound = kernel.entry->facts[0];
+  if (bound != 0 && threads > bound) {
+    const std::string text = "kernel " + demangled(kernel.entry->name) + " has __launch_bounds__(" +
+                             std::to_string(bound) + ") and was launched with " + std::to_string(threads) +
+                             " threads in a block";
+    return failWith(mcErrorLaunchOutOfResources, text.c_str());
+  }
+  if (sharedBytes > kernel.maxDynamicShared) {
+    const std::string text = "kernel " + demangled(kernel.entry->name) + " was launched with " +
+                             std::to_string(sharedBytes) + " bytes of dynamic shared memory; it may have " +
+                             std::to_string(kernel.maxDynamicShared) +
+                             " (cudaFuncAttributeMaxDynamicSharedMemorySize)";
+    return failWith(mcErrorInvalidValue, text.c_str());
+  }
+  return runKernel({kernel.entry->name, kernel.entry->deviceFunction}, grid, block, arguments, sharedBytes,
+                   cooperative);
+}
+
+}  // namespace mc
+
+using namespace mc;
+
+mcModule_t mcModuleLoad(const mcModuleTable* table) {
+  mcModule_t const module = mcModuleRegister();
+  if (table->version != mcModuleTableVersion) {
+    mcReportRefusal("libmcruntime.so", "mcModuleLoad", "an object file of another version of cucc");
+    std::abort();
+  }
+  for (size_t i = 0; i < table->kernelCount; ++i) {
+    mcKernelRegister(module, table->kernels[i].hostFunction, table->kernels[i].name);
+  }
+  for (size_t i = 0; i < table->variableCount; ++i) {
+    mcVariableRegister(module, table->variables[i].hostVariable, table->variables[i].name, table->variables[i].bytes);
+  }
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  for (size_t i = 0; i < table->kernelCount; ++i) {
+    const mcKernelEntry& entry = table->kernels[i];
+    // Instances of one template in several object files have one host function; any of their device functions will do.
+    all.kernels.emplace(reinterpret_cast<uintptr_t>(entry.hostFunction), Kernel{&entry, module});
+  }
+  for (size_t i = 0; i < table->variableCount; ++i) {
+    const mcVariableEntry& entry = table->variables[i];
+    all.variables.emplace(reinterpret_cast<uintptr_t>(entry.hostVariable), Variable{&entry, module});
+  }
+  return module;
+}
+
+void mc::forgetModule(mcModule_t module) {
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  for (auto it = all.kernels.begin(); it != all.kernels.end();) {
+    it = it->second.module == module ? all.kernels.erase(it) : std::next(it);
+  }
+  for (auto it = all.variables.begin(); it != all.variables.end();) {
+    it = it->second.module == module ? all.variables.erase(it) : std::next(it);
+  }
+}
+
+mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                       mcStream_t stream) {
+  const auto caller = reinterpret_cast<uintptr_t>(inside);
+  const void* host = nullptr;
+  {
+    Registry& all = registry();
+    const std::shared_lock<std::shared_mutex> lock(all.mutex);
+    // Host functions of kernels are the only callers, so the nearest one before the return address is it.
+    auto found = all.kernels.upper_bound(caller);
+    if (found != all.kernels.begin()) host = reinterpret_cast<const void*>((--found)->first);
+  }
+  return mcLaunchKernel(host, grid, block, arguments, sharedBytes, stream);
+}
+
+mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
+                              size_t sharedBytes, mcStream_t stream) {
+  const mcError_t problem = mcStreamCheck(stream);
+  if (problem != mcSuccess) return problem;
+  if (!isCompiledKernel(hostFunction)) {
+    return mcLaunchKernel(hostFunction, grid, block, arguments, sharedBytes, stream);
+  }
+  mcDeviceProperties properties;
+  const mcError_t error = mcGetDeviceProperties(&properties, threadState.device);
+  if (error != mcSuccess) return error;
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
+  if (threads == 0 || threads > kMaxThreads || blocks == 0) return fail(mcErrorInvalidConfiguration);
+  const uint64_t most = uint64_t{mcKernelBlocksPerMultiprocessor(static_cast<unsigned>(threads), sharedBytes)} *
+                        static_cast<unsigned>(properties.multiprocessors);
+  if (blocks > most) return fail(mcErrorCooperativeLaunchTooLarge);
+  return launchCompiled(hostFunction, grid, block, arguments, sharedBytes, true);
+}
+
+unsigned int mcKernelBlocksPerMultiprocessor(unsigned int threads, size_t sharedBytes) {
+  if (threads == 0 || threads > kMaxThreads || sharedBytes > kMostShared) return 0;
+  const unsigned warps = (threads + kWarpSize - 1) / kWarpSize;
+  unsigned blocks = std::min(64 / warps, 32U);
+  if (sharedBytes != 0) blocks = std::min(blocks, static_cast<unsigned>((164 << 10) / (sharedBytes + 1024)));
+  return blocks;
+}
+
+mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction) {
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.kernels.find(reinterpret_cast<uintptr_t>(hostFunction));
+  if (facts == nullptr || found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
+  const unsigned bound = found->second.entry->facts[0];
+  *facts = {bound != 0 ? std::min(bound, kMaxThreads) : kMaxThreads, found->second.maxDynamicShared};
+  return mcSuccess;
+}
+
+mcError_t mcKernelSetMaxDynamicShared(const void* hostFunction, unsigned int bytes) {
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.kernels.find(reinterpret_cast<uintptr_t>(hostFunction));
+  if (found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
+  if (bytes > kMostShared) return fail(mcErrorInvalidValue);
+  found->second.maxDynamicShared = std::max(bytes, kDefaultDynamicShared);
+  return mcSuccess;
+}
+
+mcError_t mcKernelGetParameter(const void* hostFunction, unsigned int index, size_t* bytes, size_t* alignment) {
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.kernels.find(reinterpret_cast<uintptr_t>(hostFunction));
+  if (found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
+  const unsigned* fact = found->second.entry->facts + 2;
+  for (; *fact != 0; fact += 2) {
+    if (index-- != 0) continue;
+    *bytes = fact[0];
+    *alignment = fact[1];
+    return mcSuccess;
+  }
+  return mcErrorInvalidValue;
+}
+
+mcError_t mcModuleGetKernel(const void** hostFunction, mcModule_t module, const char* name) {
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  for (const auto& [address, kernel] : all.kernels) {
+    if ((module != nullptr && kernel.module != module) || !namesMatch(kernel.entry->name, name)) continue;
+    *hostFunction = reinterpret_cast<const void*>(address);
+    return mcSuccess;
+  }
+  return fail(mcErrorSymbolNotFound);
+}
+
+mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, const char* name) {
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  for (const auto& [host, variable] : all.variables) {
+    (void)host;
+    if ((module != nullptr && variable.module != module) || !namesMatch(variable.entry->name, name)) continue;
+    if (address != nullptr) *address = variable.entry->address;
+    if (bytes != nullptr) *bytes = variable.entry->bytes;
+    return mcSuccess;
+  }
+  return fail(mcErrorSymbolNotFound);
+}
+
+mcError_t mcVariableGet(void** address, size_t* bytes, const void* hostVariable) {
+  Registry& all = registry();
+  {
+    const std::shared_lock<std::shared_mutex> lock(all.mutex);
+    const auto found = all.variables.find(reinterpret_cast<uintptr_t>(hostVariable));
+    if (found != all.variables.end()) {
+      if (address != nullptr) *address = found->second.entry->address;
+      if (bytes != nullptr) *bytes = found->second.entry->bytes;
+      return checkSticky();
+    }
+  }
+  const mcError_t error = mcVariableCheck(hostVariable);
+  return error;
+}

@@ -1,0 +1,14 @@
+// Kernels compiled by cucc, for the rest of the runtime.
+#pragma once
+
+#include "mc_kernel.h"
+
+namespace mc {
+
+bool isCompiledKernel(const void* host);
+// Checks the limits of the kernel, then runs it. The configuration itself has been checked.
+mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                         bool cooperative);
+void forgetModule(mcModule_t module);
+
+}  // namespace mc

@@ -1,0 +1,40 @@
+// What code compiled by cucc calls, under names that programs linked with the CUDA runtime find.
+
+#include "mxmaca/kernel_interface.h"
+
+#pragma GCC visibility push(default)
+
+extern "C" {
+
+mcModule_t __cudaModuleLoad(const mcModuleTable* table) { return mcModuleLoad(table); }
+void __cudaModuleUnload(mcModule_t module) { mcModuleUnregister(module); }
+
+int __cudaLaunchStub(void** arguments) {
+  dim3 grid, block;
+  size_t sharedBytes = 0;
+  cudaStream_t stream = nullptr;
+  const cudaError_t error = __cudaPopCallConfiguration(&grid, &block, &sharedBytes, &stream);
+  if (error != cudaSuccess) return error;
+  return mcLaunchStub(__builtin_return_address(0), {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, arguments,
+                      sharedBytes, reinterpret_cast<mcStream_t>(stream));
+}
+
+mcKernelContext* __cudaKernelEnter(void) { return mcKernelEnter(); }
+void __cudaThreadPark(unsigned int thread) { mcThreadPark(thread); }
+unsigned int __cudaBlockBarrier(int kind, int predicate, const char* file, int line) {
+  return mcBlockBarrier(kind, predicate, file, line);
+}
+unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
+                                      unsigned int lane, const char* file, int line) {
+  return mcWarpExchange(operation, mask, value, lane, file, line);
+}
+unsigned int __cudaWarpActive(void) { return mcWarpActive(); }
+void __cudaThreadYield(void) { mcThreadYield(); }
+void __cudaKernelFail(int error, const char* what) { mcKernelFail(static_cast<mcError_t>(error), what); }
+void __cudaAssertFail(const char* expression, const char* file, unsigned int line, const char* function) {
+  mcKernelAssertFail(expression, file, line, function);
+}
+
+}  // extern "C"
+
+#pragma GCC visibility pop

@@ -11,9 +11,6 @@
 #ifndef __grid_constant__
 #define __grid_constant__
 #endif
-#ifndef __noinline__
-#define __noinline__ __attribute__((noinline))
-#endif
 
 #ifndef __host__
 #define __host__

@@ -40,7 +40,6 @@ SPECIFIERS = tuple(f"__{word}__=__mxmaca_{word}__" for word in ("device", "globa
     "__launch_bounds__(...)=__mxmaca_launch_bounds__(__VA_ARGS__)",
     "__forceinline__=inline __attribute__((always_inline))",
     "__align__(n)=__attribute__((aligned(n)))",
-    "__noinline__=__attribute__((noinline))",
     "__grid_constant__=",
 )
 # The device's compute capability. Code for an older one runs on it as well.

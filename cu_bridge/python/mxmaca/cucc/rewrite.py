@@ -25,7 +25,7 @@ from .errors import CuccError
 PREFIX = "__mxmaca_"
 # What host_defines.h turns CUDA's words into, and the few others that need a look.
 WORDS = re.compile(
-    r"\b__mxmaca_(global|shared|device|constant|managed|launch_bounds)__(?!\w)|<<<|\b(?:__asm__|__asm|asm)\b"
+    r"\b__mxmaca_(global|shared|device|constant|managed|launch_bounds)__(?!\w)|<<<|\b__noinline__\b|\b(?:__asm__|__asm|asm)\b"
 )
 RAW_STRING = re.compile(r'\b(?:u8|[uUL])?R"([^()\\\s]{0,16})\(')
 LITERAL = re.compile(r'(?:\b(?:u8|[uUL]))?"(?:[^"\\\n]|\\.)*"|(?<![0-9A-Za-z_])(?:u8|[uUL])?\'(?:[^\'\\\n]|\\.)+\'')
@@ -212,6 +212,11 @@ class Rewriter:
             elif match.group() == "<<<":
                 seen = True
                 self._launch(match.start())
+            elif match.group() == "__noinline__":
+                # A macro of that name would break __attribute__((__noinline__)) in system headers.
+                before = self._back_space(match.start())
+                if self.text[before - 1 : before] not in ("(", ","):
+                    self.replace(match.start(), match.end(), "__attribute__((noinline))")
             else:
                 self._assembly(match.start(), match.end())
         return Result(self._apply(), self.variables, self.device_functions, seen or bool(self.device_functions))

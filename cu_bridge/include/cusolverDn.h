@@ -1,4 +1,4 @@
-// cuSOLVER's dense part: types and the handle functions.
+// cuSOLVER's dense part: types and handles here, the computing functions in cusolver_functions.h.
 #pragma once
 
 #include "cusolver_common.h"
@@ -8,6 +8,13 @@ typedef struct syevjInfo* syevjInfo_t;
 typedef struct gesvdjInfo* gesvdjInfo_t;
 typedef struct cusolverDnParams* cusolverDnParams_t;
 
+typedef enum { CUSOLVERDN_GETRF = 0, CUSOLVERDN_POTRF = 1 } cusolverDnFunction_t;
+typedef enum { CUSOLVER_ALG_0 = 0, CUSOLVER_ALG_1 = 1, CUSOLVER_ALG_2 = 2 } cusolverAlgMode_t;
+typedef enum {
+  CUSOLVER_DETERMINISTIC_RESULTS = 1,
+  CUSOLVER_ALLOW_NON_DETERMINISTIC_RESULTS = 2
+} cusolverDeterministicMode_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -15,7 +22,27 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* handle);
 cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle);
 cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream);
 cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cudaStream_t* stream);
+cusolverStatus_t cusolverDnSetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t mode);
+cusolverStatus_t cusolverDnGetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t* mode);
 cusolverStatus_t cusolverGetVersion(int* version);
+cusolverStatus_t cusolverGetProperty(libraryPropertyType type, int* value);
+
+cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t* params);
+cusolverStatus_t cusolverDnDestroyParams(cusolverDnParams_t params);
+cusolverStatus_t cusolverDnSetAdvOptions(cusolverDnParams_t params, cusolverDnFunction_t function,
+                                         cusolverAlgMode_t algo);
+cusolverStatus_t cusolverDnCreateSyevjInfo(syevjInfo_t* info);
+cusolverStatus_t cusolverDnDestroySyevjInfo(syevjInfo_t info);
+cusolverStatus_t cusolverDnXsyevjSetTolerance(syevjInfo_t info, double tolerance);
+cusolverStatus_t cusolverDnXsyevjSetMaxSweeps(syevjInfo_t info, int max_sweeps);
+cusolverStatus_t cusolverDnXsyevjSetSortEig(syevjInfo_t info, int sort_eig);
+cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t* info);
+cusolverStatus_t cusolverDnDestroyGesvdjInfo(gesvdjInfo_t info);
+cusolverStatus_t cusolverDnXgesvdjSetTolerance(gesvdjInfo_t info, double tolerance);
+cusolverStatus_t cusolverDnXgesvdjSetMaxSweeps(gesvdjInfo_t info, int max_sweeps);
+cusolverStatus_t cusolverDnXgesvdjSetSortEig(gesvdjInfo_t info, int sort_svd);
 #ifdef __cplusplus
 }
 #endif
+
+#include "cusolver_functions.h"

@@ -127,6 +127,7 @@ T native(T value) {
 #define MXMACA_NATIVE(T)                                                                          \
   inline Native<T>* native(T* p) { return reinterpret_cast<Native<T>*>(p); }                      \
   inline const Native<T>* native(const T* p) { return reinterpret_cast<const Native<T>*>(p); }    \
+  inline Native<T>** native(T** p) { return reinterpret_cast<Native<T>**>(p); }                   \
   inline Native<T>* const* native(T* const* p) { return reinterpret_cast<Native<T>* const*>(p); } \
   inline const Native<T>* const* native(const T* const* p) { return reinterpret_cast<const Native<T>* const*>(p); }
 MXMACA_NATIVE(cuComplex)

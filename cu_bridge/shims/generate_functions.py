@@ -6,7 +6,7 @@ python generate.py --functions functions.txt --header cublas_functions.h [--expo
 import argparse
 import pathlib
 import re
-from typing import Iterator, List, NamedTuple
+from typing import List, NamedTuple, Tuple
 
 TYPES = {
     "S": ("float", "float"),
@@ -28,43 +28,56 @@ class Function(NamedTuple):
     parameters: List[str]
 
 
-def read(path: pathlib.Path) -> Iterator[Function]:
+class Library(NamedTuple):
+    """The library of a table."""
+
+    folder: str
+    prefix: str
+    handle: str
+    status: str
+
+
+def read(path: pathlib.Path) -> Tuple[Library, List[Function]]:
     """Expand the table's rows."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] != "#"]
+    library = Library(path.parent.name, *lines[0].split()[1:])
+    functions = []
+    for line in lines[1:]:
         family, variants, suffix, wide, parameters = (cell.strip() for cell in line.split("|"))
         suffix = "" if suffix == "-" else suffix
         for variant in variants.split():
             letter, _, name = variant.partition(":")
-            name = "cublas" + (name or letter + family)
+            name = library.prefix + (name or letter + family)
             kind, real = TYPES[letter]
             for size, integer in (("", "int"), ("_64", "int64_t")):
                 if size and wide != "64":
                     continue
                 text = parameters.replace("{T}", kind).replace("{R}", real).replace("{int}", integer)
-                yield Function(family, letter, name + size, name + suffix + size, text.split(", "))
+                functions.append(Function(family, letter, name + size, name + suffix + size, text.split(", ")))
+    return library, functions
 
 
-def header(functions: List[Function]) -> str:
+def header(library: Library, functions: List[Function]) -> str:
     """Return the declarations."""
-    lines = ["// Generated from shims/cublas/functions.txt: cuBLAS's computing functions.", "#pragma once", ""]
+    lines = [f"// Generated from shims/{library.folder}/functions.txt: what computes.", "#pragma once", ""]
     lines += [f"#define {f.short} {f.symbol}" for f in functions if f.short != f.symbol]
     lines += ["", "#ifdef __cplusplus", 'extern "C" {', "#endif"]
-    lines += [f"cublasStatus_t {f.symbol}(cublasHandle_t handle, {', '.join(f.parameters)});" for f in functions]
+    for f in functions:
+        lines.append(f"{library.status} {f.symbol}({library.handle} handle, {', '.join(f.parameters)});")
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", ""])
 
 
-def exports(functions: List[Function]) -> str:
+def exports(library: Library, functions: List[Function]) -> str:
     """Return the definitions: each calls its family's template with the types that C++ computes with."""
-    lines = ["// Generated from shims/cublas/functions.txt.", '#include "families.h"', "", 'extern "C" {']
+    space = f"mxmaca::{library.folder}"
+    lines = [f"// Generated from shims/{library.folder}/functions.txt.", '#include "families.h"', "", 'extern "C" {']
     for f in functions:
         names = [re.sub(r"\[\]$", "", parameter).split()[-1] for parameter in f.parameters]
         kind = "" if f.letter == "-" else f"<mxmaca::Native<{TYPES[f.letter][0]}>>"
         arguments = ", ".join(f"mxmaca::native({name})" for name in names)
-        lines.append(f"MXMACA_EXPORT cublasStatus_t {f.symbol}(cublasHandle_t handle, {', '.join(f.parameters)}) {{")
-        call = f"mxmaca::cublas::{f.family}{kind}({arguments})"
-        lines.append(f"  return mxmaca::cublas::guarded(handle, [&] {{ return {call}; }});")
+        parameters = ", ".join([f"{library.handle} handle", *f.parameters])
+        lines.append(f"MXMACA_EXPORT {library.status} {f.symbol}({parameters}) {{")
+        lines.append(f"  return {space}::guarded(handle, [&] {{ return {space}::{f.family}{kind}({arguments}); }});")
         lines.append("}")
     return "\n".join([*lines, "}", ""])
 
@@ -76,8 +89,11 @@ def main() -> None:
     parser.add_argument("--header", type=pathlib.Path)
     parser.add_argument("--exports", type=pathlib.Path)
     options = parser.parse_args()
-    functions = list(read(options.functions))
-    for path, text in ((options.header, header(functions)), (options.exports, exports(functions))):
+    library, functions = read(options.functions)
+    for path, text in (
+        (options.header, header(library, functions)),
+        (options.exports, exports(library, functions)),
+    ):
         if path is not None and not (path.exists() and path.read_text(encoding="utf-8") == text):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -1,0 +1,561 @@
+// What each family of functions.txt computes, through LAPACK. No workspace is needed: it takes its own from the host.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "handle.h"
+#include "numbers.h"
+#include "openblas.h"
+
+#pragma GCC visibility push(default)
+#include "cusolverDn.h"
+#pragma GCC visibility pop
+
+#define MXMACA_EXPORT __attribute__((visibility("default")))
+#define MXMACA_REQUIRE(condition)                           \
+  do {                                                      \
+    if (!(condition)) return CUSOLVER_STATUS_INVALID_VALUE; \
+  } while (false)
+
+namespace mxmaca {
+namespace cusolver {
+
+using Status = cusolverStatus_t;
+using Index = int64_t;
+
+template <class Work>
+Status guarded(cusolverDnHandle_t handle, Work&& work) {
+  if (handle == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
+    return CUSOLVER_STATUS_EXECUTION_FAILED;
+  }
+  try {
+    return work();
+  } catch (const BlasMissing&) {
+    return CUSOLVER_STATUS_NOT_INITIALIZED;
+  } catch (const std::bad_alloc&) {
+    return CUSOLVER_STATUS_ALLOC_FAILED;
+  }
+}
+
+inline Index least(Index rows) { return std::max<Index>(rows, 1); }
+inline bool valid(cublasFillMode_t uplo) { return uplo == CUBLAS_FILL_MODE_LOWER || uplo == CUBLAS_FILL_MODE_UPPER; }
+inline bool valid(cublasOperation_t op) { return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C; }
+inline bool valid(cublasSideMode_t side) { return side == CUBLAS_SIDE_LEFT || side == CUBLAS_SIDE_RIGHT; }
+inline bool valid(cusolverEigMode_t mode) {
+  return mode == CUSOLVER_EIG_MODE_NOVECTOR || mode == CUSOLVER_EIG_MODE_VECTOR;
+}
+inline char letter(cublasFillMode_t uplo) { return uplo == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U'; }
+inline char letter(cublasOperation_t op) { return "NTC"[op]; }
+inline char letter(cublasSideMode_t side) { return side == CUBLAS_SIDE_LEFT ? 'L' : 'R'; }
+inline char letter(cusolverEigMode_t mode) { return mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N'; }
+
+// Where the caller wants to know what LAPACK said: 0, or the number of the column that failed.
+inline Status report(int* info, BlasInt found) {
+  if (info != nullptr) *info = static_cast<int>(found);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+inline Status needsNone(int* lwork) {
+  MXMACA_REQUIRE(lwork != nullptr);
+  *lwork = 1;  // callers allocate what they are told, and some take 0 for a failure
+  return CUSOLVER_STATUS_SUCCESS;
+}
+inline Status needsNone(size_t* device, size_t* host) {
+  MXMACA_REQUIRE(device != nullptr && host != nullptr);
+  *device = *host = 0;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+// ---- Cholesky -----------------------------------------------------------------------------------------------------------
+template <class T>
+Status potrf_bufferSize(cublasFillMode_t uplo, Index n, T*, Index lda, int* lwork) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  return needsNone(lwork);
+}
+template <class T>
+Status potrf(cublasFillMode_t uplo, Index n, T* A, Index lda, T*, Index, int* info) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  return report(info, MXMACA_BLAS(T, "LAPACKE_?potrf", BlasInt(int, char, BlasInt, T*, BlasInt))(
+                          kColumnMajor, letter(uplo), n, A, lda));
+}
+template <class T>
+Status potrs(cublasFillMode_t uplo, Index n, Index nrhs, const T* A, Index lda, T* B, Index ldb, int* info) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));
+  return report(info,
+                MXMACA_BLAS(T, "LAPACKE_?potrs", BlasInt(int, char, BlasInt, BlasInt, const T*, BlasInt, T*, BlasInt))(
+                    kColumnMajor, letter(uplo), n, nrhs, A, lda, B, ldb));
+}
+template <class T>
+Status potri_bufferSize(cublasFillMode_t uplo, Index n, T* A, Index lda, int* lwork) {
+  return potrf_bufferSize(uplo, n, A, lda, lwork);
+}
+template <class T>
+Status potri(cublasFillMode_t uplo, Index n, T* A, Index lda, T*, Index, int* info) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  return report(info, MXMACA_BLAS(T, "LAPACKE_?potri", BlasInt(int, char, BlasInt, T*, BlasInt))(
+                          kColumnMajor, letter(uplo), n, A, lda));
+}
+template <class T>
+Status potrfBatched(cublasFillMode_t uplo, Index n, T** A, Index lda, int* info, Index batch) {
+  MXMACA_REQUIRE(batch >= 0 && info != nullptr);
+  Status status = CUSOLVER_STATUS_SUCCESS;
+  for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
+    status = potrf<T>(uplo, n, A[i], lda, nullptr, 0, info + i);
+  }
+  return status;
+}
+template <class T>
+Status potrsBatched(cublasFillMode_t uplo, Index n, Index nrhs, T** A, Index lda, T** B, Index ldb, int* info,
+                    Index batch) {
+  MXMACA_REQUIRE(batch >= 0);
+  Status status = CUSOLVER_STATUS_SUCCESS;
+  for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
+    status = potrs<T>(uplo, n, nrhs, A[i], lda, B[i], ldb, info);
+  }
+  return status;
+}
+
+// ---- LU and LDL -----------------------------------------------------------------------------------------------------------
+template <class T>
+Status getrf_bufferSize(Index m, Index n, T*, Index lda, int* lwork) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
+  return needsNone(lwork);
+}
+template <class T>
+BlasInt factor(Index m, Index n, T* A, Index lda, BlasInt* pivots) {
+  return MXMACA_BLAS(T, "LAPACKE_?getrf", BlasInt(int, BlasInt, BlasInt, T*, BlasInt, BlasInt*))(kColumnMajor, m, n, A,
+                                                                                                 lda, pivots);
+}
+// LU without row exchanges, for callers that give no room for them.
+template <class T>
+BlasInt factorWithoutPivots(Index m, Index n, T* A, Index lda) {
+  BlasInt info = 0;
+  for (Index k = 0; k < std::min(m, n); ++k) {
+    const T pivot = A[k + k * lda];
+    if (pivot == T(0)) {
+      if (info == 0) info = k + 1;
+      continue;
+    }
+    for (Index i = k + 1; i < m; ++i) A[i + k * lda] /= pivot;
+    for (Index j = k + 1; j < n; ++j) {
+      const T scale = A[k + j * lda];
+      for (Index i = k + 1; i < m; ++i) A[i + j * lda] -= A[i + k * lda] * scale;
+    }
+  }
+  return info;
+}
+template <class T>
+Status getrf(Index m, Index n, T* A, Index lda, T*, int* pivots, int* info) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
+  if (pivots == nullptr) return report(info, factorWithoutPivots(m, n, A, lda));
+  std::vector<BlasInt> wide(static_cast<size_t>(std::min(m, n)));
+  const BlasInt found = factor(m, n, A, lda, wide.data());
+  std::copy(wide.begin(), wide.end(), pivots);
+  return report(info, found);
+}
+template <class T>
+Status solve(cublasOperation_t trans, Index n, Index nrhs, const T* A, Index lda, const BlasInt* pivots, T* B,
+             Index ldb, int* info) {
+  return report(info, MXMACA_BLAS(T, "LAPACKE_?getrs",
+                                  BlasInt(int, char, BlasInt, BlasInt, const T*, BlasInt, const BlasInt*, T*, BlasInt))(
+                          kColumnMajor, letter(trans), n, nrhs, A, lda, pivots, B, ldb));
+}
+// The row exchanges as LAPACK wants them; none where the caller gave none.
+template <class Integer>
+std::vector<BlasInt> widePivots(const Integer* pivots, Index n) {
+  std::vector<BlasInt> wide(static_cast<size_t>(n));
+  for (Index i = 0; i < n; ++i) wide[static_cast<size_t>(i)] = pivots != nullptr ? pivots[i] : i + 1;
+  return wide;
+}
+template <class T, class Integer>
+Status getrs(cublasOperation_t trans, Index n, Index nrhs, const T* A, Index lda, const Integer* pivots, T* B,
+             Index ldb, int* info) {
+  MXMACA_REQUIRE(valid(trans) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));
+  return solve(trans, n, nrhs, A, lda, widePivots(pivots, n).data(), B, ldb, info);
+}
+template <class T>
+Status sytrf_bufferSize(Index n, T*, Index lda, int* lwork) {
+  MXMACA_REQUIRE(n >= 0 && lda >= least(n));
+  return needsNone(lwork);
+}
+template <class T>
+Status sytrf(cublasFillMode_t uplo, Index n, T* A, Index lda, int* pivots, T*, Index, int* info) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  if (pivots == nullptr) return CUSOLVER_STATUS_NOT_SUPPORTED;  // LDL without pivots is not LAPACK's
+  std::vector<BlasInt> wide(static_cast<size_t>(n));
+  const BlasInt found = MXMACA_BLAS(T, "LAPACKE_?sytrf", BlasInt(int, char, BlasInt, T*, BlasInt, BlasInt*))(
+      kColumnMajor, letter(uplo), n, A, lda, wide.data());
+  std::copy(wide.begin(), wide.end(), pivots);
+  return report(info, found);
+}
+
+// ---- QR -------------------------------------------------------------------------------------------------------------------
+template <class T>
+Status geqrf_bufferSize(Index m, Index n, T*, Index lda, int* lwork) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
+  return needsNone(lwork);
+}
+template <class T>
+Status geqrf(Index m, Index n, T* A, Index lda, T* tau, T*, Index, int* info) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
+  return report(info, MXMACA_BLAS(T, "LAPACKE_?geqrf", BlasInt(int, BlasInt, BlasInt, T*, BlasInt, T*))(
+                          kColumnMajor, m, n, A, lda, tau));
+}
+template <class T>
+Status orgqr_bufferSize(Index m, Index n, Index k, const T*, Index lda, const T*, int* lwork) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && n <= m && k >= 0 && k <= n && lda >= least(m));
+  return needsNone(lwork);
+}
+template <class T>
+Status orgqr(Index m, Index n, Index k, T* A, Index lda, const T* tau, T*, Index, int* info) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && n <= m && k >= 0 && k <= n && lda >= least(m));
+  return report(info, MXMACA_BLAS(T, kComplex<T> ? "LAPACKE_?ungqr" : "LAPACKE_?orgqr",
+                                  BlasInt(int, BlasInt, BlasInt, BlasInt, T*, BlasInt, const T*))(kColumnMajor, m, n, k,
+                                                                                                  A, lda, tau));
+}
+template <class T>
+bool reflects(cublasSideMode_t side, cublasOperation_t& trans, Index m, Index n, Index k, Index lda, Index ldc) {
+  if (!valid(side) || !valid(trans) || m < 0 || n < 0 || k < 0) return false;
+  const Index order = side == CUBLAS_SIDE_LEFT ? m : n;
+  if (kComplex<T> ? trans == CUBLAS_OP_T : false) return false;
+  if (!kComplex<T> && trans == CUBLAS_OP_C) trans = CUBLAS_OP_T;
+  return k <= order && lda >= least(order) && ldc >= least(m);
+}
+template <class T>
+Status ormqr_bufferSize(cublasSideMode_t side, cublasOperation_t trans, Index m, Index n, Index k, const T*, Index lda,
+                        const T*, const T*, Index ldc, int* lwork) {
+  MXMACA_REQUIRE(reflects<T>(side, trans, m, n, k, lda, ldc));
+  return needsNone(lwork);
+}
+template <class T>
+Status ormqr(cublasSideMode_t side, cublasOperation_t trans, Index m, Index n, Index k, const T* A, Index lda,
+             const T* tau, T* C, Index ldc, T*, Index, int* info) {
+  MXMACA_REQUIRE(reflects<T>(side, trans, m, n, k, lda, ldc));
+  return report(
+      info, MXMACA_BLAS(T, kComplex<T> ? "LAPACKE_?unmqr" : "LAPACKE_?ormqr",
+                        BlasInt(int, char, char, BlasInt, BlasInt, BlasInt, const T*, BlasInt, const T*, T*, BlasInt))(
+                kColumnMajor, letter(side), letter(trans), m, n, k, A, lda, tau, C, ldc));
+}
+
+// ---- Singular values --------------------------------------------------------------------------------------------------------
+template <class T>
+Status gesvd_bufferSize(Index m, Index n, int* lwork) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0);
+  return needsNone(lwork);
+}
+inline bool validJob(signed char job) { return job == 'A' || job == 'S' || job == 'O' || job == 'N'; }
+template <class T>
+Status gesvd(signed char jobu, signed char jobvt, Index m, Index n, T* A, Index lda, Real<T>* S, T* U, Index ldu, T* VT,
+             Index ldvt, T*, Index, Real<T>* rwork, int* info) {
+  MXMACA_REQUIRE(validJob(jobu) && validJob(jobvt) && !(jobu == 'O' && jobvt == 'O') && m >= 0 && n >= 0 && m >= n);
+  MXMACA_REQUIRE(lda >= least(m) && ((jobu != 'A' && jobu != 'S') || ldu >= least(m)));
+  MXMACA_REQUIRE(ldvt >= (jobvt == 'A' || jobvt == 'S' ? least(n) : 1) && ldu >= 1);
+  std::vector<Real<T>> unconverged(static_cast<size_t>(least(n)));
+  const BlasInt found = MXMACA_BLAS(
+      T, "LAPACKE_?gesvd",
+      BlasInt(int, char, char, BlasInt, BlasInt, T*, BlasInt, Real<T>*, T*, BlasInt, T*, BlasInt, Real<T>*))(
+      kColumnMajor, static_cast<char>(jobu), static_cast<char>(jobvt), m, n, A, lda, S, U, ldu, VT, ldvt,
+      unconverged.data());
+  if (rwork != nullptr && n > 1) std::copy(unconverged.begin(), unconverged.begin() + n - 1, rwork);
+  return report(info, found);
+}
+
+// The decomposition with V instead of its transpose. `columns` of U and V are wanted, at most those that exist.
+template <class T>
+BlasInt decompose(bool vectors, Index m, Index n, T* A, Index lda, Real<T>* S, T* U, Index ldu, T* V, Index ldv,
+                  Index columnsU, Index columnsV) {
+  if (m == 0 || n == 0) return 0;
+  const Index rank = std::min(m, n);
+  const bool full = vectors && (columnsU > rank || columnsV > rank);
+  const Index widthU = full ? m : rank;
+  const Index widthV = full ? n : rank;
+  std::vector<T> left(static_cast<size_t>(vectors ? m * widthU : 1));
+  std::vector<T> right(static_cast<size_t>(vectors ? widthV * n : 1));
+  const BlasInt found = MXMACA_BLAS(
+      T, "LAPACKE_?gesdd", BlasInt(int, char, BlasInt, BlasInt, T*, BlasInt, Real<T>*, T*, BlasInt, T*, BlasInt))(
+      kColumnMajor,
+      !vectors ? 'N'
+      : full   ? 'A'
+               : 'S',
+      m, n, A, lda, S, left.data(), m, right.data(), vectors ? widthV : 1);
+  if (vectors) {
+    for (Index j = 0; j < std::min(columnsU, widthU); ++j) {
+      std::copy(left.data() + j * m, left.data() + (j + 1) * m, U + j * ldu);
+    }
+    for (Index j = 0; j < std::min(columnsV, widthV); ++j) {
+      for (Index i = 0; i < n; ++i) V[i + j * ldv] = conjugate(right[static_cast<size_t>(j + i * widthV)]);
+    }
+  }
+  return found;
+}
+template <class T>
+Status gesvdj(cusolverEigMode_t jobz, int econ, Index m, Index n, T* A, Index lda, Real<T>* S, T* U, Index ldu, T* V,
+              Index ldv, T*, Index, int* info, gesvdjInfo_t params) {
+  MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && lda >= least(m) && params != nullptr);
+  const bool vectors = jobz == CUSOLVER_EIG_MODE_VECTOR;
+  MXMACA_REQUIRE(!vectors || (ldu >= least(m) && ldv >= least(n)));
+  const Index rank = std::min(m, n);
+  return report(info, decompose(vectors, m, n, A, lda, S, U, ldu, V, ldv, econ != 0 ? rank : m, econ != 0 ? rank : n));
+}
+template <class T>
+Status gesvdj_bufferSize(cusolverEigMode_t jobz, int, Index m, Index n, const T*, Index lda, const Real<T>*, const T*,
+                         Index ldu, const T*, Index ldv, int* lwork, gesvdjInfo_t) {
+  MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && lda >= least(m));
+  MXMACA_REQUIRE(jobz == CUSOLVER_EIG_MODE_NOVECTOR || (ldu >= least(m) && ldv >= least(n)));
+  return needsNone(lwork);
+}
+template <class T>
+Status gesvdjBatched_bufferSize(cusolverEigMode_t jobz, Index m, Index n, const T* A, Index lda, const Real<T>* S,
+                                const T* U, Index ldu, const T* V, Index ldv, int* lwork, gesvdjInfo_t params,
+                                Index batch) {
+  MXMACA_REQUIRE(batch >= 0);
+  return gesvdj_bufferSize(jobz, 0, m, n, A, lda, S, U, ldu, V, ldv, lwork, params);
+}
+template <class T>
+Status gesvdjBatched(cusolverEigMode_t jobz, Index m, Index n, T* A, Index lda, Real<T>* S, T* U, Index ldu, T* V,
+                     Index ldv, T* work, Index lwork, int* info, gesvdjInfo_t params, Index batch) {
+  MXMACA_REQUIRE(batch >= 0 && info != nullptr && m <= 32 && n <= 32);  // the device's own limit
+  Status status = CUSOLVER_STATUS_SUCCESS;
+  for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
+    status = gesvdj(jobz, 0, m, n, A + i * lda * n, lda, S + i * std::min(m, n), U + i * ldu * m, ldu, V + i * ldv * n,
+                    ldv, work, lwork, info + i, params);
+  }
+  return status;
+}
+template <class T>
+Status gesvdaStridedBatched_bufferSize(cusolverEigMode_t jobz, Index rank, Index m, Index n, const T*, Index lda, Index,
+                                       const Real<T>*, Index, const T*, Index ldu, Index, const T*, Index ldv, Index,
+                                       int* lwork, Index batch) {
+  MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && rank >= 0 && rank <= std::min(m, n) && lda >= least(m));
+  MXMACA_REQUIRE(batch >= 0 && (jobz == CUSOLVER_EIG_MODE_NOVECTOR || (ldu >= least(m) && ldv >= least(n))));
+  return needsNone(lwork);
+}
+template <class T>
+Status gesvdaStridedBatched(cusolverEigMode_t jobz, Index rank, Index m, Index n, const T* A, Index lda, Index strideA,
+                            Real<T>* S, Index strideS, T* U, Index ldu, Index strideU, T* V, Index ldv, Index strideV,
+                            T*, Index, int* info, double* residual, Index batch) {
+  MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && rank >= 0 && rank <= std::min(m, n) && lda >= least(m));
+  const bool vectors = jobz == CUSOLVER_EIG_MODE_VECTOR;
+  MXMACA_REQUIRE(batch >= 0 && info != nullptr && (!vectors || (ldu >= least(m) && ldv >= least(n))));
+  std::vector<T> copy(static_cast<size_t>(m * n));
+  std::vector<Real<T>> values(static_cast<size_t>(least(std::min(m, n))));
+  for (Index i = 0; i < batch; ++i) {
+    const T* const from = A + i * strideA;  // stays as it is
+    for (Index j = 0; j < n; ++j) std::copy(from + j * lda, from + j * lda + m, copy.data() + j * m);
+    T* const u = U + i * strideU;
+    T* const v = V + i * strideV;
+    info[i] =
+        static_cast<int>(decompose(vectors, m, n, copy.data(), least(m), values.data(), u, ldu, v, ldv, rank, rank));
+    Real<T>* const s = S + i * strideS;
+    std::copy(values.begin(), values.begin() + rank, s);
+    if (residual == nullptr || !vectors) continue;
+    double sum = 0;  // of |A - U S V'|^2
+    for (Index column = 0; column < n; ++column) {
+      for (Index row = 0; row < m; ++row) {
+        T difference = from[row + column * lda];
+        for (Index l = 0; l < rank; ++l) difference -= u[row + l * ldu] * s[l] * conjugate(v[column + l * ldv]);
+        sum += static_cast<double>(std::norm(difference));
+      }
+    }
+    residual[i] = std::sqrt(sum);
+  }
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+// ---- Eigenvalues ------------------------------------------------------------------------------------------------------------
+template <class T>
+Status syevd_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T*, Index lda, const Real<T>*,
+                        int* lwork) {
+  MXMACA_REQUIRE(valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n));
+  return needsNone(lwork);
+}
+template <class T>
+Status syevd(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T*, Index,
+             int* info) {
+  MXMACA_REQUIRE(valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n));
+  return report(info, MXMACA_BLAS(T, kComplex<T> ? "LAPACKE_?heevd" : "LAPACKE_?syevd",
+                                  BlasInt(int, char, char, BlasInt, T*, BlasInt, Real<T>*))(
+                          kColumnMajor, letter(jobz), letter(uplo), n, A, lda, W));
+}
+inline bool valid(cusolverEigType_t type) { return type >= CUSOLVER_EIG_TYPE_1 && type <= CUSOLVER_EIG_TYPE_3; }
+template <class T>
+Status sygvd_bufferSize(cusolverEigType_t type, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T*,
+                        Index lda, const T*, Index ldb, const Real<T>*, int* lwork) {
+  MXMACA_REQUIRE(valid(type) && valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n) && ldb >= least(n));
+  return needsNone(lwork);
+}
+template <class T>
+Status sygvd(cusolverEigType_t type, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, T* B,
+             Index ldb, Real<T>* W, T*, Index, int* info) {
+  MXMACA_REQUIRE(valid(type) && valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n) && ldb >= least(n));
+  return report(info, MXMACA_BLAS(T, kComplex<T> ? "LAPACKE_?hegvd" : "LAPACKE_?sygvd",
+                                  BlasInt(int, BlasInt, char, char, BlasInt, T*, BlasInt, T*, BlasInt, Real<T>*))(
+                          kColumnMajor, type, letter(jobz), letter(uplo), n, A, lda, B, ldb, W));
+}
+template <class T>
+Status syevj_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T* A, Index lda, const Real<T>* W,
+                        int* lwork, syevjInfo_t) {
+  return syevd_bufferSize(jobz, uplo, n, A, lda, W, lwork);
+}
+template <class T>
+Status syevj(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T* work, Index lwork,
+             int* info, syevjInfo_t params) {
+  MXMACA_REQUIRE(params != nullptr);
+  return syevd(jobz, uplo, n, A, lda, W, work, lwork, info);
+}
+template <class T>
+Status syevjBatched_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T* A, Index lda,
+                               const Real<T>* W, int* lwork, syevjInfo_t, Index batch) {
+  MXMACA_REQUIRE(batch >= 0);
+  return syevd_bufferSize(jobz, uplo, n, A, lda, W, lwork);
+}
+template <class T>
+Status syevjBatched(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T* work,
+                    Index lwork, int* info, syevjInfo_t params, Index batch) {
+  MXMACA_REQUIRE(batch >= 0 && info != nullptr && params != nullptr);
+  Status status = CUSOLVER_STATUS_SUCCESS;
+  for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
+    status = syevd(jobz, uplo, n, A + i * lda * n, lda, W + i * n, work, lwork, info + i);
+  }
+  return status;
+}
+
+// ---- Types chosen at run time -----------------------------------------------------------------------------------------------
+template <class T>
+struct Typed {
+  using Type = T;
+};
+// Calls `work` with the type; both other types must go with it.
+template <class Work>
+Status withType(cudaDataType type, Work&& work) {
+  switch (type) {
+    case CUDA_R_32F: return work(Typed<float>());
+    case CUDA_R_64F: return work(Typed<double>());
+    case CUDA_C_32F: return work(Typed<std::complex<float>>());
+    case CUDA_C_64F: return work(Typed<std::complex<double>>());
+    default: return CUSOLVER_STATUS_NOT_SUPPORTED;
+  }
+}
+inline cudaDataType realOf(cudaDataType type) {
+  return type == CUDA_C_32F ? CUDA_R_32F : type == CUDA_C_64F ? CUDA_R_64F : type;
+}
+#define MXMACA_TYPED(type, Name, ...)             \
+  withType(type, [&](auto chosen) -> Status {     \
+    using Name = typename decltype(chosen)::Type; \
+    __VA_ARGS__                                   \
+  })
+
+inline Status Xpotrf_bufferSize(cusolverDnParams_t, cublasFillMode_t uplo, Index n, cudaDataType, const void*,
+                                Index lda, cudaDataType, size_t* device, size_t* host) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  return needsNone(device, host);
+}
+inline Status Xpotrf(cusolverDnParams_t, cublasFillMode_t uplo, Index n, cudaDataType type, void* A, Index lda,
+                     cudaDataType compute, void*, size_t, void*, size_t, int* info) {
+  if (compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(type, T, return potrf<T>(uplo, n, static_cast<T*>(A), lda, nullptr, 0, info););
+}
+inline Status Xpotrs(cusolverDnParams_t, cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType type, const void* A,
+                     Index lda, cudaDataType typeB, void* B, Index ldb, int* info) {
+  if (typeB != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(type, T,
+                      return potrs<T>(uplo, n, nrhs, static_cast<const T*>(A), lda, static_cast<T*>(B), ldb, info););
+}
+inline Status Xgetrf_bufferSize(cusolverDnParams_t, Index m, Index n, cudaDataType, const void*, Index lda,
+                                cudaDataType, size_t* device, size_t* host) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
+  return needsNone(device, host);
+}
+inline Status Xgetrf(cusolverDnParams_t, Index m, Index n, cudaDataType type, void* A, Index lda, int64_t* pivots,
+                     cudaDataType compute, void*, size_t, void*, size_t, int* info) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
+  if (compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(type, T, {
+    auto* const matrix = static_cast<T*>(A);
+    return report(info, pivots == nullptr ? factorWithoutPivots(m, n, matrix, lda) : factor(m, n, matrix, lda, pivots));
+  });
+}
+inline Status Xgetrs(cusolverDnParams_t, cublasOperation_t trans, Index n, Index nrhs, cudaDataType type, const void* A,
+                     Index lda, const int64_t* pivots, cudaDataType typeB, void* B, Index ldb, int* info) {
+  if (typeB != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(
+      type, T, return getrs<T>(trans, n, nrhs, static_cast<const T*>(A), lda, pivots, static_cast<T*>(B), ldb, info););
+}
+inline Status Xgeqrf_bufferSize(cusolverDnParams_t, Index m, Index n, cudaDataType, const void*, Index lda,
+                                cudaDataType, const void*, cudaDataType, size_t* device, size_t* host) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
+  return needsNone(device, host);
+}
+inline Status Xgeqrf(cusolverDnParams_t, Index m, Index n, cudaDataType type, void* A, Index lda, cudaDataType typeTau,
+                     void* tau, cudaDataType compute, void*, size_t, void*, size_t, int* info) {
+  if (typeTau != type || compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(type, T, return geqrf<T>(m, n, static_cast<T*>(A), lda, static_cast<T*>(tau), nullptr, 0, info););
+}
+inline Status Xsyevd_bufferSize(cusolverDnParams_t, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n,
+                                cudaDataType, const void*, Index lda, cudaDataType, const void*, cudaDataType,
+                                size_t* device, size_t* host) {
+  MXMACA_REQUIRE(valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n));
+  return needsNone(device, host);
+}
+inline Status Xsyevd(cusolverDnParams_t, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, cudaDataType type,
+                     void* A, Index lda, cudaDataType typeW, void* W, cudaDataType compute, void*, size_t, void*,
+                     size_t, int* info) {
+  if (typeW != realOf(type) || compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(
+      type, T, return syevd<T>(jobz, uplo, n, static_cast<T*>(A), lda, static_cast<Real<T>*>(W), nullptr, 0, info););
+}
+inline Status Xgesvd_bufferSize(cusolverDnParams_t, signed char jobu, signed char jobvt, Index m, Index n, cudaDataType,
+                                const void*, Index lda, cudaDataType, const void*, cudaDataType, const void*, Index,
+                                cudaDataType, const void*, Index, cudaDataType, size_t* device, size_t* host) {
+  MXMACA_REQUIRE(validJob(jobu) && validJob(jobvt) && m >= 0 && n >= 0 && lda >= least(m));
+  return needsNone(device, host);
+}
+inline Status Xgesvd(cusolverDnParams_t, signed char jobu, signed char jobvt, Index m, Index n, cudaDataType type,
+                     void* A, Index lda, cudaDataType typeS, void* S, cudaDataType typeU, void* U, Index ldu,
+                     cudaDataType typeVT, void* VT, Index ldvt, cudaDataType compute, void*, size_t, void*, size_t,
+                     int* info) {
+  if (typeS != realOf(type) || typeU != type || typeVT != type || compute != type) {
+    return CUSOLVER_STATUS_NOT_SUPPORTED;
+  }
+  return MXMACA_TYPED(type, T,
+                      return gesvd<T>(jobu, jobvt, m, n, static_cast<T*>(A), lda, static_cast<Real<T>*>(S),
+                                      static_cast<T*>(U), ldu, static_cast<T*>(VT), ldvt, nullptr, 0, nullptr, info););
+}
+inline Status Xsytrs_bufferSize(cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType, const void*, Index lda,
+                                const int64_t*, cudaDataType, void*, Index ldb, size_t* device, size_t* host) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));
+  return needsNone(device, host);
+}
+inline Status Xsytrs(cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType type, const void* A, Index lda,
+                     const int64_t* pivots, cudaDataType typeB, void* B, Index ldb, void*, size_t, void*, size_t,
+                     int* info) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));
+  if (typeB != type || pivots == nullptr) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(type, T, {
+    return report(
+        info, MXMACA_BLAS(T, "LAPACKE_?sytrs",
+                          BlasInt(int, char, BlasInt, BlasInt, const T*, BlasInt, const BlasInt*, T*, BlasInt))(
+                  kColumnMajor, letter(uplo), n, nrhs, static_cast<const T*>(A), lda, pivots, static_cast<T*>(B), ldb));
+  });
+}
+inline Status Xtrtri_bufferSize(cublasFillMode_t uplo, cublasDiagType_t, Index n, cudaDataType, void*, Index lda,
+                                size_t* device, size_t* host) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  return needsNone(device, host);
+}
+inline Status Xtrtri(cublasFillMode_t uplo, cublasDiagType_t diag, Index n, cudaDataType type, void* A, Index lda,
+                     void*, size_t, void*, size_t, int* info) {
+  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  return MXMACA_TYPED(type, T, {
+    return report(info,
+                  MXMACA_BLAS(T, "LAPACKE_?trtri", BlasInt(int, char, char, BlasInt, T*, BlasInt))(
+                      kColumnMajor, letter(uplo), diag == CUBLAS_DIAG_UNIT ? 'U' : 'N', n, static_cast<T*>(A), lda));
+  });
+}
+#undef MXMACA_TYPED
+
+}  // namespace cusolver
+}  // namespace mxmaca

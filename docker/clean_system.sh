@@ -20,5 +20,6 @@ sed -i "s/^\([^:]*:[^:]*\):[0-9][0-9]*:/\1:$((SOURCE_DATE_EPOCH / 86400)):/" /et
 for folder in /usr/lib/python3 /usr/lib/python3.*; do
     [ -d "$folder" ] || continue
     newer=$(find "$folder" -name '*.py' -newermt "@$SOURCE_DATE_EPOCH" -print -exec touch -d "@$SOURCE_DATE_EPOCH" {} +)
-    [ -z "$newer" ] || PYTHONHASHSEED=0 python3 -m compileall -q "$folder" >/dev/null || true
+    [ -z "$newer" ] ||
+        PYTHONHASHSEED=0 python3 -m compileall -q --invalidation-mode timestamp "$folder" >/dev/null || true
 done

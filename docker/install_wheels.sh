@@ -41,4 +41,4 @@ printf '[global]\nconstraint = /opt/maca/constraints.txt\ndisable-pip-version-ch
 # Bytecode names its source's time stamp: give the source the one that it will have in the image, then compile.
 find /usr/local /opt/maca /etc/pip.conf -exec touch --no-dereference -d "@$SOURCE_DATE_EPOCH" {} +
 find "$site" -name __pycache__ -prune -exec rm -rf {} +
-python3 -m compileall -q -j 0 "$site" >/dev/null || true
+python3 -m compileall -q -j 0 --invalidation-mode timestamp "$site" >/dev/null || true

@@ -17,8 +17,9 @@ if [ -n "$missing" ]; then
     chmod 755 /usr/sbin/policy-rc.d
     apt-get update -q
     apt-get upgrade -y -q --no-install-recommends
+    # With that variable Debian's packages would make bytecode that is compared with its source at every start.
     # shellcheck disable=SC2086  # a list of words on purpose
-    apt-get install -y -q --no-install-recommends $missing
+    env -u SOURCE_DATE_EPOCH apt-get install -y -q --no-install-recommends $missing
     rm /usr/sbin/policy-rc.d
 fi
 

@@ -188,7 +188,7 @@ def test_the_classic_paths_hold_the_toolkit(run: Callable[..., Any]) -> None:
             'test "$MACA_PATH" = /opt/maca; test "$CUCC_PATH" = /opt/maca/tools/cu-bridge; '
             'test "$CUDA_PATH" = "$CUCC_PATH"; test -f "$MACA_PATH/lib/libmcruntime.so"; '
             'test -f "$CUDA_PATH/include/cuda_runtime.h"; test -d "$CUDA_PATH/lib64"; '
-            "command -v cucc nvcc cmake_maca g++ ninja cmake mx-smi",
+            "for name in cucc nvcc cmake_maca g++ ninja cmake mx-smi; do command -v $name; done",
         ]
     )
     assert ended.status == 0, ended.output
@@ -238,6 +238,7 @@ def _wheel(folder: Path, name: str, version: str, requires: str = "") -> None:
 
 def test_pip_keeps_the_torch_of_the_image(run: Callable[..., Any], tmp_path: Path) -> None:
     """A package that depends on torch, and an index with a newer torch that pip would take, if it were let."""
+    tmp_path.chmod(0o755)
     _wheel(tmp_path, "needs_torch", "1.0", "torch>=2")
     _wheel(tmp_path, "needs_newer", "1.0", "torch>=99")
     _wheel(tmp_path, "torch", "99.0")
@@ -256,6 +257,7 @@ def test_pip_keeps_the_torch_of_the_image(run: Callable[..., Any], tmp_path: Pat
 def learning(tmp_path_factory: pytest.TempPathFactory, run: Callable[..., Any]) -> Path:
     """scikit-learn for the image's Python, fetched here: the containers of these tests have no network."""
     folder = tmp_path_factory.mktemp("scikit-learn")
+    folder.chmod(0o755)
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", str(folder)]
     command += ["--only-binary=:all:", "--python-version", f"3.{_minor(run)}", "--platform", "manylinux2014_x86_64"]
     command += ["--platform", "manylinux_2_28_x86_64", "--platform", "manylinux_2_27_x86_64", "scikit-learn"]

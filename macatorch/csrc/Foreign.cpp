@@ -2,6 +2,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/cuda/CUDAException.h>
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
 #include <cstring>

@@ -5,8 +5,10 @@ one are skipped with the reason. MACATORCH_IMAGE_TORCH and MACATORCH_IMAGE_SUITE
 MACATORCH_IMAGE_FOLDER takes an image that is built already.
 """
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -59,7 +61,9 @@ class Daemon:
         command = ["dockerd", "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec")]
         command += ["--host", f"unix://{self.socket}", "--pidfile", str(folder / "pid"), *options]
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True, preexec_fn=_end_with_parent
+            )
         os.environ["DOCKER_HOST"] = f"unix://{self.socket}"
 
     def works(self) -> bool:
@@ -83,12 +87,22 @@ class Daemon:
             self.process.kill()
             self.process.wait()
         os.environ.pop("DOCKER_HOST", None)
-        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-        for mount in reversed([mount for mount in mounts if mount.startswith(f"{self.folder}/")]):
-            subprocess.run(["umount", "--lazy", mount], check=False)
-        shutil.rmtree(str(self.folder), ignore_errors=True)
+        _remove(self.folder)
         if self.socket.exists():
             self.socket.unlink()
+
+
+def _end_with_parent() -> None:
+    """The engine ends also when the tests are killed."""
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _remove(folder: Path) -> None:
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for mount in reversed([mount for mount in mounts if mount.startswith(f"{folder}/")]):
+        subprocess.run(["umount", "--lazy", mount], check=False)
+    shutil.rmtree(str(folder), ignore_errors=True)
 
 
 def _runs_a_container(folder: Path) -> bool:
@@ -136,6 +150,9 @@ def engine() -> Iterator[Any]:
             pytest.skip(f"no Docker engine answers ({reason}), and only root may start one")
         if not shutil.which("dockerd"):
             pytest.skip(f"no Docker engine answers ({reason}), and dockerd is not installed")
+        for old in cache.folder("engine").iterdir():
+            if not Path(f"/proc/{old.name.split('-')[0]}").exists():
+                _remove(old)
         reasons: List[str] = []
         for number, options in enumerate(DAEMON_OPTIONS):
             daemon = Daemon(cache.folder("engine") / f"{os.getpid()}-{number}", options)

@@ -298,6 +298,34 @@ def test_a_cpp_extension_builds_and_runs(run: Callable[..., Any]) -> None:
     assert ended.output.strip().splitlines()[-1] == CPP_EXTENSION_PRINTS
 
 
+CUDA_EXTENSION = """
+    import torch
+    from torch.utils.cpp_extension import load_inline
+    cuda = r'''
+    __global__ void scale(const float* x, float* y, int n, float by) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) y[i] = x[i] * by + 1;
+    }
+    torch::Tensor scaled(torch::Tensor x, double by) {
+      auto y = torch::empty_like(x);
+      int n = x.numel();
+      scale<<<(n + 63) / 64, 64>>>(x.data_ptr<float>(), y.data_ptr<float>(), n, by);
+      return y;
+    }
+    '''
+    header = "torch::Tensor scaled(torch::Tensor x, double by);"
+    module = load_inline("scaled", header, cuda, functions=["scaled"], verbose=False)
+    print(module.scaled(torch.arange(100.0, device="cuda"), 2.0)[[0, 1, 99]])
+"""
+CUDA_EXTENSION_PRINTS = "tensor([  1.,   3., 199.], device='cuda:0')"
+
+
+def test_a_cuda_extension_builds_and_runs(run: Callable[..., Any]) -> None:
+    ended = run(python(CUDA_EXTENSION), seconds=600)
+    assert ended.status == 0, ended.output
+    assert ended.output.strip().splitlines()[-1] == CUDA_EXTENSION_PRINTS
+
+
 def test_it_works_read_only_without_a_network_for_any_user(run: Callable[..., Any]) -> None:
     options = {"read_only": True, "tmpfs": {"/tmp": "exec"}}
     for user in (None, "4242:4242"):

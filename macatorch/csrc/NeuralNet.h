@@ -22,6 +22,10 @@ void register_losses(torch::Library& cuda);
 void register_attention(torch::Library& cuda);
 /// Flash and memory-efficient attention as libraries call them: sequences of different lengths.
 void register_sequence_attention(torch::Library& cuda);
+/// Random numbers that are a function of a key alone.
+void register_stateless_random(torch::Library& cuda);
+/// Products of batches of compressed sparse matrices.
+void register_sparse_products();
 /// Matrix products with scales, groups, another result dtype, or packed 4-bit weights.
 void register_matrix_products(torch::Library& cuda);
 /// 2:4 semi-structured sparse matrices.

@@ -4,11 +4,13 @@
 #include <ATen/OpMathType.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 
 #include <limits>
 
+#include "Arguments.h"
 #include "DeviceCall.h"
 
 namespace macatorch {
@@ -35,6 +37,25 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(
                                               call(running_var, true), training, exponential_average_factor, epsilon);
   at::Tensor reserve = at::empty({0}, call(input).options().dtype(at::kByte));
   return call.results(output, mean, invstd, reserve);
+}
+
+/// cudnn_batch_norm into given tensors (torch 2.8 and later).
+void cudnn_batch_norm_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  const auto optional = [&](const char* name) {
+    const at::Tensor tensor = given.tensor(name);
+    return tensor.defined() ? std::make_optional(tensor) : std::nullopt;
+  };
+  auto [output, mean, invstd, reserve] =
+      macatorch::cudnn_batch_norm(given.tensor("input"), given.tensor("weight"), optional("bias"),
+                                  optional("running_mean"), optional("running_var"), given.flag("training"),
+                                  *given.number("exponential_average_factor"), *given.number("epsilon"));
+  const auto written = [&](const char* name, const at::Tensor& value) {
+    at::Tensor out = given.tensor(name);
+    at::native::resize_output(out, value.sizes());
+    return out.copy_(value);
+  };
+  given.give(written("out0", output), written("out1", mean), written("out2", invstd), written("out3", reserve));
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
@@ -226,6 +247,7 @@ void implement_if_present(torch::Library& cuda, const char* name, Function funct
 
 void register_normalizations(torch::Library& cuda) {
   cuda.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
+  implement<cudnn_batch_norm_out>(cuda, "cudnn_batch_norm.out");
   cuda.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
   cuda.impl("batch_norm_stats", TORCH_FN(batch_norm_stats));
   cuda.impl("batch_norm_elemt", TORCH_FN(batch_norm_elemt));

@@ -38,6 +38,9 @@ struct Registration {
     register_losses(cuda);
     register_grid_samplers(cuda);
     register_matrix_products(cuda);
+    register_semi_structured(cuda);
+    register_sparse_products();
+    register_stateless_random(cuda);
     register_foreign();
   }
 };

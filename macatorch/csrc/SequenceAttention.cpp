@@ -402,6 +402,103 @@ void efficient_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack)
              wants_bias ? efficient.call.result(dbias.to(efficient.bias.scalar_type())) : at::Tensor());
 }
 
+// ---- cuDNN (torch 2.9 and later) -------------------------------------------------------------------------------------
+
+// Its tensors are heads-first (B, H, L, E) where they are dense, and packed ones as flash's; logsumexp has a last dimension
+// of one.
+
+void cudnn_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  TORCH_CHECK(!given.flag("return_debug_mask"),
+              "return_debug_mask: the simulated device does not keep the attention matrix");
+  DeviceCall call(given.tensor("query"));
+  const at::Tensor query = call(given.tensor("query"));
+  const at::Tensor key = call(given.tensor("key"));
+  const at::Tensor value = call(given.tensor("value"));
+  const at::Tensor bias = call(given.tensor("attn_bias"));
+  const double dropout = *given.number("dropout_p");
+  const bool causal = given.flag("is_causal");
+  const PhiloxPosition position = attention_position(call, dropout);
+  const std::optional<at::Generator> random = attention_random(position, dropout);
+  const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
+  at::Tensor output, logsumexp;
+  if (starts.empty()) {
+    std::tie(output, logsumexp) =
+        attention_forward(attention_problem(query, key, value, bias, dropout, causal, given.number("scale")), random);
+  } else {
+    TORCH_CHECK(!bias.defined(), "cuDNN attention of packed sequences takes no bias");
+    Window window;
+    window.aligned_at_end = false;
+    window.right = causal ? std::make_optional<int64_t>(0) : std::nullopt;
+    output = at::zeros({query.size(0), query.size(1), value.size(2)}, query.options());
+    logsumexp = at::full({query.size(0), query.size(1)}, kInfinity, at::TensorOptions().dtype(at::kFloat));
+    for (const Piece& piece : make_pieces(query, key, starts, numbers(call, given.tensor("cum_seq_k")), {})) {
+      if (piece.query_length == 0 || piece.key_length == 0) {
+        continue;
+      }
+      auto [part, rows] = attention_forward(problem_of(sequence(query, 0, piece.query_from, piece.query_length, true),
+                                                       sequence(key, 0, piece.key_from, piece.key_length, true),
+                                                       sequence(value, 0, piece.key_from, piece.key_length, true), {},
+                                                       dropout, window, given.number("scale")),
+                                            random);
+      sequence(output, 0, piece.query_from, piece.query_length, true).copy_(part);
+      logsumexp.narrow(0, piece.query_from, piece.query_length).copy_(with_empty_rows(rows).squeeze(0).t());
+    }
+  }
+  auto [seed, offset] = position_tensors(call, position, false);
+  given.give(call.result(output.to(query.scalar_type())),
+             given.flag("compute_log_sumexp") ? call.result(logsumexp.contiguous().unsqueeze(-1)) : at::Tensor(),
+             given.tensor("cum_seq_q"), given.tensor("cum_seq_k"), *given.integer("max_q"), *given.integer("max_k"),
+             seed, offset, at::Tensor());
+}
+
+void cudnn_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  DeviceCall call(given.tensor("query"));
+  const at::Tensor query = call(given.tensor("query"));
+  const at::Tensor key = call(given.tensor("key"));
+  const at::Tensor value = call(given.tensor("value"));
+  const at::Tensor grad = call(given.tensor("grad_out"));
+  const at::Tensor output = call(given.tensor("out"));
+  const at::Tensor logsumexp = call(given.tensor("logsumexp")).squeeze(-1);
+  const double dropout = *given.number("dropout_p");
+  const bool causal = given.flag("is_causal");
+  const std::optional<at::Generator> random =
+      attention_random(position_of(call, given.tensor("philox_seed"), given.tensor("philox_offset"), dropout), dropout);
+  const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
+  AttentionGradients grads;
+  if (starts.empty()) {
+    grads = attention_backward(
+        attention_problem(query, key, value, call(given.tensor("attn_bias")), dropout, causal, given.number("scale")),
+        in_float(grad), in_float(output), logsumexp, random, false);
+  } else {
+    Window window;
+    window.aligned_at_end = false;
+    window.right = causal ? std::make_optional<int64_t>(0) : std::nullopt;
+    grads = {at::zeros_like(query), at::zeros_like(key), at::zeros_like(value), {}};
+    for (const Piece& piece : make_pieces(query, key, starts, numbers(call, given.tensor("cum_seq_k")), {})) {
+      if (piece.query_length == 0 || piece.key_length == 0) {
+        continue;
+      }
+      const auto queries = [&](const at::Tensor& tensor) {
+        return sequence(tensor, 0, piece.query_from, piece.query_length, true);
+      };
+      const auto keys = [&](const at::Tensor& tensor) {
+        return sequence(tensor, 0, piece.key_from, piece.key_length, true);
+      };
+      const AttentionGradients part = attention_backward(
+          problem_of(queries(query), keys(key), keys(value), {}, dropout, window, given.number("scale")),
+          in_float(queries(grad)), in_float(queries(output)),
+          logsumexp.narrow(0, piece.query_from, piece.query_length).t().unsqueeze(0), random, false);
+      queries(grads.query).copy_(part.query);
+      keys(grads.key).copy_(part.key);
+      keys(grads.value).copy_(part.value);
+    }
+  }
+  given.give(call.result(grads.query.to(query.scalar_type())), call.result(grads.key.to(key.scalar_type())),
+             call.result(grads.value.to(value.scalar_type())));
+}
+
 /// The uniform numbers that the memory-efficient form's dropout compares with its probability: above it, a score is kept.
 void fill_dropout_mask(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
@@ -423,6 +520,8 @@ void register_sequence_attention(torch::Library& cuda) {
   implement<flash_backward>(cuda, "_flash_attention_backward");
   implement<efficient_forward>(cuda, "_efficient_attention_forward");
   implement<efficient_backward>(cuda, "_efficient_attention_backward");
+  implement<cudnn_forward>(cuda, "_cudnn_attention_forward");
+  implement<cudnn_backward>(cuda, "_cudnn_attention_backward");
   implement<fill_dropout_mask>(cuda, "_fill_mem_eff_dropout_mask_");
 }
 

@@ -1,0 +1,58 @@
+#include <ATen/ATen.h>
+#include <ATen/native/Resize.h>
+
+#include "CompositeTensors.h"
+#include "NeuralNet.h"
+
+namespace macatorch {
+namespace {
+
+// Upstream multiplies batches of compressed sparse matrices on CUDA only: here matrix by matrix, by the CPU's kernel.
+
+at::Tensor& baddbmm_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& result) {
+  TORCH_CHECK(self.layout() == at::kStrided && batch2.layout() == at::kStrided && result.layout() == at::kStrided,
+              "torch.baddbmm: Expect a strided self, batch2 and result, but got ", self.layout(), ", ", batch2.layout(),
+              " and ", result.layout());
+  TORCH_CHECK(
+      batch1.dim() == 3 && batch2.dim() == 3 && batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1),
+      "torch.baddbmm: batches of shapes ", batch1.sizes(), " and ", batch2.sizes(), " cannot be multiplied");
+  const c10::Device device = batch1.device();
+  TORCH_CHECK(self.device() == device && batch2.device() == device && result.device() == device,
+              "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+              (self.device() != device     ? self
+               : batch2.device() != device ? batch2
+                                           : result)
+                  .device(),
+              "!");
+  DeviceScope scope(device.index());
+  AnyHeaders headers;
+  at::Tensor target = headers.bind(result, true);
+  const at::Tensor start = headers.bind(self, false);
+  const at::Tensor sparse = headers.bind(batch1, false);
+  const at::Tensor dense = headers.bind(batch2, false);
+  const at::IntArrayRef shape({batch1.size(0), batch1.size(1), batch2.size(2)});
+  at::native::resize_output(target, shape);
+  const at::Tensor expanded = start.expand(shape);
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    target.select(0, i).copy_(at::addmm(expanded.select(0, i), sparse.select(0, i), dense.select(0, i), beta, alpha));
+  }
+  headers.write_back(device);
+  return result;
+}
+
+at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& result) {
+  TORCH_CHECK(self.dim() == 3 && mat2.dim() == 3, "batch1 must be a 3D tensor");
+  const at::Tensor zero = at::zeros({1, 1, 1}, mat2.options());
+  return baddbmm_out(zero, self, mat2, 0, 1, result);
+}
+
+}  // namespace
+
+void register_sparse_products() {
+  static torch::Library csr(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrCUDA, __FILE__, __LINE__);
+  csr.impl("baddbmm.out", TORCH_FN(baddbmm_out));
+  csr.impl("bmm.out", TORCH_FN(bmm_out));
+}
+
+}  // namespace macatorch

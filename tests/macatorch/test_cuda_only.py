@@ -1,0 +1,94 @@
+"""Operators that upstream computes on CUDA only, one by one; attention and matrix products have files of their own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+try:
+    from torch.func import _random as random
+except ImportError:
+    random = None
+
+aten = torch.ops.aten
+STATELESS = pytest.mark.skipif(random is None, reason="torch 2.12 and later")
+
+
+def test_ctc_loss_in_cudnns_form_has_its_gradient() -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(8, 2, 5, requires_grad=True)
+    log_probs = logits.log_softmax(-1)
+    targets, lengths = torch.tensor([1, 2, 3, 1, 1], dtype=torch.int32), [3, 2]
+    steps = torch.tensor([8, 7])
+    want = torch.nn.functional.ctc_loss(log_probs, targets, steps, torch.tensor(lengths), reduction="none")
+    (want_grad,) = torch.autograd.grad(want.sum(), logits)
+    leaf = logits.detach().cuda().requires_grad_()
+    got, raw = aten._cudnn_ctc_loss(leaf.log_softmax(-1), targets, [8, 7], lengths, 0, False, False)
+    torch.testing.assert_close(got.detach().cpu(), want.detach())
+    (grad,) = torch.autograd.grad(got.sum(), leaf)
+    torch.testing.assert_close(grad.cpu(), want_grad, rtol=1e-4, atol=1e-5)
+    by_tensor = aten._cudnn_ctc_loss.Tensor(
+        leaf.detach().log_softmax(-1), targets, torch.tensor([8, 7]), torch.tensor(lengths), 0, False, False
+    )
+    assert torch.equal(by_tensor[0], got.detach())
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_bsr], ids=str)
+def test_batches_of_compressed_sparse_matrices_multiply(layout: torch.layout) -> None:
+    torch.manual_seed(0)
+    a = torch.randn(2, 4, 6) * (torch.arange(6) % 3 > 0)
+    b, c = torch.randn(2, 6, 4), torch.randn(2, 4, 4)
+    options = {"blocksize": (2, 2)} if layout == torch.sparse_bsr else {}
+    sparse = torch.stack([t for t in a]).cuda().contiguous().to_sparse(layout=layout, **options)
+    torch.testing.assert_close(torch.bmm(sparse, b.cuda()).cpu(), torch.bmm(a, b))
+    out = torch.empty(0, device="cuda")
+    torch.baddbmm(c.cuda(), sparse, b.cuda(), beta=2, alpha=3, out=out)
+    torch.testing.assert_close(out.cpu(), torch.baddbmm(c, a, b, beta=2, alpha=3))
+
+
+@pytest.mark.skipif(not hasattr(aten.cudnn_batch_norm, "out"), reason="not in this release")
+def test_cudnn_batch_norm_writes_where_it_is_told() -> None:
+    torch.manual_seed(0)
+    x, w, b = (torch.randn(s, device="cuda") for s in ((4, 3, 5), (3,), (3,)))
+    want = aten.cudnn_batch_norm(x, w, b, None, None, True, 0.1, 1e-5)
+    outs = [torch.empty(0, device="cuda", dtype=t.dtype) for t in want]
+    named = {f"out{i}": out for i, out in enumerate(outs)}
+    got = aten.cudnn_batch_norm.out(x, w, b, None, None, True, 0.1, 1e-5, **named)
+    for a, b, c in zip(got, outs, want):
+        assert a is b and torch.equal(a, c)
+
+
+def test_kaiser_window_needs_no_compiler() -> None:
+    got = torch.kaiser_window(9, device="cuda")
+    assert got.is_cuda and torch.equal(got.cpu(), torch.kaiser_window(9))
+
+
+@STATELESS
+def test_stateless_numbers_are_a_function_of_their_key() -> None:
+    key = random.key(42, device="cuda")
+    a, b = (random.normal_(key, torch.empty(1000, device="cuda")) for _ in range(2))
+    assert torch.equal(a, b)
+    keys = random.split(key, 3)
+    assert keys.shape == (3, 2) and len({tuple(k.tolist()) for k in keys}) == 3
+    for i, part in enumerate(keys):
+        assert torch.equal(random.fold_in(key, i), part)
+        assert not torch.equal(random.normal_(part, torch.empty(1000, device="cuda")), a)
+
+
+@STATELESS
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64], ids=str)
+def test_stateless_numbers_have_their_distribution(dtype: torch.dtype) -> None:
+    key = random.key(7, device="cuda")
+    x = random.normal_(key, torch.empty(100_000, device="cuda", dtype=dtype), mean=2.0, std=3.0).double()
+    assert abs(x.mean().item() - 2) < 0.05 and abs(x.std().item() - 3) < 0.05
+    u = random.uniform_(key, torch.empty(100_000, device="cuda", dtype=dtype), low=-1.0, high=3.0).double()
+    assert u.min() >= -1 and u.max() <= 3
+    assert abs(u.mean().item() - 1) < 0.02 and abs(u.std().item() - 4 / 12**0.5) < 0.02
+
+
+@STATELESS
+def test_batched_keys_fill_their_own_parts() -> None:
+    keys = random.split(random.key(1, device="cuda"), 4)
+    whole = random.uniform_(keys.view(4, 1, 2), torch.empty(4, 5, device="cuda"))
+    for key, row in zip(keys, whole):
+        assert torch.equal(random.uniform_(key, torch.empty(5, device="cuda")), row)

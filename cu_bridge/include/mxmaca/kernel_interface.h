@@ -20,6 +20,7 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
 unsigned int __cudaWarpActive(void);
 void __cudaThreadYield(void);
 __attribute__((noreturn)) void __cudaKernelFail(int error, const char* what);
+// Takes the place of the C library's function, and so is declared as that is.
 __attribute__((noreturn)) void __cudaAssertFail(const char* expression, const char* file, unsigned int line,
-                                                const char* function);
+                                                const char* function) noexcept;
 }

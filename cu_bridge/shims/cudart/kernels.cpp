@@ -31,7 +31,7 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
 unsigned int __cudaWarpActive(void) { return mcWarpActive(); }
 void __cudaThreadYield(void) { mcThreadYield(); }
 void __cudaKernelFail(int error, const char* what) { mcKernelFail(static_cast<mcError_t>(error), what); }
-void __cudaAssertFail(const char* expression, const char* file, unsigned int line, const char* function) {
+void __cudaAssertFail(const char* expression, const char* file, unsigned int line, const char* function) noexcept {
   mcKernelAssertFail(expression, file, line, function);
 }
 

@@ -12,6 +12,9 @@ import torch
 from torch import nn
 
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
 class Block(nn.Module):  # type: ignore[misc]
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -47,12 +50,15 @@ class WrongBackward(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        return (grad.double() * 1.01).to(grad.dtype) if grad.dtype != torch.float64 else grad
+        right = grad.dtype == torch.float64 or grad.device.type != DEVICE
+        return grad if right else (grad.double() * 1.01).to(grad.dtype)
 
 
 def _wrong_forward(value: torch.Tensor) -> torch.Tensor:
-    # Not in double precision: the kernel that level 0 compares with is right.
-    return value if value.dtype == torch.float64 else value + (value.detach().double() * 0.01).to(value.dtype)
+    # Only on the device and not in double precision: the kernels that level 0 compares with are right.
+    if value.dtype == torch.float64 or value.device.type != DEVICE:
+        return value
+    return value + (value.detach().double() * 0.01).to(value.dtype)
 
 
 def places(model: Model) -> List[Any]:

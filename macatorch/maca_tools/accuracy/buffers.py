@@ -18,7 +18,7 @@ _kept = 0
 
 
 def copy(tensor: Any) -> Tuple[Any, Any]:
-    """A CPU copy with the same values, dtype, shape and, where elements do not overlap, strides; and what to give back."""
+    """A CPU copy with the values, dtype, shape and, where elements do not overlap, strides; and what to give back."""
     size = tensor.numel() * tensor.element_size()
     if size < _SMALLEST:
         values = tensor.to("cpu", copy=True)

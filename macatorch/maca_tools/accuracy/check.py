@@ -1,17 +1,23 @@
-"""Level 0: run each operator again on the CPU in double precision, and log what is further off than rounding."""
+"""Level 0: run each operator again on the CPU in double precision, and log what is further off than rounding.
+
+What exceeds its threshold is run once more on the CPU in its own precision: where that is as far off, the operator is
+ill-conditioned at these inputs (a loss near zero, a sum whose terms cancel) and the device is not to blame.
+"""
 
 import contextlib
 import json
+import math
 import os
 import sys
 import threading
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
 from maca_tools.accuracy import capture, names, verdict
 
 _SHOWN = 20
+_PIECE = 1 << 17
 # Moves between devices compute nothing, and their reference would not be on the CPU.
 _MOVES = frozenset(
     ["to", "cuda", "cpu", "pin_memory", "type", "clone", "detach", "contiguous", "double", "float", "half", "bfloat16"]
@@ -21,10 +27,47 @@ _MOVES = frozenset(
 class Reference:
     """The double precision run of one operator; kept until its backward one has run."""
 
-    __slots__ = ("api", "outputs", "leaves", "kept")
+    __slots__ = ("api", "outputs", "leaves", "kept", "dtypes", "call")
 
-    def __init__(self, api: str, outputs: Dict[str, Any], leaves: Dict[str, Any], kept: Dict[str, Any]) -> None:
+    def __init__(
+        self,
+        api: str,
+        outputs: Dict[str, Any],
+        leaves: Dict[str, Any],
+        kept: Dict[str, Any],
+        dtypes: Dict[str, Any],
+        call: Callable[[Callable[[Any, str], Any]], Any],
+    ) -> None:
         self.api, self.outputs, self.leaves, self.kept = api, outputs, leaves, kept
+        self.dtypes, self.call = dtypes, call
+
+    def own_precision(self, wanted: List[str], grads: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+        """The outputs of a CPU run in the operator's own precision, or the gradients that grads lead to.
+
+        Empty where that run is not possible.
+        """
+        leaves: Dict[str, Any] = {}
+
+        def narrow(value: Any, path: str) -> Any:
+            copy = value.detach().to(self.dtypes[path], copy=True)
+            if path in self.leaves and grads is not None:
+                leaves[path] = copy.requires_grad_()
+                return copy.view_as(copy)
+            return copy
+
+        state = torch.get_rng_state()
+        try:
+            with torch.set_grad_enabled(grads is not None):
+                outputs = dict(capture.paths_of_tensors({"result": self.call(narrow)}))
+                if grads is None:
+                    return outputs
+                given = {path: grad.to(outputs[path].dtype) for path, grad in grads.items()}
+                torch.autograd.backward([outputs[path] for path in given], list(given.values()))
+        except Exception:
+            return {}
+        finally:
+            torch.set_rng_state(state)
+        return {path: leaves[path].grad for path in wanted if path in leaves and leaves[path].grad is not None}
 
 
 class Checker:
@@ -42,25 +85,34 @@ class Checker:
             return None
         leaves: Dict[str, Any] = {}
         kept: Dict[str, Any] = {}
+        dtypes: Dict[str, Any] = {}
         state = torch.get_rng_state()
         try:
-            given = _doubled({"args": tuple(args), "kwargs": dict(kwargs)}, "", leaves, kept)
+            given = _doubled({"args": tuple(args), "kwargs": dict(kwargs)}, "", leaves, kept, dtypes)
+            values: Dict[str, Any] = {}
             if module is not None:
-                values = {
-                    key: _doubled(value, f"params.{key}", leaves, kept) for key, value in module.named_parameters()
-                }
-                values.update(
-                    {key: _doubled(value, f"buffers.{key}", leaves, kept) for key, value in module.named_buffers()}
-                )
-                result = functional_call()(module, values, given["args"], given["kwargs"])
-            else:
-                result = func(*given["args"], **given["kwargs"])
+                named = [(f"params.{key}", key, value) for key, value in module.named_parameters()]
+                named += [(f"buffers.{key}", key, value) for key, value in module.named_buffers()]
+                values = {key: _doubled(value, path, leaves, kept, dtypes) for path, key, value in named}
+                paths = {key: path for path, key, _ in named}
+
+            # A leaf must not be written in place; what an in-place operator gets is not one.
+            in_place = api.endswith("_") or bool(getattr(module, "inplace", kwargs.get("inplace")))
+
+            def call(change: Callable[[Any, str], Any]) -> Any:
+                again = _changed(given, "", (lambda value, path: change(value, path) * 1) if in_place else change)
+                if module is None:
+                    return func(*again["args"], **again["kwargs"])
+                changed = {key: change(value, paths[key]) for key, value in values.items()}
+                return functional_call()(module, changed, again["args"], again["kwargs"])
+
+            result = call(lambda value, path: value)
         except Exception:
             # Not every operator has a double precision form on the CPU; level 0 checks what can be checked.
             return None
         finally:
             torch.set_rng_state(state)
-        return Reference(api, dict(capture.paths_of_tensors({"result": result})), leaves, kept)
+        return Reference(api, dict(capture.paths_of_tensors({"result": result})), leaves, kept, dtypes, call)
 
     def compare(self, stream: Any, run: Any, outputs: Dict[str, Any], after: Dict[str, Any]) -> None:
         reference = run.reference
@@ -71,6 +123,9 @@ class Checker:
             lines += self._line(path, tensor, reference.outputs.get(path))
         for path, tensor in after.items():
             lines += self._line(path, tensor, reference.kept.get(path))
+        # After an operator that writes in place the inputs are no longer there for another run.
+        if lines and not after and not run.name.api.endswith("_"):
+            lines = _worse(lines, reference.outputs, reference.own_precision([line["path"] for line in lines]), "")
         self._log(stream, str(run.name), run.stack, lines)
         if run.boundary is None:
             run.reference = None
@@ -94,11 +149,13 @@ class Checker:
         terms = max(float(torch.linalg.vector_norm(grad)) for grad in grads)
         most = max(grad.numel() for grad in grads)
         lines = []
-        for path, expected in zip(wanted, results):
-            if expected is not None:
-                lines += self._line(
-                    f"grad_in.{path}", found.grad_in[path].tensor, expected, terms if expected.numel() < most else 0.0
-                )
+        exact = {path: expected for path, expected in zip(wanted, results) if expected is not None}
+        for path, expected in exact.items():
+            lines += self._line(
+                f"grad_in.{path}", found.grad_in[path].tensor, expected, terms if expected.numel() < most else 0.0
+            )
+        if lines:
+            lines = _worse(lines, exact, reference.own_precision(wanted, dict(zip(paths, grads))), "grad_in.")
         self._log(stream, str(found.name), found.stack, lines)
 
     def _line(self, path: str, tensor: Any, expected: Any, terms: float = 0.0) -> List[Dict[str, Any]]:
@@ -108,9 +165,9 @@ class Checker:
             return []
         dtype = str(tensor.dtype).replace("torch.", "")
         expected = expected.detach()
-        actual = tensor.detach().to("cpu").to(expected.dtype)
+        actual = tensor.detach().to("cpu")
         norm = float(torch.linalg.vector_norm(expected))
-        error = float(torch.linalg.vector_norm(actual - expected))
+        error = _distance(actual, expected)
         limit = verdict.threshold(dtype)
         if norm != norm or norm == float("inf") or error <= limit * norm or norm == 0.0:
             return []
@@ -159,9 +216,47 @@ def _is_random(last: str, module: Any, args: Any, kwargs: Any) -> bool:
     return bool(kwargs.get("p", args[1] if len(args) > 1 else 0.5) != 0)
 
 
-def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any]) -> Any:
+def _distance(actual: Any, expected: Any) -> float:
+    """The norm of the difference, piece by piece: a whole copy in double precision costs more than the norm."""
+    a, b = actual.reshape(-1), expected.reshape(-1)
+    total = 0.0
+    for start in range(0, a.numel(), _PIECE):
+        gap = float(torch.linalg.vector_norm(a[start : start + _PIECE].to(b.dtype) - b[start : start + _PIECE]))
+        total += gap * gap
+    return math.sqrt(total)
+
+
+def _worse(
+    lines: List[Dict[str, Any]], exact: Dict[str, Any], narrow: Dict[str, Any], prefix: str
+) -> List[Dict[str, Any]]:
+    """The lines whose error is more than twice that of a CPU run in the operator's own precision."""
+    kept = []
+    for line in lines:
+        path = line["path"][len(prefix) :]
+        other, expected = narrow.get(path), exact[path].detach()
+        if other is not None and other.shape == expected.shape:
+            gap = float(torch.linalg.vector_norm(other.detach().to(expected.dtype) - expected))
+            if line["diff2"] <= 2.0 * gap / float(torch.linalg.vector_norm(expected)):
+                continue
+        kept.append(line)
+    return kept
+
+
+def _changed(value: Any, path: str, change: Callable[[Any, str], Any]) -> Any:
+    """The same nested data with each tensor changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value, path)
+    if isinstance(value, dict):
+        return {key: _changed(part, f"{path}.{key}" if path else str(key), change) for key, part in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(_changed(part, f"{path}[{index}]", change) for index, part in enumerate(value))
+    return value
+
+
+def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any], dtypes: Dict[str, Any]) -> Any:
     """The same arguments on the CPU in double precision, with leaves of their own for the gradients."""
     if isinstance(value, torch.Tensor):
+        dtypes[path] = value.dtype
         copy = value.detach()
         if type(copy) is not torch.Tensor:
             copy = copy.as_subclass(torch.Tensor)
@@ -175,14 +270,16 @@ def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any]
             copy = copy.to("cpu", copy=True)
         if value.requires_grad and torch.is_grad_enabled():
             leaves[path] = copy.requires_grad_()
-            # A leaf must not be written in place; what an in-place operator gets is not one.
-            copy = copy.view_as(copy) if path.startswith("params.") else copy * 1
+            copy = copy.view_as(copy)
         kept[path] = copy
         return copy
     if isinstance(value, dict):
-        return {key: _doubled(part, f"{path}.{key}" if path else str(key), leaves, kept) for key, part in value.items()}
+        return {
+            key: _doubled(part, f"{path}.{key}" if path else str(key), leaves, kept, dtypes)
+            for key, part in value.items()
+        }
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(_doubled(part, f"{path}[{index}]", leaves, kept) for index, part in enumerate(value))
+        return type(value)(_doubled(part, f"{path}[{index}]", leaves, kept, dtypes) for index, part in enumerate(value))
     if isinstance(value, torch.device):
         return torch.device("cpu")
     if isinstance(value, torch.dtype) and value in (torch.float16, torch.bfloat16, torch.float32):

@@ -5,7 +5,8 @@ A torch function mode sees every function of torch, whenever and under whatever 
 indexing, methods, attributes, factory functions and _foreach_*. `Module.__call__` makes a module one operator: what
 runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through
 torch's own step hooks. Collectives have no torch function protocol: their functions are replaced in every module
-that holds them. A mode belongs to a thread, so each thread that starts later gets its own, with its own numbers and
+that holds them. A module that torch.compile made is one operator; of a function that it made only what the compiled code
+calls back in Python is seen. A mode belongs to a thread, so each thread that starts later gets its own, with its own numbers and
 folder.
 """
 
@@ -21,12 +22,20 @@ from torch.overrides import TorchFunctionMode
 from maca_tools.accuracy import names
 
 
+# While torch.compile reads a function, the recorder's frames must read as if they were not there.
+compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", None) or getattr(
+    getattr(torch, "_utils", None), "is_compiling", lambda: False
+)
+
+
 class Mode(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, stream: Any) -> None:
         super().__init__()
         self.stream = stream
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if compiling():
+            return func(*args, **(kwargs or {}))
         return self.stream.function(func, args, kwargs or {})
 
 
@@ -137,6 +146,8 @@ class Installation:
         def make(original: Any) -> Any:
             @functools.wraps(original)
             def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(module, *args, **kwargs)
                 stream = current()
                 if stream is None:
                     return original(module, *args, **kwargs)
@@ -244,7 +255,7 @@ class Installation:
 
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
-            stream = current()
+            stream = None if compiling() else current()
             if stream is None:
                 return original(*args, **kwargs)
             return stream.collective(f"torch.distributed.{name}", original, args, kwargs)

@@ -128,6 +128,8 @@ def _name_module(kind: type) -> Optional[str]:
     name = kind.__name__
     if name in _MODULES_OF_PARTS:
         return None
+    if name == "OptimizedModule" and kind.__module__.startswith("torch._dynamo"):
+        return "torch.compile.OptimizedModule"
     if name in ("RecursiveScriptModule", "ScriptModule", "TopLevelTracedModule", "TracedModule"):
         return "torch.jit.ScriptModule"
     for namespace, public in _MODULE_NAMESPACES.items():

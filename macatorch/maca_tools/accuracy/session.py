@@ -390,6 +390,7 @@ class Stream:
             return
         if self.session.options.record_level == 0:
             self.session.checker.compare_backward(self, watch.reference, found)
+            capture.release([found.grad_out, found.grad_in])
             return
         extra: Any = type("Run", (), {"name": found.name, "stack": found.stack})()
         self._emit(extra, {"grad_out": found.grad_out}, {"grad_in": found.grad_in})

@@ -1,18 +1,10 @@
-// cuSPARSE: handles and plain matrix descriptors work, computation is refused.
+// cuSPARSE: handles and plain matrix descriptors. What is computed is in generic.cpp and conversions.cpp.
 
-#include "handle.h"
+#include "descriptors.h"
 
 #pragma GCC visibility push(default)
-#include "cusparse.h"
 
 using mxmaca::handleOf;
-
-struct cusparseMatDescr {
-  cusparseMatrixType_t type = CUSPARSE_MATRIX_TYPE_GENERAL;
-  cusparseFillMode_t fill = CUSPARSE_FILL_MODE_LOWER;
-  cusparseDiagType_t diagonal = CUSPARSE_DIAG_TYPE_NON_UNIT;
-  cusparseIndexBase_t base = CUSPARSE_INDEX_BASE_ZERO;
-};
 
 namespace {
 

@@ -1,0 +1,358 @@
+"""cuSPARSE computes as scipy does: formats, operations, batches, orders, conversions."""
+
+import ctypes
+import itertools
+import pathlib
+from typing import Any, Iterator, List, Optional
+
+import numpy
+import pytest
+import scipy.sparse
+from libraries import TYPES, Library, close, operation, random_array, wide
+
+INVALID, NOT_SUPPORTED = 3, 10
+CODES = {numpy.dtype(numpy.float32): 0, numpy.dtype(numpy.float64): 1, numpy.dtype(numpy.float16): 2}
+CODES.update({numpy.dtype(numpy.complex64): 4, numpy.dtype(numpy.complex128): 5, numpy.dtype(numpy.int8): 3})
+CODES[numpy.dtype(numpy.int32)] = 10
+INDICES = {numpy.dtype(numpy.int32): 2, numpy.dtype(numpy.int64): 3}
+COLUMN, ROW = 1, 2
+GENERATOR = numpy.random.default_rng(9)
+
+
+def long(value: int) -> ctypes.c_int64:
+    return ctypes.c_int64(value)
+
+
+class Sparse(Library):
+    """cuSPARSE with one handle; descriptors of arrays."""
+
+    def __init__(self, sdk: pathlib.Path) -> None:
+        super().__init__(sdk, 13, "libcusparse")
+        self.handle = ctypes.c_void_p()
+        self.call("cusparseCreate", ctypes.byref(self.handle))
+        self.kept: List[Any] = []
+
+    def made(self, name: str, *arguments: Any) -> ctypes.c_void_p:
+        descriptor = ctypes.c_void_p()
+        self.call("cusparseCreate" + name, ctypes.byref(descriptor), *arguments)
+        return descriptor
+
+    def keep(self, array: numpy.ndarray) -> numpy.ndarray:
+        self.kept.append(self.device(array))
+        return self.kept[-1]
+
+    def matrix(
+        self, dense: numpy.ndarray, kind: str = "Csr", index: Any = numpy.int32, base: int = 0
+    ) -> ctypes.c_void_p:
+        sizes = [long(each) for each in dense.shape]
+        code, index_code = CODES[dense.dtype], INDICES[numpy.dtype(index)]
+        if kind == "Coo":
+            coo = scipy.sparse.coo_matrix(dense.astype(complex))
+            order = GENERATOR.permutation(coo.nnz)  # any order will do
+            rows, columns = coo.row[order], coo.col[order]
+            arrays = [(rows + base).astype(index), (columns + base).astype(index), dense[rows, columns]]
+            tail = index_code, base, code
+        else:
+            pressed = getattr(scipy.sparse, kind.lower() + "_matrix")(dense.astype(complex))
+            values = pressed.data if numpy.iscomplexobj(dense) else pressed.data.real
+            arrays = [(pressed.indptr + base).astype(index), (pressed.indices + base).astype(index)]
+            arrays.append(values.astype(dense.dtype))
+            tail = index_code, index_code, base, code
+        nnz = long(len(arrays[2]))
+        return self.made(kind, *sizes, nnz, *(self.keep(each) for each in arrays), *tail)
+
+    def dense(self, array: numpy.ndarray, order: int = COLUMN) -> ctypes.c_void_p:
+        rows, columns = array.shape if order == COLUMN else array.shape[::-1]
+        return self.made("DnMat", long(rows), long(columns), long(array.shape[0]), array, CODES[array.dtype], order)
+
+    def vector(self, array: numpy.ndarray) -> ctypes.c_void_p:
+        return self.made("DnVec", long(len(array)), array, CODES[array.dtype])
+
+    def run(self, name: str, *arguments: Any) -> None:
+        self.call("cusparse" + name, self.handle, *arguments)
+
+    def buffer(self, name: str, *arguments: Any) -> numpy.ndarray:
+        size = ctypes.c_size_t()
+        self.run(name + "_bufferSize", *arguments, ctypes.byref(size))
+        return self.device(numpy.zeros(size.value, numpy.uint8))
+
+
+@pytest.fixture(scope="module")
+def sparse(sdk: pathlib.Path) -> Iterator[Sparse]:
+    yield Sparse(sdk)
+
+
+def random_sparse(kind: Any, *shape: int) -> numpy.ndarray:
+    result = random_array(GENERATOR, kind, *shape)
+    result[GENERATOR.random(shape) < 0.6] = 0
+    return result
+
+
+def scalar(kind: Any, value: complex) -> numpy.ndarray:
+    return numpy.array([value if numpy.dtype(kind).kind == "c" else value.real]).astype(kind)
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+@pytest.mark.parametrize(
+    "format_, index, base", [("Csr", "i4", 0), ("Csr", "i8", 1), ("Coo", "i4", 1), ("Csc", "i4", 0)]
+)
+@pytest.mark.parametrize("op", [0, 1, 2])
+def test_sparse_matrix_times_vector(sparse: Sparse, letter: str, format_: str, index: str, base: int, op: int) -> None:
+    kind = TYPES[letter]
+    matrix = random_sparse(kind, 7, 5)
+    rows, columns = (7, 5) if op == 0 else (5, 7)
+    x, y = (sparse.device(random_array(GENERATOR, kind, size)) for size in (columns, rows))
+    alpha, beta = scalar(kind, 1.5 + 1j), scalar(kind, -0.5 + 0.25j)
+    expected = alpha[0] * operation(op, wide(matrix)) @ wide(x) + beta[0] * wide(y)
+    A, X, Y = sparse.matrix(matrix, format_, index, base), sparse.vector(x), sparse.vector(y)
+    arguments = op, alpha, A, X, beta, Y, CODES[numpy.dtype(kind)], 0
+    sparse.run("SpMV", *arguments, sparse.buffer("SpMV", *arguments))
+    close(y, expected)
+    zero = scalar(kind, 0)
+    y[:] = numpy.nan  # beta 0 must not read it
+    sparse.run("SpMV", op, alpha, A, X, zero, Y, CODES[numpy.dtype(kind)], 0, None)
+    close(y, alpha[0] * operation(op, wide(matrix)) @ wide(x))
+
+
+@pytest.mark.parametrize("letter", "SZ")
+@pytest.mark.parametrize("opa, opb", itertools.product([0, 1, 2], repeat=2))
+@pytest.mark.parametrize("order_b, order_c", itertools.product([COLUMN, ROW], repeat=2))
+def test_sparse_matrix_times_dense(sparse: Sparse, letter: str, opa: int, opb: int, order_b: int, order_c: int) -> None:
+    kind, m, n, k = TYPES[letter], 6, 4, 5
+    matrix = random_sparse(kind, *((m, k) if opa == 0 else (k, m)))
+    b = random_array(GENERATOR, kind, *((k, n) if opb == 0 else (n, k)))
+    c = random_array(GENERATOR, kind, m, n)
+    B, C = (sparse.device(each if order == COLUMN else each.T) for each, order in ((b, order_b), (c, order_c)))
+    alpha, beta = scalar(kind, 1.5 + 1j), scalar(kind, -0.5 + 0.25j)
+    arguments = opa, opb, alpha, sparse.matrix(matrix), sparse.dense(B, order_b), beta, sparse.dense(C, order_c)
+    arguments += CODES[numpy.dtype(kind)], 0
+    sparse.run("SpMM", *arguments, sparse.buffer("SpMM", *arguments))
+    expected = alpha[0] * operation(opa, wide(matrix)) @ operation(opb, wide(b)) + beta[0] * wide(c)
+    close(C if order_c == COLUMN else C.T, expected)
+
+
+def test_batches_of_sparse_and_dense(sparse: Sparse) -> None:
+    m, n, k, batch = 4, 3, 5, 3
+    one, zero = scalar(float, 1), scalar(float, 0)
+    pattern = random_sparse(numpy.float64, m, k) != 0
+    matrices = [pattern * GENERATOR.standard_normal((m, k)) for _ in range(batch)]
+    pressed = [scipy.sparse.csr_matrix(each) for each in matrices]
+    offsets = sparse.keep(numpy.concatenate([each.indptr for each in pressed]).astype(numpy.int32))
+    columns = sparse.keep(numpy.concatenate([each.indices for each in pressed]).astype(numpy.int32))
+    values = sparse.keep(numpy.concatenate([each.data for each in pressed]))
+    nnz = pressed[0].nnz
+    A = sparse.made("Csr", long(m), long(k), long(nnz), offsets, columns, values, 2, 2, 0, 1)
+    sparse.call("cusparseCsrSetStridedBatch", A, batch, long(m + 1), long(nnz))
+    b, c = sparse.device(GENERATOR.standard_normal((k, n, batch))), sparse.device(numpy.zeros((m, n, batch)))
+    B, C = (sparse.made("DnMat", long(e.shape[0]), long(n), long(e.shape[0]), e, 1, COLUMN) for e in (b, c))
+    for descriptor, array in ((B, b), (C, c)):
+        sparse.call("cusparseDnMatSetStridedBatch", descriptor, batch, long(array.shape[0] * n))
+    sparse.run("SpMM", 0, 0, one, A, B, zero, C, 1, 0, None)
+    for i in range(batch):
+        close(c[..., i], matrices[i] @ b[..., i])
+
+
+def test_narrow_values_are_computed_in_float(sparse: Sparse) -> None:
+    matrix = random_sparse(numpy.float32, 6, 5).astype(numpy.float16)
+    x, y = sparse.device(random_array(GENERATOR, numpy.float16, 5)), sparse.device(numpy.zeros(6, numpy.float32))
+    one, zero = scalar(numpy.float32, 1), scalar(numpy.float32, 0)
+    A = sparse.matrix(matrix)
+    sparse.run("SpMV", 0, one, A, sparse.vector(x), zero, sparse.vector(y), 0, 0, None)
+    close(y, matrix.astype(float) @ x.astype(float))
+    matrix = GENERATOR.integers(-128, 128, (5, 4)).astype(numpy.int8)
+    x, y = (
+        sparse.device(GENERATOR.integers(-128, 128, 4).astype(numpy.int8)),
+        sparse.device(numpy.zeros(5, numpy.int32)),
+    )
+    one, zero = scalar(numpy.int32, 1), scalar(numpy.int32, 0)
+    A = sparse.matrix(matrix)
+    sparse.run("SpMV", 0, one, A, sparse.vector(x), zero, sparse.vector(y), 10, 0, None)
+    assert (y == matrix.astype(int) @ x.astype(int)).all()
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+def test_sparse_times_sparse(sparse: Sparse, letter: str) -> None:
+    kind, m, n, k = TYPES[letter], 6, 7, 5
+    a, b = random_sparse(kind, m, k), random_sparse(kind, k, n)
+    code = CODES[numpy.dtype(kind)]
+    alpha, beta = scalar(kind, 1.5 + 1j), scalar(kind, 0)
+    offsets = sparse.device(numpy.zeros(m + 1, numpy.int32))
+    C = sparse.made("Csr", long(m), long(n), long(0), offsets, None, None, 2, 2, 0, code)
+    plan = ctypes.c_void_p()
+    sparse.call("cusparseSpGEMM_createDescr", ctypes.byref(plan))
+    common = 0, 0, alpha, sparse.matrix(a, base=1), sparse.matrix(b), beta, C, code, 0, plan
+    size = ctypes.c_size_t()
+    for name in ("workEstimation", "compute"):
+        sparse.run("SpGEMM_" + name, *common, ctypes.byref(size), None)
+        sparse.run("SpGEMM_" + name, *common, ctypes.byref(size), sparse.keep(numpy.zeros(size.value, numpy.uint8)))
+    rows, columns, nnz = (ctypes.c_int64() for _ in range(3))
+    sparse.call("cusparseSpMatGetSize", C, ctypes.byref(rows), ctypes.byref(columns), ctypes.byref(nnz))
+    expected = scipy.sparse.csr_matrix(a) @ scipy.sparse.csr_matrix(b)
+    expected.sort_indices()
+    assert (rows.value, columns.value, nnz.value) == (m, n, expected.nnz)
+    indices = sparse.device(numpy.zeros(nnz.value, numpy.int32))
+    values = sparse.device(numpy.zeros(nnz.value, kind))
+    sparse.call("cusparseCsrSetPointers", C, offsets, indices, values)
+    sparse.run("SpGEMM_copy", *common)
+    assert (offsets == expected.indptr).all() and (indices == expected.indices).all()
+    product = alpha[0] * wide(a) @ wide(b)
+    close(values, product[expected.nonzero()] if expected.nnz else values)
+    sparse.call("cusparseSpGEMM_destroyDescr", plan)
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+@pytest.mark.parametrize("format_, opb, order", [("Csr", 0, COLUMN), ("Coo", 1, ROW), ("Csr", 2, ROW)])
+def test_sampled_dense_product(sparse: Sparse, letter: str, format_: str, opb: int, order: int) -> None:
+    kind, m, n, k = TYPES[letter], 5, 6, 4
+    pattern = random_sparse(kind, m, n)
+    a, b = random_array(GENERATOR, kind, m, k), random_array(GENERATOR, kind, *((k, n) if opb == 0 else (n, k)))
+    A, B = (sparse.device(each if order == COLUMN else each.T) for each in (a, b))
+    C = sparse.matrix(pattern, format_)
+    alpha, beta = scalar(kind, 1.5 + 1j), scalar(kind, 0.5)
+    arguments = 0, opb, alpha, sparse.dense(A, order), sparse.dense(B, order), beta, C, CODES[numpy.dtype(kind)], 0
+    sparse.run("SDDMM", *arguments, sparse.buffer("SDDMM", *arguments))
+    out = sparse.device(numpy.zeros((m, n), kind))
+    sparse.run("SparseToDense", C, sparse.dense(out), 0, None)
+    expected = (alpha[0] * wide(a) @ operation(opb, wide(b)) + 0.5 * wide(pattern)) * (pattern != 0)
+    close(out, expected)
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+@pytest.mark.parametrize("lower, unit, op", itertools.product([0, 1], [0, 1], [0, 1, 2]))
+def test_triangular_solves(sparse: Sparse, letter: str, lower: int, unit: int, op: int) -> None:
+    kind, n = TYPES[letter], 6
+    code = CODES[numpy.dtype(kind)]
+    full = random_sparse(kind, n, n) + 4 * numpy.eye(n, dtype=kind)  # the other triangle must not count
+    triangle = numpy.tril(wide(full)) if lower else numpy.triu(wide(full))
+    if unit:
+        numpy.fill_diagonal(triangle, 1)
+    A = sparse.matrix(full)
+    for attribute, value in ((0, 0 if lower else 1), (1, unit)):
+        word = ctypes.c_int(value)
+        sparse.call("cusparseSpMatSetAttribute", A, attribute, ctypes.byref(word), ctypes.c_size_t(4))
+    alpha = scalar(kind, 0.5 + 1j)
+    x, y = sparse.device(random_array(GENERATOR, kind, n)), sparse.device(numpy.zeros(n, kind))
+    plan = ctypes.c_void_p()
+    sparse.call("cusparseSpSV_createDescr", ctypes.byref(plan))
+    arguments = op, alpha, A, sparse.vector(x), sparse.vector(y), code, 0, plan
+    assert sparse.status("cusparseSpSV_solve", sparse.handle, *arguments) == INVALID  # not analysed
+    sparse.run("SpSV_analysis", *arguments, sparse.buffer("SpSV", *arguments))
+    sparse.run("SpSV_solve", *arguments)
+    close((operation(op, triangle) @ wide(y)).astype(kind), alpha[0] * wide(x), 1e3)
+    b, c = sparse.device(random_array(GENERATOR, kind, 3, n)), sparse.device(numpy.zeros((n, 3), kind))
+    sparse.call("cusparseSpSM_createDescr", ctypes.byref(plan))
+    arguments = op, 1, alpha, A, sparse.dense(b), sparse.dense(c), code, 0, plan
+    sparse.run("SpSM_analysis", *arguments, None)
+    sparse.run("SpSM_solve", *arguments)
+    close((operation(op, triangle) @ wide(c)).astype(kind), alpha[0] * wide(b).T, 1e3)
+
+
+@pytest.mark.parametrize("format_", ["Csr", "Csc", "Coo"])
+def test_dense_to_sparse_and_back(sparse: Sparse, format_: str) -> None:
+    dense = sparse.device(random_sparse(numpy.float64, 6, 5))
+    lines = {"Csr": 7, "Csc": 6, "Coo": 0}[format_]
+    outer = sparse.device(numpy.zeros(lines or 30, numpy.int64))
+    head = long(6), long(5), long(0), outer, None, None
+    types: Any = (3, 3, 1, 1) if lines else (3, 1, 1)
+    B = sparse.made(format_, *head, *types)
+    A = sparse.dense(dense)
+    sparse.run("DenseToSparse_analysis", A, B, 0, sparse.buffer("DenseToSparse", A, B, 0))
+    sizes = [ctypes.c_int64() for _ in range(3)]
+    sparse.call("cusparseSpMatGetSize", B, *(ctypes.byref(each) for each in sizes))
+    nnz = numpy.count_nonzero(dense)
+    assert sizes[2].value == nnz
+    inner, values = sparse.device(numpy.zeros(nnz, numpy.int64)), sparse.device(numpy.zeros(nnz))
+    sparse.call(f"cusparse{format_}SetPointers", B, outer, inner, values)
+    sparse.run("DenseToSparse_convert", A, B, 0, None)
+    if format_ != "Coo":
+        pressed = getattr(scipy.sparse, format_.lower() + "_matrix")(dense)
+        assert (outer - 1 == pressed.indptr).all() and (inner - 1 == pressed.indices).all()
+    out = sparse.device(numpy.full((5, 6), numpy.nan))
+    sparse.run("SparseToDense", B, sparse.dense(out, ROW), 0, None)
+    assert (dense == out.T).all()
+
+
+def test_sparse_vectors(sparse: Sparse) -> None:
+    n = 9
+    y = sparse.device(random_array(GENERATOR, numpy.complex128, n))
+    indices, values = (
+        sparse.device(numpy.array([2, 5, 9], numpy.int32)),
+        sparse.device(random_array(GENERATOR, complex, 3)),
+    )
+    X, Y = sparse.made("SpVec", long(n), long(3), indices, values, 2, 1, 5), sparse.vector(y)
+    spread = numpy.zeros(n, complex)
+    spread[indices - 1] = values
+    result = numpy.zeros(1, complex)
+    sparse.run("SpVV", 2, X, Y, result, 5, None)
+    close(result, (spread.conj() * y).sum())
+    expected = (2 + 1j) * spread + 3 * y
+    sparse.run("Axpby", scalar(complex, 2 + 1j), X, scalar(complex, 3), Y)
+    close(y, expected)
+    sparse.run("Gather", Y, X)
+    assert (values == y[indices - 1]).all()
+    y[:] = 0
+    sparse.run("Scatter", X, Y)
+    close(y[indices - 1], values)
+    assert numpy.count_nonzero(y) == 3
+
+
+def test_coordinates_are_sorted_and_compressed(sparse: Sparse) -> None:
+    m, n = 5, 6
+    coo = scipy.sparse.coo_matrix(random_sparse(numpy.float64, m, n))
+    order = GENERATOR.permutation(coo.nnz)
+    rows, columns = (sparse.device(each[order].astype(numpy.int32)) for each in (coo.row, coo.col))
+    permutation = sparse.device(numpy.zeros(coo.nnz, numpy.int32))
+    sparse.run("CreateIdentityPermutation", coo.nnz, permutation)
+    sparse.run("XcoosortByRow", m, n, coo.nnz, rows, columns, permutation, None)
+    csr = coo.tocsr()
+    assert (columns == csr.indices).all()
+    assert (coo.data[order][permutation] == csr.data).all()
+    offsets = sparse.device(numpy.zeros(m + 1, numpy.int32))
+    sparse.run("Xcoo2csr", rows, coo.nnz, m, offsets, 0)
+    assert (offsets == csr.indptr).all()
+    again = sparse.device(numpy.zeros(coo.nnz, numpy.int32))
+    sparse.run("Xcsr2coo", offsets, coo.nnz, m, again, 0)
+    assert (again == rows).all()
+    values, out = sparse.device(csr.data), sparse.device(numpy.zeros(coo.nnz))
+    column_offsets = sparse.device(numpy.zeros(n + 1, numpy.int32))
+    arguments = m, n, coo.nnz, values, offsets, columns, out, column_offsets, again, 1, 1, 0, 1
+    sparse.run("Csr2cscEx2", *arguments, sparse.buffer("Csr2cscEx2", *arguments))
+    csc = coo.tocsc()
+    assert (column_offsets == csc.indptr).all() and (again == csc.indices).all() and (out == csc.data).all()
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+def test_sums_of_sparse_matrices(sparse: Sparse, letter: str) -> None:
+    kind, m, n = TYPES[letter], 5, 6
+    a, b = (scipy.sparse.csr_matrix(random_sparse(kind, m, n)) for _ in range(2))
+    general = ctypes.c_void_p()
+    sparse.call("cusparseCreateMatDescr", ctypes.byref(general))
+    sides = []
+    for each in (a, b):
+        arrays = each.data, each.indptr.astype(numpy.int32), each.indices.astype(numpy.int32)
+        sides.append([general, each.nnz, *(sparse.keep(array) for array in arrays)])
+    offsets, nnz = sparse.device(numpy.zeros(m + 1, numpy.int32)), ctypes.c_int()
+    patterns = [side[:2] + side[3:] for side in sides]
+    sparse.run("Xcsrgeam2Nnz", m, n, *patterns[0], *patterns[1], general, offsets, ctypes.byref(nnz), None)
+    columns, values = sparse.device(numpy.zeros(nnz.value, numpy.int32)), sparse.device(numpy.zeros(nnz.value, kind))
+    alpha, beta = scalar(kind, 2 + 1j), scalar(kind, -1)
+    sparse.run(letter + "csrgeam2", m, n, alpha, *sides[0], beta, *sides[1], general, values, offsets, columns, None)
+    found = scipy.sparse.csr_matrix((values, columns, offsets), (m, n)).toarray()
+    close(found, alpha[0] * wide(a.toarray()) + beta[0] * wide(b.toarray()))
+
+
+def test_what_cannot_be_done_says_so(sparse: Sparse) -> None:
+    A = sparse.matrix(random_sparse(numpy.float32, 4, 4))
+    x, y = sparse.vector(sparse.keep(numpy.zeros(5, numpy.float32))), sparse.vector(sparse.keep(numpy.zeros(4, "f8")))
+    good = sparse.vector(sparse.keep(numpy.zeros(4, numpy.float32)))
+    one = scalar(numpy.float32, 1)
+
+    def product(op: int, left: Optional[Any], right: Any, out: Any) -> int:
+        return sparse.status("cusparseSpMV", sparse.handle, op, one, left, right, one, out, 0, 0, None)
+
+    assert product(0, A, x, good) == INVALID
+    assert product(3, A, good, good) == INVALID
+    assert product(0, None, good, good) == INVALID
+    assert product(0, A, good, y) == NOT_SUPPORTED
+    assert sparse.status("cusparseSpMV", None, 0, one, A, good, one, good, 0, 0, None) == 1
+    assert sparse.status("cusparseSbsrmv", sparse.handle) == NOT_SUPPORTED

@@ -5,3 +5,6 @@
 
 #include "../device_functions.h"
 #include "../math_functions.h"
+#ifdef __CUDACC__
+#include "ptx.h"
+#endif

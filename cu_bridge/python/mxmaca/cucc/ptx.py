@@ -1,29 +1,387 @@
-"""Inline PTX: known statements become C++, all others an error that names the instruction."""
+"""Inline PTX: known statements become C++ (ptx_table.py says which), all others an error that names the instruction."""
 
 import re
-from typing import Callable, List, Optional
+import struct
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from . import ptx_table as table
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # PTX writes types behind dots (mov.u32, ld.global.ca.f32) or is one of these words; x86 and Arm code is neither.
 INSTRUCTION = re.compile(r"(?:^|[;{}\\n\\t\s])\s*(?:@!?%?\w+\s+)?([a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+)(?=[\s;]|$)")
 WORDS = re.compile(r"^\s*(?:trap|exit|brkpt|membar|bar|ret)\b")
+REGISTERS = re.compile(r"\.reg\s*\.(?:v[24]\s*\.)?(\w+)\s+(.*)", re.DOTALL)
+
+
+class Unsupported(Exception):
+    """An instruction or operand that the table does not have."""
+
+
+class Operand(NamedTuple):
+    """An operand of an asm statement."""
+
+    name: str  # symbolic, or empty
+    constraint: str
+    expression: str
 
 
 def is_ptx(template: str) -> bool:
     """Whether the text of an asm statement is PTX."""
-    plain = template.replace("\\n", " ").replace("\\t", " ")
+    plain = plain_text(template)
     return bool(INSTRUCTION.search(plain) or WORDS.match(plain) or re.search(r"\.reg\s*\.", plain))
 
 
-def instructions(template: str) -> List[str]:
-    """The instructions of a PTX text, with their dotted suffixes."""
-    plain = template.replace("\\n", " ").replace("\\t", " ").replace("{", " ").replace("}", " ")
-    names = []
-    for statement in plain.split(";"):
-        words = [word for word in statement.split() if not word.startswith("@")]
-        if words and not words[0].startswith("."):
-            names.append(words[0])
-    return names
+def plain_text(template: str) -> str:
+    """The PTX of a string literal's text, without comments."""
+    text = template.replace("\\n", "\n").replace("\\t", " ").replace("\\r", " ").replace('\\"', '"')
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    return re.sub(r"//[^\n]*", " ", text)
+
+
+def without_scopes(text: str) -> str:
+    """The text without the braces that only bound names; those of vectors stay."""
+    kept: List[str] = []
+    scopes: List[bool] = []
+    before = ";"
+    for character in text:
+        if character == "{":
+            scopes.append(before in ";")
+            character = ";" if scopes[-1] else character
+        elif character == "}":
+            character = ";" if scopes and scopes.pop() else character
+        kept.append(character)
+        before = before if character.isspace() else character
+    return "".join(kept)
+
+
+def split(text: str, separator: str) -> List[str]:
+    """The parts of a text between separators that stand outside of brackets and strings."""
+    parts, depth, start, position = [], 0, 0, 0
+    while position < len(text):
+        character = text[position]
+        if character in "\"'":
+            end = position + 1
+            while end < len(text) and text[end] != character:
+                end += 2 if text[end] == "\\" else 1
+            position = end
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif separator == ":" and text.startswith("::", position) and depth == 0:
+            # Of an asm statement two empty sections, of an expression a scope.
+            behind = text[position + 2 :].lstrip()
+            if behind.startswith(('"', "[", ":")) or not behind:
+                parts += [text[start:position], ""]
+                start = position + 2
+            position += 2
+            continue
+        elif character == separator and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+        position += 1
+    return parts + [text[start:]]
+
+
+def operands(section: str) -> List[Operand]:
+    """The operands of one section of an asm statement: `[name] "=r"(expression), …`."""
+    found = []
+    for part in split(section, ","):
+        if not part.strip():
+            continue
+        match = re.fullmatch(r'\s*(?:\[\s*(\w+)\s*\])?\s*"([^"]*)"\s*\((.*)\)\s*', part, re.DOTALL)
+        if match is None:
+            raise Unsupported(f"the operand {part.strip()}")
+        found.append(Operand(match.group(1) or "", match.group(2), match.group(3).strip()))
+    return found
+
+
+class Translation:
+    """One asm statement on its way to C++."""
+
+    def __init__(self, outputs: List[Operand], inputs: List[Operand]) -> None:
+        self.names: Dict[str, Tuple[str, str]] = {}  # PTX name -> C++ name, C++ type
+        self.code: List[str] = []
+        self.after: List[str] = []
+        self.unsupported: List[str] = []
+        for number, operand in enumerate(outputs + inputs):
+            letter = operand.constraint.strip("=+&")
+            kind = table.CONSTRAINTS.get(letter)
+            if kind is None:
+                raise Unsupported(f'the constraint "{operand.constraint}"')
+            variable = f"mxmaca_p{number}"
+            if number < len(outputs):
+                start = f" = mxmaca::ptx::in<{kind}>({operand.expression})" if "+" in operand.constraint else "{}"
+                self.after.append(f"mxmaca::ptx::out({operand.expression}, {variable});")
+            else:
+                start = f" = mxmaca::ptx::in<{kind}>({operand.expression})"
+            self.code.append(f"{kind} {variable}{start};")
+            for name in [f"%{number}"] + ([f"%[{operand.name}]"] if operand.name else []):
+                self.names[name] = (variable, kind)
+
+    # ---- operands
+    def value(self, text: str, kind: str) -> str:
+        """C++ for an operand read as a C++ type."""
+        text = text.strip()
+        negated = text.startswith("!")
+        if negated:
+            return f"!({self.value(text[1:], kind)})"
+        if text in self.names:
+            return f"mxmaca::ptx::as<{kind}>({self.names[text][0]})"
+        if text in table.SPECIAL:
+            return f"static_cast<{kind}>({table.SPECIAL[text]})"
+        if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", text):
+            return self._literal(struct.unpack(">f", bytes.fromhex(text[2:]))[0], "float", kind)
+        if re.fullmatch(r"0[dD][0-9a-fA-F]{16}", text):
+            return self._literal(struct.unpack(">d", bytes.fromhex(text[2:]))[0], "double", kind)
+        if re.fullmatch(r"[-+]?(?:0[xX][0-9a-fA-F]+|\d+)U?", text):
+            number = int(text.rstrip("U"), 0)
+            if kind in ("float", "double") or "::" in kind:
+                raise Unsupported(f"the integer {text} as a floating-point operand")
+            return f"static_cast<{kind}>({number}{'ULL' if number >= 0 else 'LL'})"
+        if re.fullmatch(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?", text) and kind in ("float", "double"):
+            return f"static_cast<{kind}>({text})"
+        raise Unsupported(f"the operand {text}")
+
+    @staticmethod
+    def _literal(number: float, own: str, kind: str) -> str:
+        bits = struct.pack(">f" if own == "float" else ">d", number).hex()
+        word = "uint32_t" if own == "float" else "uint64_t"
+        return f"mxmaca::ptx::as<{kind}>({word}{{0x{bits}U{'' if own == 'float' else 'LL'}}})"
+
+    def target(self, text: str) -> str:
+        """C++ for an operand that is written."""
+        text = text.strip()
+        if text == "_":
+            return "mxmaca_nothing"
+        if text not in self.names:
+            raise Unsupported(f"the operand {text}")
+        return self.names[text][0]
+
+    def address(self, text: str, space: Optional[str]) -> str:
+        """A pointer for `[register+offset]`."""
+        match = re.fullmatch(r"\s*\[\s*(.+?)\s*(?:\+\s*(-?\w+))?\s*\]\s*", text)
+        if match is None:
+            raise Unsupported(f"the address {text.strip()}")
+        base = self.value(match.group(1), "uint64_t")
+        offset = f" + {int(match.group(2), 0)}" if match.group(2) else ""
+        convert = "shared_pointer" if space and space.startswith("shared") else "generic_pointer"
+        return f"mxmaca::ptx::{convert}({base}{offset})"
+
+    # ---- statements
+    def declare(self, kind: str, names: str) -> None:
+        """`.reg .b32 a, b<3>;`"""
+        if kind not in table.TYPES:
+            raise Unsupported(f".reg .{kind}")
+        for name in names.split(","):
+            match = re.fullmatch(r"\s*([\w%$]+)(?:<(\d+)>)?\s*", name)
+            if match is None:
+                raise Unsupported(f".reg .{kind} {names}")
+            every = [match.group(1)] if match.group(2) is None else [f"{match.group(1)}{i}" for i in range(int(match.group(2)))]
+            for one in every:
+                variable = "mxmaca_r_" + re.sub(r"\W", "_", one)
+                self.code.append(f"{table.TYPES[kind]} {variable}{{}};")
+                self.names[one] = (variable, table.TYPES[kind])
+
+    def instruction(self, name: str, arguments: List[str]) -> str:
+        """C++ for one instruction."""
+        for special in (self._move, self._compare, self._convert, self._memory, self._atomic, self._copy, self._shuffle):
+            code = special(name, arguments)
+            if code is not None:
+                return code
+        found = table.find_row(name)
+        if found is None:
+            raise Unsupported(name)
+        row, match = found
+        groups = match.groupdict()
+        short = groups.get("t") or "u32"
+        kinds = {
+            "T": table.TYPES.get(short, ""),
+            "U": table.UNSIGNED.get(short, ""),
+            "W": table.WIDER.get(short, ""),
+        }
+        wanted = list(row.operands)
+        if wanted == ["zero"]:
+            if arguments != ["0"]:
+                raise Unsupported(f"{name} {', '.join(arguments)} (only barrier 0 with all threads)")
+            return row.expression + ";"
+        if wanted == ["address"]:
+            return row.expression + ";"
+        given = arguments[1:] if row.result else arguments
+        if len(given) != len(wanted):
+            raise Unsupported(f"{name} with {len(arguments)} operands")
+        lines = []
+        for letter, kind, text in zip("abcd", wanted, given):
+            cpp = kinds.get(kind) or table.TYPES[kind]
+            lines.append(f"const {cpp} {letter} = {self.value(text, cpp)};")
+        expression = row.expression.replace("{r}", table.ROUNDINGS[groups.get("r") or "n"]).replace("{f}", groups.get("f") or "")
+        for letter, cpp in kinds.items():
+            if cpp:
+                lines.append(f"using {letter} [[maybe_unused]] = {cpp};")
+        if not row.result:
+            return "{ " + " ".join(lines) + f" {expression}; }}"
+        cpp = kinds.get(row.result) or table.TYPES[row.result]
+        result = expression if "::" in cpp else f"static_cast<{cpp}>({expression})"
+        flush = ".ftz" in name and cpp == "float"
+        result = f"mxmaca::ptx::flushed({result})" if flush else result
+        return "{ " + " ".join(lines) + f" mxmaca::ptx::put({self.target(arguments[0])}, {result}); }}"
+
+    def _move(self, name: str, arguments: List[str]) -> Optional[str]:
+        match = re.fullmatch(r"mov\.(\w+)", name)
+        if match is None or match.group(1) not in table.TYPES or len(arguments) != 2:
+            return None
+        kind = table.TYPES[match.group(1)]
+        to, source = arguments
+        size = {"uint16_t": 16, "int16_t": 16, "uint64_t": 64, "int64_t": 64, "double": 64}.get(kind, 32)
+        if source.startswith("{"):
+            parts = source.strip("{} ").split(",")
+            step = size // len(parts)
+            whole = " | ".join(
+                f"static_cast<uint64_t>({self.value(part, f'uint{step}_t')}) << {i * step}" for i, part in enumerate(parts)
+            )
+            return f"mxmaca::ptx::put({self.target(to)}, static_cast<uint{size}_t>({whole}));"
+        if to.startswith("{"):
+            parts = to.strip("{} ").split(",")
+            step = size // len(parts)
+            lines = [f"const uint64_t whole = {self.value(source, f'uint{size}_t')};"]
+            for i, part in enumerate(parts):
+                if part.strip() != "_":
+                    lines.append(f"mxmaca::ptx::put({self.target(part)}, static_cast<uint{step}_t>(whole >> {i * step}));")
+            return "{ " + " ".join(lines) + " }"
+        return f"mxmaca::ptx::put({self.target(to)}, {self.value(source, kind)});"
+
+    def _compare(self, name: str, arguments: List[str]) -> Optional[str]:
+        match = table.SETP.fullmatch(name)
+        if match is None or len(arguments) != 3 or "|" in arguments[0]:
+            return None
+        expression, kind = table.SET_OPERATORS.get(match.group(1)), table.TYPES.get(match.group(2))
+        if expression is None or kind is None or "::" in kind:
+            return None
+        # lo, ls, hi, hs compare as unsigned whatever the type says.
+        if match.group(1) in ("lo", "ls", "hi", "hs"):
+            kind = table.UNSIGNED[match.group(2)]
+        a, b = self.value(arguments[1], kind), self.value(arguments[2], kind)
+        return f"{{ const {kind} a = {a}; const {kind} b = {b}; {self.target(arguments[0])} = {expression}; }}"
+
+    def _convert(self, name: str, arguments: List[str]) -> Optional[str]:
+        match = table.CVT.fullmatch(name)
+        if match is None or len(arguments) != 2 or match.group("relu"):
+            return None
+        to, source = table.TYPES.get(match.group("to")), table.TYPES.get(match.group("from"))
+        if to is None or source is None or match.group("to").endswith("x2"):
+            return None
+        to_float, from_float = ("f" in match.group("to")), ("f" in match.group("from"))
+        # Without a mode the conversion is exact, or one between integers.
+        mode = table.ROUNDINGS[match.group("r") or ("z" if from_float and not to_float else "n")]
+        whole = str(bool(match.group("i")) and to_float and from_float).lower()
+        saturate = str(bool(match.group("sat"))).lower()
+        value = f"mxmaca::ptx::convert<{to}, mxmaca::Rounding::{mode}, {saturate}, {whole}>({self.value(arguments[1], source)})"
+        if match.group("ftz") and to == "float":
+            value = f"mxmaca::ptx::flushed({value})"
+        return f"mxmaca::ptx::put({self.target(arguments[0])}, {value});"
+
+    def _memory(self, name: str, arguments: List[str]) -> Optional[str]:
+        load, store = table.LOAD.fullmatch(name), table.STORE.fullmatch(name)
+        match = load or store
+        if match is None or len(arguments) != 2:
+            return None
+        kind = table.TYPES.get(match.group("t"))
+        if kind is None:
+            return None
+        order = (match.group("order") or "").strip(".")
+        suffix = "_ordered" if order and not match.group("v") else ""
+        place = self.address(arguments[0] if store else arguments[1], match.group("space"))
+        other = arguments[1] if store else arguments[0]
+        parts = other.strip("{} ").split(",") if other.startswith("{") else [other]
+        if len(parts) != int(match.group("v") or 1):
+            return None
+        lines = [f"char* const place = static_cast<char*>({place});"]
+        for i, part in enumerate(parts):
+            where = f"place + {i} * sizeof({kind})"
+            if store:
+                lines.append(f"mxmaca::ptx::store{suffix}<{kind}>({where}, {self.value(part, kind)});")
+            elif part.strip() != "_":
+                lines.append(f"mxmaca::ptx::put({self.target(part)}, mxmaca::ptx::load{suffix}<{kind}>({where}));")
+        return "{ " + " ".join(lines) + " }"
+
+    def _atomic(self, name: str, arguments: List[str]) -> Optional[str]:
+        match = table.ATOM.fullmatch(name)
+        if match is None:
+            return None
+        fetch = match.group("kind") == "atom"
+        kind = table.TYPES.get(match.group("t"))
+        function = match.group("f")
+        if kind is None:
+            return None
+        place = self.address(arguments[1 if fetch else 0], match.group("space"))
+        rest = arguments[2 if fetch else 1 :]
+        if function == "cas" and fetch and len(rest) == 2:
+            expression = "old == b ? c : old"
+        elif len(rest) != 1:
+            return None
+        elif "::" in kind:
+            if function not in table.NARROW_ATOMICS:
+                return None
+            expression = f"mxmaca::ptx::{function}(old, b)"
+        elif function in table.ATOMICS:
+            expression = table.ATOMICS[function]
+        else:
+            return None
+        lines = [f"using T = {kind};"]
+        for letter, text in zip("bc", rest):
+            lines.append(f"const T {letter} = {self.value(text, kind)};")
+        call = f"mxmaca::ptx::atomic<T>({place}, [&](T old) {{ (void)old; return static_cast<T>({expression}); }})"
+        lines.append(f"mxmaca::ptx::put({self.target(arguments[0])}, {call});" if fetch else f"{call};")
+        return "{ " + " ".join(lines) + " }"
+
+    def _copy(self, name: str, arguments: List[str]) -> Optional[str]:
+        if table.COPY.fullmatch(name) is None or len(arguments) not in (3, 4):
+            return None
+        to, source = self.address(arguments[0], "shared"), self.address(arguments[1], None)
+        bytes_ = self.value(arguments[2], "uint32_t")
+        given = self.value(arguments[3], "uint32_t") if len(arguments) == 4 else bytes_
+        return f"mxmaca::ptx::copy_part({to}, {source}, {bytes_}, {given});"
+
+    def _shuffle(self, name: str, arguments: List[str]) -> Optional[str]:
+        match = table.SHUFFLE.fullmatch(name)
+        if match is None or len(arguments) != 5 or "|" in arguments[0]:
+            return None
+        call = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "bfly": "__shfl_xor_sync"}
+        value, lane, clamp, mask = (self.value(text, "uint32_t") for text in arguments[1:])
+        # The segment mask in bits 8 to 12 of the clamp operand says the width.
+        width = f"static_cast<int>(32u - ({clamp} >> 8 & 31u))"
+        shuffled = f"{call[match.group('f')]}({mask}, {value}, static_cast<int>({lane}), {width})"
+        return f"mxmaca::ptx::put({self.target(arguments[0])}, {shuffled});"
+
+    def statement(self, text: str) -> None:
+        """Translates one statement; notes it where that cannot be."""
+        text = " ".join(text.split())
+        if not text:
+            return
+        try:
+            registers = REGISTERS.fullmatch(text)
+            if registers is not None:
+                self.declare(registers.group(1), registers.group(2))
+                return
+            guard = re.match(r"@(!?)([\w%$]+)\s+", text)
+            condition = ""
+            if guard is not None:
+                text = text[guard.end() :]
+                condition = f"if ({guard.group(1)}{self.value(guard.group(2), 'bool')}) "
+            name, _, rest = text.partition(" ")
+            arguments = [part.strip() for part in split(rest, ",")] if rest.strip() else []
+            self.code.append(condition + "{ " + self.instruction(name, arguments) + " }")
+        except Unsupported as problem:
+            self.unsupported.append(str(problem))
+
+
+def refusal(names: List[str]) -> str:
+    """C++ that does not compile if it is used, and says why."""
+    message = f"inline PTX is not supported here: {', '.join(names)}".replace('"', "'").replace("\\", "/")
+    return (
+        '{ extern void __mxmaca_unsupported_ptx() __attribute__((error("' + message + '"))); '
+        "__mxmaca_unsupported_ptx(); }"
+    )
 
 
 def translate(statement: str, device: bool, where: Callable[[], str]) -> Optional[str]:
@@ -39,9 +397,14 @@ def translate(statement: str, device: bool, where: Callable[[], str]) -> Optiona
         return None
     if not device:
         return "(void)0;"
-    names = instructions(template) or [template]
-    message = f"inline PTX is not supported here: {', '.join(names)}".replace('"', "'").replace("\\", "/")
-    return (
-        '{ extern void __mxmaca_unsupported_ptx() __attribute__((error("' + message + '"))); '
-        "__mxmaca_unsupported_ptx(); }"
-    )
+    sections = split(statement[match.end() :], ":")[1:] + ["", ""]
+    try:
+        work = Translation(operands(sections[0]), operands(sections[1]))
+    except Unsupported as problem:
+        return refusal([str(problem)])
+    for one in split(without_scopes(plain_text(template)).replace("%%", "%"), ";"):
+        work.statement(one)
+    if work.unsupported:
+        return refusal(work.unsupported)
+    nothing = "uint64_t mxmaca_nothing [[maybe_unused]] = 0; "
+    return "{ " + nothing + " ".join(work.code + work.after) + " }"

@@ -111,8 +111,7 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T 
 #include "mxmaca/execution.h"
 #include "mxmaca/atomics.h"
 #include "device_launch_parameters.h"
-#include "math_functions.h"
-#include "device_functions.h"
+#include "mxmaca/device_library.h"
 #endif
 
 #endif

@@ -71,7 +71,7 @@ __global__ void kernel(float* sum, const float4* vectors, unsigned* words, unsig
   asm volatile("atom.global.max.u32 %0, [%1+4], %2;" : "=r"(r) : "l"(words), "r"(i) : "memory");
   asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(words + 2 + i), "r"(i * i) : "memory");
 
-  __shared__ alignas(16) float tile[256];
+  __shared__ __align__(16) float tile[256];
   const uint32_t place = static_cast<uint32_t>(__cvta_generic_to_shared(&tile[4 * i]));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(vectors + i) : "memory");
   asm volatile("cp.async.commit_group;");

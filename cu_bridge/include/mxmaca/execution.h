@@ -52,9 +52,9 @@ static inline unsigned long long exchange(mcWarpOperation operation, unsigned ma
   return ::__cudaWarpExchange(operation, mask, value, from, file, line);
 }
 
-static inline unsigned active() {
+static inline unsigned active(const char* file, int line) {
   const Waiting waiting;
-  return ::__cudaWarpActive();
+  return ::__cudaWarpActive(file, line);
 }
 
 static inline void yield() {
@@ -174,7 +174,7 @@ static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_C
 static inline void __syncwarp(unsigned mask = 0xffffffffU, MXMACA_SITE) {
   mxmaca::exchange(mcWarpSync, mask, 0, 0, file, line);
 }
-static inline unsigned __activemask() { return mxmaca::active(); }
+static inline unsigned __activemask(MXMACA_SITE) { return mxmaca::active(file, line); }
 
 namespace mxmaca {
 

@@ -91,8 +91,8 @@ typedef enum mcWarpOperation {
 // Waits for the lanes of `mask` (bit numbers within the caller's warp; ended threads do not count).
 MC_API unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
                                          unsigned int lane, const char* file, int line);
-// The lanes of the caller's warp that can run now: neither ended nor waiting.
-MC_API unsigned int mcWarpActive(void);
+// The lanes of the caller's warp that come to the same place before they end or have to wait elsewhere.
+MC_API unsigned int mcWarpActive(const char* file, int line);
 // Lets other threads of the block run.
 MC_API void mcThreadYield(void);
 MC_API __attribute__((noreturn)) void mcKernelFail(mcError_t error, const char* what);

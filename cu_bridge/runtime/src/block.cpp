@@ -253,7 +253,7 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
 void Worker::reset() {
   ready_.clear();
   barrier_.clear();
-  arrived_ = trueCount_ = 0;
+  arrived_ = trueCount_ = activeWaiting_ = 0;
   idle_.clear();
   for (Fiber& fiber : fibers_) {
     fiber.state = State::kIdle;
@@ -438,7 +438,10 @@ void Worker::releaseBarrierIfComplete() {
   barrierResult_ = trueCount_;
   arrived_ = trueCount_ = 0;
   barrierFile_ = nullptr;
-  for (Fiber* fiber = barrier_.head; fiber != nullptr; fiber = fiber->next) fiber->value = barrierResult_;
+  for (Fiber* fiber = barrier_.head; fiber != nullptr; fiber = fiber->next) {
+    fiber->value = barrierResult_;
+    fiber->state = State::kReady;
+  }
   release(barrier_);
 }
 
@@ -464,6 +467,7 @@ unsigned Worker::barrier(int kind, int predicate, const char* file, int line) {
   trueCount_ += predicate != 0;
   barrier_.push(self);
   if (arrived_ >= live_) releaseBarrierIfComplete();
+  if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(self->thread / kWarpSize);
   Fiber* const next = pickNext();
   if (__builtin_expect(next == nullptr, 0)) {
     reportStuck();
@@ -566,6 +570,7 @@ void Worker::warpLostThreads(unsigned warp) {
     Fiber* const fiber = lanes[__builtin_ctz(rest)];
     if (fiber != nullptr && fiber->state == State::kWarp) completeWarp(warp, fiber->mask);
   }
+  if (activeWaiting_ != 0) resolveActive(warp);
 }
 
 unsigned long long Worker::exchange(mcWarpOperation operation, unsigned mask, unsigned long long value, unsigned lane,
@@ -589,6 +594,7 @@ unsigned long long Worker::exchange(mcWarpOperation operation, unsigned mask, un
   const uint32_t wanted = mask & liveLanes(warp);
   Fiber* const last = byThread_[warp * kWarpSize + 31 - static_cast<unsigned>(__builtin_clz(wanted))];
   if (last != nullptr) completeWarp(warp, mask);
+  if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(warp);
   Fiber* const next = pickNext();
   if (__builtin_expect(next == nullptr, 0)) {
     reportStuck();
@@ -598,16 +604,50 @@ unsigned long long Worker::exchange(mcWarpOperation operation, unsigned mask, un
   return self->value;
 }
 
-unsigned Worker::activeLanes() const {
-  const unsigned thread = currentFiber_->thread;
-  const unsigned warp = thread / kWarpSize;
-  uint32_t active = liveLanes(warp);
-  for (uint32_t rest = active; rest != 0; rest &= rest - 1) {
-    const int lane = __builtin_ctz(rest);
-    const Fiber* const fiber = byThread_[warp * kWarpSize + static_cast<unsigned>(lane)];
-    if (fiber != nullptr && (fiber->state == State::kWarp || fiber->state == State::kBarrier)) active &= ~(1U << lane);
+// Which lanes are active is known when no lane of the warp can come any more: those that then ask at the same place are.
+unsigned Worker::activeLanes(const char* file, int line) {
+  Fiber* const self = currentFiber_;
+  self->state = State::kActive;
+  self->file = file;
+  self->line = line;
+  ++activeWaiting_;
+  resolveActive(self->thread / kWarpSize);
+  Fiber* const next = pickNext();
+  if (next == nullptr) {
+    reportStuck();
+    leaveForScheduler();
   }
-  return active | 1U << (thread % kWarpSize);
+  switchTo(next);
+  return static_cast<unsigned>(self->value);
+}
+
+void Worker::resolveActive(unsigned warp) {
+  Fiber** const lanes = byThread_ + warp * kWarpSize;
+  const Fiber* first = nullptr;
+  for (uint32_t rest = liveLanes(warp); rest != 0; rest &= rest - 1) {
+    const Fiber* const fiber = lanes[__builtin_ctz(rest)];
+    if (fiber == nullptr) return;
+    if (fiber->state == State::kActive) {
+      if (first == nullptr) first = fiber;
+    } else if (fiber->state != State::kWarp && fiber->state != State::kBarrier) {
+      return;
+    }
+  }
+  if (first == nullptr) return;
+  uint32_t group = 0;
+  Queue woken;
+  for (uint32_t rest = liveLanes(warp); rest != 0; rest &= rest - 1) {
+    Fiber* const fiber = lanes[__builtin_ctz(rest)];
+    if (fiber->state != State::kActive || fiber->line != first->line || std::strcmp(fiber->file, first->file) != 0) continue;
+    group |= 1U << __builtin_ctz(rest);
+    woken.push(fiber);
+  }
+  for (Fiber* fiber = woken.head; fiber != nullptr; fiber = fiber->next) {
+    fiber->state = State::kReady;
+    fiber->value = group;
+    --activeWaiting_;
+  }
+  release(woken);
 }
 
 void Worker::yield() {
@@ -697,7 +737,7 @@ unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, 
                                   unsigned int lane, const char* file, int line) {
   return Worker::current()->exchange(operation, mask, value, lane, file, line);
 }
-unsigned int mcWarpActive(void) { return Worker::current()->activeLanes(); }
+unsigned int mcWarpActive(const char* file, int line) { return Worker::current()->activeLanes(file, line); }
 void mcThreadYield(void) { Worker::current()->yield(); }
 
 void mcKernelFail(mcError_t error, const char* what) {

@@ -81,7 +81,7 @@ class Worker {
   unsigned barrier(int kind, int predicate, const char* file, int line);
   unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value, unsigned lane,
                               const char* file, int line);
-  unsigned activeLanes() const;
+  unsigned activeLanes(const char* file, int line);
   void yield();
   [[noreturn]] void failHere(mcError_t error, const std::string& what);
 
@@ -90,7 +90,7 @@ class Worker {
   void* abandon(mcError_t error, const char* what);
 
  private:
-  enum class State : uint8_t { kIdle, kLoop, kReady, kBarrier, kWarp, kYielded };
+  enum class State : uint8_t { kIdle, kLoop, kReady, kBarrier, kWarp, kActive, kYielded };
 
   struct alignas(64) Fiber {
     void* stackPointer;
@@ -158,6 +158,7 @@ class Worker {
   void releaseBarrierIfComplete();
   void completeWarp(unsigned warp, unsigned mask);
   void warpLostThreads(unsigned warp);
+  void resolveActive(unsigned warp);
   void reportStuck();
   void reset();
   unsigned liveLanes(unsigned warp) const;
@@ -182,6 +183,7 @@ class Worker {
   std::vector<unsigned> order_;   // thread numbers in schedule order, unless forward
   uint32_t ended_[kMaxThreads / kWarpSize] = {};
   Fiber* byThread_[kMaxThreads] = {};
+  unsigned activeWaiting_ = 0;  // threads that ask which lanes are active
   Queue ready_;
   Queue barrier_;
   unsigned arrived_ = 0, trueCount_ = 0, barrierResult_ = 0;

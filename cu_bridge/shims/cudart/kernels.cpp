@@ -28,7 +28,7 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
                                       unsigned int lane, const char* file, int line) {
   return mcWarpExchange(operation, mask, value, lane, file, line);
 }
-unsigned int __cudaWarpActive(void) { return mcWarpActive(); }
+unsigned int __cudaWarpActive(const char* file, int line) { return mcWarpActive(file, line); }
 void __cudaThreadYield(void) { mcThreadYield(); }
 void __cudaKernelFail(int error, const char* what) { mcKernelFail(static_cast<mcError_t>(error), what); }
 void __cudaAssertFail(const char* expression, const char* file, unsigned int line, const char* function) noexcept {

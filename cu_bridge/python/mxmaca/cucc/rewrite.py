@@ -691,7 +691,7 @@ class Rewriter:
             # Both passes share it, so it needs a name that the linker sees.
             for word in re.finditer(r"\bstatic\b", text[max(0, start - 100) : at]):
                 place = max(0, start - 100) + word.start()
-                if place > self._head_start(start):
+                if place >= self._head_start(start):
                     self.replace(place, place + 6, "")
         self.variables.append(Variable(section, kind))
         self.replace(start, end, f'__attribute__((section("{section}"), used)) ')

@@ -1,0 +1,208 @@
+// What CUDA C++ means by its words.
+#include "case.h"
+
+#include <type_traits>
+
+__host__ __device__ int side() {
+#ifdef __CUDA_ARCH__
+  return __CUDA_ARCH__;
+#else
+  return -1;
+#endif
+}
+__global__ void ask(int* out) { *out = side(); }
+CASE(cuda_arch_tells_the_sides_apart) {
+  Array<int> out(1);
+  ask<<<1, 1>>>(out.data());
+  DONE();
+  EXPECT(out.get()[0] == 800 && side() == -1);
+}
+
+template <class T>
+struct Side {
+  // A member of a class template: both passes have one, and neither may take the other's place.
+  static __host__ __device__ __noinline__ int of() {
+#ifdef __CUDA_ARCH__
+    return 1;
+#else
+    return 2;
+#endif
+  }
+};
+__global__ void ask_member(int* out) { *out = Side<float>::of(); }
+CASE(inline_functions_of_the_two_sides_stay_apart) {
+  Array<int> out(1);
+  ask_member<<<1, 1>>>(out.data());
+  DONE();
+  EXPECT(out.get()[0] == 1 && Side<float>::of() == 2);
+}
+
+struct Node {
+  int value;
+  Node* next;
+  __device__ virtual int get() { return value; }
+};
+struct Twice : Node {
+  __device__ int get() override { return value * 2; }
+};
+__global__ void objects(int* out) {
+  Twice a;
+  a.value = threadIdx.x;
+  Node b;
+  b.value = 100;
+  a.next = &b;
+  Node* list = &a;
+  int sum = 0;
+  while (list) {
+    sum += list->get();
+    list = list == &b ? nullptr : list->next;
+  }
+  out[threadIdx.x] = sum;
+}
+CASE(virtual_functions_and_pointers) {
+  Array<int> out(16);
+  objects<<<1, 16>>>(out.data());
+  DONE();
+  for (int i = 0; i < 16; ++i) EXPECT(out.get()[i] == i * 2 + 100);
+}
+
+__device__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+__global__ void recursive(int* out) { out[threadIdx.x] = fibonacci(threadIdx.x); }
+CASE(recursion) {
+  Array<int> out(16);
+  recursive<<<1, 16>>>(out.data());
+  DONE();
+  int a = 0, b = 1;
+  for (int i = 0; i < 16; ++i) {
+    EXPECT(out.get()[i] == a);
+    int c = a + b;
+    a = b;
+    b = c;
+  }
+}
+
+__global__ void on_the_heap(int** slots, int* out) {
+  int* mine = static_cast<int*>(malloc(4 * sizeof(int)));
+  for (int i = 0; i < 4; ++i) mine[i] = threadIdx.x * i;
+  slots[threadIdx.x] = mine;
+  __syncthreads();
+  int* other = slots[(threadIdx.x + 1) % blockDim.x];
+  out[threadIdx.x] = other[1] + other[2] + other[3];
+  __syncthreads();
+  free(mine);
+}
+CASE(malloc_and_free_in_kernels) {
+  Array<int*> slots(32);
+  Array<int> out(32);
+  on_the_heap<<<1, 32>>>(slots.data(), out.data());
+  DONE();
+  for (int i = 0; i < 32; ++i) EXPECT(out.get()[i] == (i + 1) % 32 * 6);
+}
+
+template <class T>
+__global__ void by_type(T* out) {
+  if constexpr (std::is_same<T, float>::value) {
+    out[threadIdx.x] = 0.5f;
+  } else {
+    auto f = [](T x) { return x * 2; };
+    out[threadIdx.x] = f(T(21));
+  }
+}
+CASE(if_constexpr_and_lambdas_in_kernels) {
+  Array<float> f(4);
+  Array<int> i(4);
+  by_type<<<1, 4>>>(f.data());
+  by_type<<<1, 4>>>(i.data());
+  DONE();
+  EXPECT(f.get()[3] == 0.5f && i.get()[3] == 42);
+}
+
+__global__ void vectors(const float4* in, float4* out, int2* pair) {
+  float4 v = in[threadIdx.x];
+  out[threadIdx.x] = make_float4(v.w, v.z, v.y, v.x);
+  pair[threadIdx.x] = make_int2(threadIdx.x, int(v.x));
+}
+CASE(vector_types) {
+  auto in = Array<float4>::of(8, [](size_t i) { return make_float4(i, i + 1, i + 2, i + 3); });
+  Array<float4> out(8);
+  Array<int2> pair(8);
+  vectors<<<1, 8>>>(in.data(), out.data(), pair.data());
+  DONE();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT(out.get()[i].x == i + 3 && out.get()[i].w == i);
+    EXPECT(pair.get()[i].x == i && pair.get()[i].y == i);
+  }
+}
+
+__global__ void unnamed(int*, float, int* out, int (*)[4], const int, unsigned int) { out[threadIdx.x] = 1; }
+__global__ void odd_parameters(int (*rows)[4], float (*function)(float), const int* __restrict__ x, int y[], unsigned z) {
+  (void)function;
+  y[threadIdx.x] = rows[1][threadIdx.x % 4] + x[0] + z;
+}
+CASE(parameters_of_odd_shapes) {
+  Array<int> out(4), rows(8, 5), x(1, 2);
+  unnamed<<<1, 4>>>(nullptr, 1.0f, out.data(), nullptr, 3, 4u);
+  EXPECT(out.get()[3] == 1);
+  odd_parameters<<<1, 4>>>(reinterpret_cast<int(*)[4]>(rows.data()), nullptr, x.data(), out.data(), 10u);
+  DONE();
+  EXPECT(out.get()[3] == 17);
+}
+
+__global__ void strings(char* out) {
+  const char* text = "__global__ <<<1, 2>>> 'x' \" ; }";
+  const char* raw = R"(__shared__ { " )";
+  char quote = '"', brace = '{';
+  int grouped = 1'000'000;
+  out[0] = text[0];
+  out[1] = raw[13];
+  out[2] = quote;
+  out[3] = brace;
+  out[4] = grouped == 1000000 ? 'y' : 'n';
+}
+CASE(words_in_strings_stay) {
+  Array<char> out(5);
+  strings<<<1, 1>>>(out.data());
+  DONE();
+  EXPECT(std::memcmp(out.get().data(), "_\"\"{y", 5) == 0);
+}
+
+__global__ void large_frame(int* out) {
+  int local[4000];
+  for (int i = 0; i < 4000; ++i) local[i] = i + threadIdx.x;
+  __syncthreads();
+  int sum = 0;
+  for (int i = 0; i < 4000; i += 100) sum += local[i];
+  out[threadIdx.x] = sum;
+}
+CASE(large_local_arrays_across_a_barrier) {
+  Array<int> out(64);
+  large_frame<<<1, 64>>>(out.data());
+  DONE();
+  for (int t = 0; t < 64; ++t) EXPECT(out.get()[t] == 78000 + 40 * t);
+}
+
+__global__ void clocks(long long* out) {
+  long long before = clock64();
+  __nanosleep(10);
+  out[0] = clock64() - before;
+}
+CASE(the_clock_goes_on) {
+  Array<long long> out(1, -1);
+  clocks<<<1, 1>>>(out.data());
+  DONE();
+  EXPECT(out.get()[0] > 0);
+}
+
+__global__ void ptx_free(unsigned* out) {
+  unsigned x = threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) x = x * 3 + 1;
+  asm volatile("" ::: "memory");
+  out[threadIdx.x] = x;
+}
+CASE(pragmas_and_compiler_barriers) {
+  Array<unsigned> out(8);
+  ptx_free<<<1, 8>>>(out.data());
+  DONE();
+  for (unsigned i = 0; i < 8; ++i) EXPECT(out.get()[i] == ((((i * 3 + 1) * 3 + 1) * 3 + 1) * 3 + 1));
+}

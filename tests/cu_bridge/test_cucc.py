@@ -1,0 +1,314 @@
+"""cucc and the execution of kernels: every feature in every schedule, wrong kernels, the command line."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Callable, Dict, List
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+KERNELS = HERE / "kernels"
+FILES = sorted(path.stem for path in KERNELS.glob("*.cu"))
+CASES = {
+    stem: re.findall(r"^CASE\((\w+)\)", (KERNELS / f"{stem}.cu").read_text(encoding="utf-8"), re.MULTILINE)
+    for stem in FILES
+}
+SCHEDULES = ("forward", "reverse", "random:1", "random:2")
+Cucc = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def clean_environment(**variables: str) -> Dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MACA_", "NVCC_", "CUCC_"))}
+    return {**kept, **variables}
+
+
+@pytest.fixture(scope="session")
+def cucc(sdk: pathlib.Path) -> Cucc:
+    """Return a function that runs the installed cucc."""
+
+    def run(*arguments: object, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, str(sdk / "bin" / "cucc"), *map(str, arguments)]
+        done = subprocess.run(command, env=clean_environment(**variables), capture_output=True, text=True, timeout=300)
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def cases(cucc: Cucc, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return the program that all files of kernels/ make together."""
+    folder = tmp_path_factory.mktemp("kernels")
+
+    def compile_file(path: pathlib.Path) -> pathlib.Path:
+        output = folder / (path.name + ".o")
+        cucc("-std=c++17", "-O1", "--extended-lambda", "-c", path, "-o", output)
+        return output
+
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(compile_file, [KERNELS / "main.cpp", *(KERNELS / f"{stem}.cu" for stem in FILES)]))
+    program = folder / "cases"
+    cucc(*objects, "-o", program)
+    return program
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("stem", FILES)
+def test_kernels_compute_what_a_loop_on_the_host_computes(
+    cases: pathlib.Path, stem: str, schedule: str, tmp_path: pathlib.Path
+) -> None:
+    environment = clean_environment(MACA_SCHEDULE=schedule, MACA_STATE_DIR=str(tmp_path))
+    done = subprocess.run([str(cases), *CASES[stem]], env=environment, capture_output=True, text=True, timeout=120)
+    passed = re.findall(r"^ok (\w+)$", done.stdout, re.MULTILINE)
+    assert sorted(passed) == sorted(CASES[stem]), f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}"
+
+
+def test_at_least_sixty_features_have_a_kernel_of_their_own() -> None:
+    assert sum(map(len, CASES.values())) >= 60
+
+
+# ---- Wrong kernels ----------------------------------------------------------------------------------------------------
+
+WRONG = """
+#include <cuda_runtime.h>
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+__global__ void missing_barrier(int* out) {
+  __shared__ int s[64];
+  s[threadIdx.x] = threadIdx.x + 1;
+  out[threadIdx.x] = s[63 - threadIdx.x] - 64 + threadIdx.x;
+  s[threadIdx.x] = 0;
+}
+__global__ void divergent_barrier(int* out) {
+  if (threadIdx.x < 10) {
+    __syncthreads();  // line of the first
+    out[0] = 1;
+  } else {
+    __syncthreads();  // line of the second
+  }
+}
+__global__ void stuck(int* out) {
+  if (threadIdx.x == 0) __syncthreads();
+  else *out = __shfl_sync(0xffffffffu, 1, 0);
+}
+__global__ void wrong_mask(int* out) { *out = __shfl_sync(1u, 1, 0); }
+__global__ void out_of_bounds(int* out) { out[1ULL << 44] = 1; }
+__global__ void null_pointer(int*) { *(volatile int*)nullptr = 1; }
+__global__ void beyond_dynamic_shared(int* out) {
+  extern __shared__ int s[];
+  s[threadIdx.x + 64] = 1;
+  *out = s[0];
+}
+__global__ void asserts(int* out) { assert(threadIdx.x < 5 && "five"); *out = 1; }
+__global__ void traps(int*) { __trap(); }
+__global__ void overflows(int* out) {
+  volatile char frame[1 << 20];
+  frame[threadIdx.x] = 1;
+  for (int i = 0; i < (1 << 20); i += 4096) frame[i] = 1;
+  *out = frame[5];
+}
+__global__ void no_grid(int*) { mxmaca::grid_sync(); }
+__global__ void race(int* out) { out[0] = threadIdx.x; }
+__global__ void divides(int* out) { *out = 1 / *out; }
+int main(int, char** arguments) {
+  int* out;
+  cudaMalloc(&out, 256);
+  cudaMemset(out, 0, 256);
+#define RUN(kernel, threads, bytes) if (!std::strcmp(arguments[1], #kernel)) kernel<<<2, threads, bytes>>>(out)
+  RUN(missing_barrier, 64, 0);
+  RUN(divergent_barrier, 64, 0);
+  RUN(stuck, 32, 0);
+  RUN(wrong_mask, 2, 0);
+  RUN(out_of_bounds, 1, 0);
+  RUN(null_pointer, 1, 0);
+  RUN(beyond_dynamic_shared, 64, 256);
+  RUN(asserts, 6, 0);
+  RUN(traps, 1, 0);
+  RUN(overflows, 2, 0);
+  RUN(no_grid, 2, 0);
+  RUN(race, 64, 0);
+  RUN(divides, 1, 0);
+  cudaError_t error = cudaGetLastError();
+  std::printf("%s|%s\\n", cudaGetErrorName(error), cudaGetErrorString(error));
+  std::printf("sticky %d\\n", cudaDeviceSynchronize() == error);
+  int host[64] = {};
+  if (cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess)
+    for (int i = 0; i < 64; ++i) std::printf("%d ", host[i]);
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def wrong(cucc: Cucc, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Return a function that runs one of the wrong kernels and returns what the program says of it."""
+    folder = tmp_path_factory.mktemp("wrong")
+    (folder / "wrong.cu").write_text(WRONG, encoding="utf-8")
+    cucc("-std=c++17", folder / "wrong.cu", "-o", folder / "wrong")
+
+    def run(kernel: str, schedule: str = "forward") -> str:
+        environment = clean_environment(MACA_SCHEDULE=schedule, MACA_STATE_DIR=str(folder))
+        done = subprocess.run([str(folder / "wrong"), kernel], env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"the program did not survive: {done}"
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "words"),
+    [
+        ("divergent_barrier", "cudaErrorLaunchFailure", ["divergent", "wrong.cu:15", "wrong.cu:18", "block (0, 0, 0)"]),
+        ("stuck", "cudaErrorLaunchFailure", ["wait for each other", "__syncthreads()", "mask 0xffffffff"]),
+        ("wrong_mask", "cudaErrorLaunchFailure", ["mask 0x00000001", "thread (1, 0, 0)"]),
+        ("out_of_bounds", "cudaErrorIllegalAddress", []),
+        ("null_pointer", "cudaErrorIllegalAddress", ["address (nil)"]),
+        ("beyond_dynamic_shared", "cudaErrorIllegalAddress", []),
+        ("asserts", "cudaErrorAssert", ["threadIdx.x < 5", "wrong.cu"]),
+        ("traps", "cudaErrorLaunchFailure", ["__trap()"]),
+        ("overflows", "cudaErrorIllegalAddress", []),
+        ("no_grid", "cudaErrorLaunchFailure", ["not launched cooperatively"]),
+        ("divides", "cudaErrorLaunchFailure", ["division of an integer by zero"]),
+    ],
+)
+def test_a_wrong_kernel_gives_a_lasting_error_with_its_name(
+    wrong: Callable[..., str], kernel: str, error: str, words: List[str]
+) -> None:
+    first, second = wrong(kernel).splitlines()[:2]
+    assert first.startswith(error + "|") and f"kernel {kernel}(int*)" in first, first
+    assert second == "sticky 1"
+    for word in words:
+        assert word in first
+
+
+@pytest.mark.parametrize("kernel", ["missing_barrier", "race"])
+def test_a_missing_barrier_and_a_race_show_between_schedules(wrong: Callable[..., str], kernel: str) -> None:
+    assert len({wrong(kernel, schedule) for schedule in SCHEDULES}) > 1
+
+
+def test_a_schedule_that_is_none_is_refused(wrong: Callable[..., str]) -> None:
+    assert "MACA_SCHEDULE is 'backwards'" in wrong("race", "backwards")
+
+
+def test_the_address_sanitizer_points_at_the_kernels_line(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "heap.cu"
+    source.write_text(
+        "#include <cstdlib>\n"
+        "__global__ void writes(int* p, int n) {\n"
+        "  __syncthreads();\n"
+        "  p[threadIdx.x + n] = 1;\n"
+        "}\n"
+        "int main() {\n"
+        "  int* p = (int*)malloc(64 * 4);\n"
+        "  writes<<<1, 64>>>(p, 0);\n"
+        "  if (cudaDeviceSynchronize() != cudaSuccess) return 3;\n"
+        "  writes<<<1, 64>>>(p, 1);\n"
+        "}\n"
+    )
+    cucc("-g", "-Xcompiler", "-fsanitize=address", source, "-o", tmp_path / "heap")
+    done = subprocess.run([str(tmp_path / "heap")], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode not in (0, 3)
+    assert "heap-buffer-overflow" in done.stderr and "heap.cu:4" in done.stderr, done.stderr
+
+
+# ---- The command line ---------------------------------------------------------------------------------------------------
+
+SMALL = "__global__ void twice(int* x) { x[threadIdx.x] *= 2; }\n"
+
+
+@pytest.fixture()
+def small(tmp_path: pathlib.Path) -> pathlib.Path:
+    path = tmp_path / "small.cu"
+    path.write_text(SMALL + '#include <cstdio>\nint main() { twice<<<1, 1>>>(nullptr + 0); std::puts("done"); }\n')
+    return path
+
+
+def test_an_unknown_option_is_refused_by_name(cucc: Cucc, small: pathlib.Path) -> None:
+    done = cucc("--no-such-option", "-c", small, check=False)
+    assert done.returncode != 0 and "Unknown option '--no-such-option'" in done.stderr
+
+
+def test_the_version_names_the_cuda_release(cucc: Cucc) -> None:
+    for major, release in (("12", "12.4"), ("13", "13.0")):
+        text = cucc("--version", CUCC_CUDA_MAJOR=major).stdout
+        assert re.search(rf"release {release}, V{release}\.\d+", text)
+    done = cucc("--version", CUCC_CUDA_MAJOR="11", check=False)
+    assert done.returncode != 0 and "CUCC_CUDA_MAJOR is '11'" in done.stderr
+
+
+def test_mistakes_are_reported_at_the_users_line(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "mistake.cu"
+    source.write_text("#include <cstdio>\n__global__ void k(int* x) {\n  int y = 1;\n  x[0] = y + undeclared;\n}\n")
+    done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
+    assert done.returncode != 0 and "mistake.cu:4:" in done.stderr and "undeclared" in done.stderr
+    assert done.stderr.count("was not declared") == 1, "each mistake is said once"
+    assert not (tmp_path / "out.o").exists()
+    source.write_text("__global__ void k(int* x) {}\nint main() {\n\n  k<<<1>>>(nullptr);\n}\n")
+    done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
+    assert done.returncode != 0 and "mistake.cu:4: error: a launch has 2 to 4 values" in done.stderr
+
+
+def test_unsupported_ptx_is_an_error_that_names_the_instruction(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "ptx.cu"
+    source.write_text('__global__ void k() {\n  asm volatile("wgmma.fence.sync.aligned;\\n");\n}\nint main() { k<<<1, 1>>>(); }\n')
+    done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
+    assert done.returncode != 0 and "wgmma.fence.sync.aligned" in done.stderr and "ptx.cu:2" in done.stderr
+
+
+def test_options_as_build_systems_pass_them(cucc: Cucc, small: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    response = tmp_path / "options.rsp"
+    response.write_text('-DFROM_FILE=1 -I"/nonexistent folder"\n')
+    output, depends = tmp_path / "small.o", tmp_path / "small.o.d"
+    cucc(
+        "--generate-dependencies-with-compile", "--dependency-output", depends, "-I/usr/include", "-D__CUDA_NO_HALF_OPERATORS__",
+        "--expt-relaxed-constexpr", "-gencode=arch=compute_80,code=sm_80", "-gencode", "arch=compute_80,code=compute_80",
+        "--compiler-options", "'-fPIC'", "-Xcompiler=-Wall,-fno-strict-aliasing", "-Xptxas", "-v", "-std=c++17", "-lineinfo",
+        "-use_fast_math", "-fmad=false", "--default-stream=per-thread", "-t=2", "--threads", "4", "-diag-suppress=20012",
+        "--options-file", response, "-x", "cu", "-c", "-o", output, small,
+    )  # fmt: skip
+    assert output.stat().st_size > 0
+    text = depends.read_text()
+    assert text.startswith(str(output) + ":") and str(small) in text and "cuda_runtime.h" in text
+
+
+def test_relocatable_builds_link_as_nvcc_does_it(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    """Kernels of one file call device functions and use device variables of another."""
+    (tmp_path / "a.cu").write_text(
+        "extern __device__ int shared_counter;\nextern __constant__ int factor;\n__device__ int scaled(int x);\n"
+        "__global__ void k(int* out) { atomicAdd(&shared_counter, 1); *out = scaled(7) * factor; }\n"
+        '#include <cstdio>\nvoid set();\nint counted();\nint main() { int* p; cudaMallocManaged(&p, 4); set(); k<<<2, 3>>>(p);\n'
+        '  std::printf("%d %d\\n", *p, counted()); }\n'
+    )
+    (tmp_path / "b.cu").write_text(
+        "__device__ int shared_counter;\n__constant__ int factor;\n__device__ int scaled(int x) { return x * 3 + (threadIdx.x > 5); }\n"
+        "void set() { int two = 2; cudaMemcpyToSymbol(factor, &two, 4); }\n"
+        "int counted() { int n; cudaMemcpyFromSymbol(&n, shared_counter, 4); return n; }\n"
+    )
+    for name in "ab":
+        cucc("-dc", tmp_path / f"{name}.cu", "-o", tmp_path / f"{name}.o")
+    cucc("-dlink", tmp_path / "a.o", tmp_path / "b.o", "-o", tmp_path / "link.o")
+    cucc(tmp_path / "a.o", tmp_path / "b.o", tmp_path / "link.o", "-o", tmp_path / "program")
+    done = subprocess.run([str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    assert done.stdout == "42 6\n", done
+
+
+def test_device_functions_of_the_same_name_in_two_files_do_not_clash(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    for name, value in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.cu").write_text(
+            f"__device__ int helper() {{ return {value}; }}\n__device__ int stored = {value};\n"
+            f"template <class T> __global__ void same(T* x) {{ *x = helper() * 10 + stored; }}\n"
+            f"static __global__ void own(int* x) {{ *x = helper() * 10 + stored; }}\n"
+            f"void run_{name}(int* x) {{ own<<<1, 1>>>(x); }}\n"
+        )
+    (tmp_path / "main.cu").write_text(
+        "#include <cstdio>\nvoid run_a(int*);\nvoid run_b(int*);\nint main() { int* x; cudaMallocManaged(&x, 4); run_a(x);\n"
+        '  std::printf("%d ", *x); run_b(x); std::printf("%d\\n", *x); }\n'
+    )
+    cucc(*(tmp_path / f"{name}.cu" for name in ("a", "b", "main")), "-o", tmp_path / "program")
+    done = subprocess.run([str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    assert done.stdout == "11 22\n", done

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import objects, rewrite, toolkit
 from .errors import CuccError
@@ -35,9 +35,7 @@ NO_CODE = {
 }
 # On the command line and not in a header, because for a system header's macro the preprocessor writes line markers into
 # the middle of declarations.
-SPECIFIERS = tuple(
-    f"__{word}__=__mxmaca_{word}__" for word in ("device", "global", "shared", "constant", "managed")
-) + (
+SPECIFIERS = tuple(f"__{word}__=__mxmaca_{word}__" for word in ("device", "global", "shared", "constant", "managed")) + (
     "__host__=",
     "__launch_bounds__(...)=__mxmaca_launch_bounds__(__VA_ARGS__)",
     "__forceinline__=inline __attribute__((always_inline))",
@@ -93,9 +91,7 @@ class Driver:
             if base in ("gcc", "cc", "clang"):
                 better = chosen[: len(chosen) - len(base)] + {"gcc": "g++", "cc": "c++", "clang": "clang++"}[base]
                 chosen = better if shutil.which(better) else chosen
-        found = (
-            shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, ("g++", "c++", "clang++"))), None)
-        )
+        found = shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, ("g++", "c++", "clang++"))), None)
         if found is None:
             raise CuccError(
                 f"cucc: fatal: no host compiler: {chosen or 'g++'} was not found. "
@@ -184,9 +180,7 @@ class Driver:
         objects_only = options.flag("compile") or options.flag("device_c") or options.flag("device_w")
         if options.flag("preprocess") or options.flag("dependencies") or options.flag("user_dependencies"):
             for source in sources:
-                self.run(
-                    self._preprocess_command(source, device=False, output=options.value("output") or None, only=True)
-                )
+                self.run(self._preprocess_command(source, device=False, output=options.value("output") or None, only=True))
             return 0
         if options.flag("device_link"):
             return self._device_link(sources)
@@ -194,9 +188,7 @@ class Driver:
         compiled: Dict[str, str] = {}
         to_compile = [source for source in sources if source.language != OBJECT]
         if objects_only and options.value("output") and len(to_compile) > 1:
-            raise CuccError(
-                "cucc: fatal: A single input file is required for a non-link phase when an outputfile is specified"
-            )
+            raise CuccError("cucc: fatal: A single input file is required for a non-link phase when an outputfile is specified")
         for source in to_compile:
             if objects_only:
                 output = options.value("output") or self._beside(source.path, ".o")
@@ -300,9 +292,7 @@ class Driver:
         if source.language in ("c++-cpp-output", ASSEMBLER, "assembler-with-cpp"):
             command[3] = source.language
         command += self._macros(device, cuda)
-        command += [f"-D{value}" for value in options.all("define")] + [
-            f"-U{value}" for value in options.all("undefine")
-        ]
+        command += [f"-D{value}" for value in options.all("define")] + [f"-U{value}" for value in options.all("undefine")]
         command += [f"-I{value}" for value in options.all("include")]
         for value in options.all("system_include"):
             command += ["-isystem", value]
@@ -324,11 +314,7 @@ class Driver:
 
     def _dependency_flags(self, source: Source, only: bool) -> List[str]:
         options, flags = self.options, []
-        for flag, short in (
-            ("dependencies_too", "-MD"),
-            ("user_dependencies_too", "-MMD"),
-            ("dependency_targets", "-MP"),
-        ):
+        for flag, short in (("dependencies_too", "-MD"), ("user_dependencies_too", "-MMD"), ("dependency_targets", "-MP")):
             if options.flag(flag):
                 flags.append(short)
         file, target = options.value("dependency_file"), options.value("dependency_target")
@@ -400,13 +386,7 @@ class Driver:
         sys.stderr.write(host.said)
         part = folder / "joined.o"
         objects.join(
-            host.object,
-            device.object,
-            part,
-            folder,
-            host.identity,
-            host.result.variables,
-            host.result.device_functions,
+            host.object, device.object, part, folder, host.identity, host.result.variables, host.result.device_functions,
             self.run,
         )
         self._place(part, output)
@@ -431,19 +411,8 @@ class Driver:
     def _dry_compile(self, source: Source, output: str, pic: List[str]) -> None:
         for device in (True, False):
             self.show(self._preprocess_command(source, device, f"{'device' if device else 'host'}.ii"))
-            self.show(
-                [
-                    self.compiler,
-                    "-c",
-                    "-x",
-                    "c++-cpp-output",
-                    *self._shared_flags(),
-                    *self._optimisation(device),
-                    *(self._device_flags() if device else []),
-                    *pic,
-                    f"{'device' if device else 'host'}.ii",
-                ]
-            )
+            self.show([self.compiler, "-c", "-x", "c++-cpp-output", *self._shared_flags(), *self._optimisation(device),
+                       *(self._device_flags() if device else []), *pic, f"{'device' if device else 'host'}.ii"])
         self.show(["ld", "-r", "host.o", "device.o", "-o", output])
 
     def _try(self, command: Sequence[str]) -> Tuple[int, str]:
@@ -522,14 +491,7 @@ class Pass:
             self.identity = hashlib.sha256(written.encode("latin-1") + where.encode()).hexdigest()[:16]
             written += PREAMBLE_END.format(identity=self.identity)
         self.text.write_bytes(written.encode("latin-1"))
-        command = [
-            driver.compiler,
-            "-c",
-            "-x",
-            "c++-cpp-output",
-            *driver._shared_flags(),
-            *driver._optimisation(self.device),
-        ]
+        command = [driver.compiler, "-c", "-x", "c++-cpp-output", *driver._shared_flags(), *driver._optimisation(self.device)]
         command += driver._device_flags() if self.device else ["-Wno-unknown-pragmas", "-Wno-unused-function"]
         command += ["-w"] if options.flag("no_warnings") and not self.device else []
         command += ["-pg"] if options.flag("profile") and not self.device else []

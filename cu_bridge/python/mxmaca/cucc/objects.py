@@ -95,9 +95,7 @@ def _plain(encoding: str, host: Dict[str, Symbol]) -> str:
     return ""
 
 
-def _table(
-    identity: str, entries: Sequence[Tuple[str, str, str, str]], variables: Sequence[Tuple[str, str, int, str]]
-) -> str:
+def _table(identity: str, entries: Sequence[Tuple[str, str, str, str]], variables: Sequence[Tuple[str, str, int, str]]) -> str:
     flags = {"device": 0, "constant": 1, "managed": 2}
     lines = ['.section .data.rel.ro.mxmaca,"aw"', ".balign 8", f".globl __mxmaca_table_{identity}"]
     lines += [f".hidden __mxmaca_table_{identity}", f"__mxmaca_table_{identity}:"]
@@ -146,20 +144,8 @@ def join(
     starts = [f"--remove-section={name}" for name in START_UP]
     run(["objcopy", "--wildcard", *starts, *_listed(folder, "globalize-symbols", roots), str(device), str(bare)])
     _write(folder / "keep.ld", [f'-u "{name}"' for name in roots])
-    run(
-        [
-            "ld",
-            "-r",
-            "--gc-sections",
-            "--force-group-allocation",
-            f"@{folder / 'keep.ld'}",
-            "-e",
-            (roots or ["0"])[0],
-            str(bare),
-            "-o",
-            str(reached),
-        ]
-    )
+    run(["ld", "-r", "--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", (roots or ["0"])[0],
+         str(bare), "-o", str(reached)])
     pairs = [f"{old} {new}" for old, new in renamed.items()]
     run(["objcopy", *_listed(folder, "redefine-syms", pairs), str(reached), str(hidden)])
     kept = _listed(folder, "keep-global-symbols", list(renamed.values()) or ["none"])

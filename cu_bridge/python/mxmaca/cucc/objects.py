@@ -141,15 +141,17 @@ def join(
     renamed.update({device_variables[v.section].symbol: host_variables[v.section].symbol for v in managed})
     common = [host_variables[v.section].symbol for v in managed]
     bare, reached, hidden = folder / "device.bare.o", folder / "device.reached.o", folder / "device.hidden.o"
-    starts = [f"--remove-section={name}" for name in START_UP]
-    run(["objcopy", "--wildcard", *starts, *_listed(folder, "globalize-symbols", roots), str(device), str(bare)])
-    _write(folder / "keep.ld", [f'-u "{name}"' for name in roots])
-    run(["ld", "-r", "--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", (roots or ["0"])[0],
-         str(bare), "-o", str(reached)])
-    pairs = [f"{old} {new}" for old, new in renamed.items()]
-    run(["objcopy", *_listed(folder, "redefine-syms", pairs), str(reached), str(hidden)])
-    kept = _listed(folder, "keep-global-symbols", list(renamed.values()) or ["none"])
-    run(["objcopy", *kept, *_listed(folder, "weaken-symbols", common), str(hidden)])
+    # A file without device code has none to join.
+    if roots:
+        starts = [f"--remove-section={name}" for name in START_UP]
+        run(["objcopy", "--wildcard", *starts, *_listed(folder, "globalize-symbols", roots), str(device), str(bare)])
+        _write(folder / "keep.ld", [f'-u "{name}"' for name in roots])
+        run(["ld", "-r", "--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", roots[0],
+             str(bare), "-o", str(reached)])
+        pairs = [f"{old} {new}" for old, new in renamed.items()]
+        run(["objcopy", *_listed(folder, "redefine-syms", pairs), str(reached), str(hidden)])
+        kept = _listed(folder, "keep-global-symbols", list(renamed.values()))
+        run(["objcopy", *kept, *_listed(folder, "weaken-symbols", common), str(hidden)])
 
     # The host object: what is local must be found by the table; device functions of the same name in other files, each
     # of them its own program on a device, must not clash.
@@ -177,7 +179,8 @@ def join(
     source.write_text(_table(identity, entries, table_variables), encoding="utf-8")
     run(["as", str(source), "-o", str(table)])
     merged = folder / "merged.o"
-    run(["ld", "-r", str(prepared), str(hidden), str(table), "-o", str(merged)])
+    parts = [prepared, hidden, table] if roots else [prepared, table]
+    run(["ld", "-r", *map(str, parts), "-o", str(merged)])
     inner = [name for name in renamed.values() if name.startswith(prefix)] + local
     run(["objcopy", *_listed(folder, "localize-symbols", inner), str(merged), str(output)])
 

@@ -20,9 +20,7 @@ class thread_block_tile;
 
 namespace details {
 __device__ inline unsigned block_size() { return blockDim.x * blockDim.y * blockDim.z; }
-__device__ inline unsigned block_rank() {
-  return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-}
+__device__ inline unsigned block_rank() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 __device__ inline unsigned warp_lane() { return block_rank() & 31; }
 // The lanes that the warp of the calling thread has at all.
 __device__ inline unsigned warp_members() {
@@ -65,7 +63,9 @@ class grid_group {
   static __device__ unsigned long long num_blocks() {
     return static_cast<unsigned long long>(gridDim.x) * gridDim.y * gridDim.z;
   }
-  static __device__ unsigned long long thread_rank() { return block_rank() * details::block_size() + details::block_rank(); }
+  static __device__ unsigned long long thread_rank() {
+    return block_rank() * details::block_size() + details::block_rank();
+  }
   static __device__ unsigned long long num_threads() { return num_blocks() * details::block_size(); }
   static __device__ unsigned long long size() { return num_threads(); }
   static __device__ dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
@@ -92,7 +92,8 @@ class lane_group {
   __device__ unsigned ballot(int predicate) const { return packed(__ballot_sync(mask_, predicate)); }
   template <class T>
   __device__ T shfl(T value, int rank) const {
-    return mxmaca::shuffle_from(mask_, value, lane_of(static_cast<unsigned>(rank) % static_cast<unsigned>(num_threads())));
+    return mxmaca::shuffle_from(mask_, value,
+                                lane_of(static_cast<unsigned>(rank) % static_cast<unsigned>(num_threads())));
   }
   template <class T>
   __device__ T shfl_down(T value, unsigned delta) const {
@@ -162,9 +163,7 @@ class thread_block_tile : public details::lane_group {
   static __device__ constexpr unsigned long long size() { return Size; }
   static __device__ unsigned long long thread_rank() { return details::warp_lane() & (Size - 1); }
   // Of a tile of a block: among the block's tiles; of a tile of a tile: among its siblings.
-  static __device__ unsigned meta_group_rank() {
-    return details::block_rank() % parent_size() / Size;
-  }
+  static __device__ unsigned meta_group_rank() { return details::block_rank() % parent_size() / Size; }
   static __device__ unsigned meta_group_size() { return (parent_size() + Size - 1) / Size; }
 
   // Positions outside of the tile keep the caller's value, as the hardware's.
@@ -182,9 +181,8 @@ class thread_block_tile : public details::lane_group {
   }
   template <class T>
   __device__ T shfl_xor(T value, unsigned lanes) const {
-    return mxmaca::shuffle_words(value, [=](auto word) {
-      return __shfl_xor_sync(this->mask_, word, static_cast<int>(lanes), Size);
-    });
+    return mxmaca::shuffle_words(
+        value, [=](auto word) { return __shfl_xor_sync(this->mask_, word, static_cast<int>(lanes), Size); });
   }
 
  private:

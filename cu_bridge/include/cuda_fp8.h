@@ -50,13 +50,16 @@ MXMACA_HD float from_fp8(__nv_fp8_storage_t x, __nv_fp8_interpretation_t format)
 
 }  // namespace mxmaca
 
-MXMACA_HD __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t saturate, __nv_fp8_interpretation_t format) {
+MXMACA_HD __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t saturate,
+                                                    __nv_fp8_interpretation_t format) {
   return mxmaca::to_fp8(x, saturate, format);
 }
-MXMACA_HD __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t saturate, __nv_fp8_interpretation_t format) {
+MXMACA_HD __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t saturate,
+                                                   __nv_fp8_interpretation_t format) {
   return mxmaca::to_fp8(x, saturate, format);
 }
-MXMACA_HD __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw x, __nv_saturation_t saturate, __nv_fp8_interpretation_t format) {
+MXMACA_HD __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw x, __nv_saturation_t saturate,
+                                                     __nv_fp8_interpretation_t format) {
   return mxmaca::to_fp8(mxmaca::half_value(x.x), saturate, format);
 }
 MXMACA_HD __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw x, __nv_saturation_t saturate,
@@ -67,10 +70,12 @@ MXMACA_HD __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_inte
   return __half_raw{mxmaca::half_bits(mxmaca::from_fp8(x, format))};
 }
 #define MXMACA_PAIR(low, high) static_cast<__nv_fp8x2_storage_t>((low) | (high) << 8)
-MXMACA_HD __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 x, __nv_saturation_t saturate, __nv_fp8_interpretation_t format) {
+MXMACA_HD __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 x, __nv_saturation_t saturate,
+                                                         __nv_fp8_interpretation_t format) {
   return MXMACA_PAIR(mxmaca::to_fp8(x.x, saturate, format), mxmaca::to_fp8(x.y, saturate, format));
 }
-MXMACA_HD __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 x, __nv_saturation_t saturate, __nv_fp8_interpretation_t format) {
+MXMACA_HD __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 x, __nv_saturation_t saturate,
+                                                        __nv_fp8_interpretation_t format) {
   return MXMACA_PAIR(mxmaca::to_fp8(x.x, saturate, format), mxmaca::to_fp8(x.y, saturate, format));
 }
 MXMACA_HD __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw x, __nv_saturation_t saturate,
@@ -90,58 +95,58 @@ MXMACA_HD __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp
 }
 
 // The classes saturate, as their constructors are documented to.
-#define MXMACA_FP8(name, format)                                                                                    \
-  struct __nv_fp8_##name {                                                                                          \
-    __nv_fp8_storage_t __x;                                                                                         \
-    __nv_fp8_##name() = default;                                                                                    \
-    __host__ __device__ explicit __nv_fp8_##name(float x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}       \
-    __host__ __device__ explicit __nv_fp8_##name(double x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}      \
-    __host__ __device__ explicit __nv_fp8_##name(__half x)                                                          \
-        : __x(mxmaca::to_fp8(mxmaca::half_value(x.__x), __NV_SATFINITE, format)) {}                                 \
-    __host__ __device__ explicit __nv_fp8_##name(__nv_bfloat16 x)                                                   \
-        : __x(mxmaca::to_fp8(mxmaca::bfloat16_value(x.__x), __NV_SATFINITE, format)) {}                             \
-    __host__ __device__ explicit __nv_fp8_##name(int x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}         \
-    __host__ __device__ explicit __nv_fp8_##name(unsigned x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}    \
-    __host__ __device__ explicit __nv_fp8_##name(long long x)                                                       \
-        : __x(mxmaca::to_fp8(mxmaca::integer_odd(static_cast<int64_t>(x)), __NV_SATFINITE, format)) {}              \
-    __host__ __device__ explicit operator float() const { return mxmaca::from_fp8(__x, format); }                   \
-    __host__ __device__ explicit operator double() const { return mxmaca::from_fp8(__x, format); }                  \
-    __host__ __device__ explicit operator __half() const { return __nv_cvt_fp8_to_halfraw(__x, format); }           \
-    __host__ __device__ explicit operator __nv_bfloat16() const {                                                   \
-      return __float2bfloat16(mxmaca::from_fp8(__x, format));                                                       \
-    }                                                                                                               \
-    __host__ __device__ explicit operator int() const {                                                             \
-      return mxmaca::to_integer<int>(mxmaca::from_fp8(__x, format), mxmaca::Rounding::zero);                        \
-    }                                                                                                               \
-    __host__ __device__ explicit operator bool() const { return (__x & 0x7f) != 0; }                                \
-  };                                                                                                                \
-  struct __attribute__((aligned(2))) __nv_fp8x2_##name {                                                            \
-    __nv_fp8x2_storage_t __x;                                                                                       \
-    __nv_fp8x2_##name() = default;                                                                                  \
-    __host__ __device__ explicit __nv_fp8x2_##name(float2 x)                                                        \
-        : __x(__nv_cvt_float2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                               \
-    __host__ __device__ explicit __nv_fp8x2_##name(__half2 x)                                                       \
-        : __x(__nv_cvt_halfraw2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                             \
-    __host__ __device__ explicit __nv_fp8x2_##name(__nv_bfloat162 x)                                                \
-        : __x(__nv_cvt_bfloat16raw2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                         \
-    __host__ __device__ explicit operator __half2() const { return __nv_cvt_fp8x2_to_halfraw2(__x, format); }       \
-    __host__ __device__ explicit operator float2() const {                                                          \
-      return make_float2(mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x), format),                            \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 8), format));                      \
-    }                                                                                                               \
-  };                                                                                                                \
-  struct __attribute__((aligned(4))) __nv_fp8x4_##name {                                                            \
-    __nv_fp8x4_storage_t __x;                                                                                       \
-    __nv_fp8x4_##name() = default;                                                                                  \
-    __host__ __device__ explicit __nv_fp8x4_##name(float4 x)                                                        \
-        : __x(__nv_cvt_float2_to_fp8x2(make_float2(x.x, x.y), __NV_SATFINITE, format) |                             \
+#define MXMACA_FP8(name, format)                                                                                       \
+  struct __nv_fp8_##name {                                                                                             \
+    __nv_fp8_storage_t __x;                                                                                            \
+    __nv_fp8_##name() = default;                                                                                       \
+    __host__ __device__ explicit __nv_fp8_##name(float x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}          \
+    __host__ __device__ explicit __nv_fp8_##name(double x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}         \
+    __host__ __device__ explicit __nv_fp8_##name(__half x)                                                             \
+        : __x(mxmaca::to_fp8(mxmaca::half_value(x.__x), __NV_SATFINITE, format)) {}                                    \
+    __host__ __device__ explicit __nv_fp8_##name(__nv_bfloat16 x)                                                      \
+        : __x(mxmaca::to_fp8(mxmaca::bfloat16_value(x.__x), __NV_SATFINITE, format)) {}                                \
+    __host__ __device__ explicit __nv_fp8_##name(int x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}            \
+    __host__ __device__ explicit __nv_fp8_##name(unsigned x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}       \
+    __host__ __device__ explicit __nv_fp8_##name(long long x)                                                          \
+        : __x(mxmaca::to_fp8(mxmaca::integer_odd(static_cast<int64_t>(x)), __NV_SATFINITE, format)) {}                 \
+    __host__ __device__ explicit operator float() const { return mxmaca::from_fp8(__x, format); }                      \
+    __host__ __device__ explicit operator double() const { return mxmaca::from_fp8(__x, format); }                     \
+    __host__ __device__ explicit operator __half() const { return __nv_cvt_fp8_to_halfraw(__x, format); }              \
+    __host__ __device__ explicit operator __nv_bfloat16() const {                                                      \
+      return __float2bfloat16(mxmaca::from_fp8(__x, format));                                                          \
+    }                                                                                                                  \
+    __host__ __device__ explicit operator int() const {                                                                \
+      return mxmaca::to_integer<int>(mxmaca::from_fp8(__x, format), mxmaca::Rounding::zero);                           \
+    }                                                                                                                  \
+    __host__ __device__ explicit operator bool() const { return (__x & 0x7f) != 0; }                                   \
+  };                                                                                                                   \
+  struct __attribute__((aligned(2))) __nv_fp8x2_##name {                                                               \
+    __nv_fp8x2_storage_t __x;                                                                                          \
+    __nv_fp8x2_##name() = default;                                                                                     \
+    __host__ __device__ explicit __nv_fp8x2_##name(float2 x)                                                           \
+        : __x(__nv_cvt_float2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                                  \
+    __host__ __device__ explicit __nv_fp8x2_##name(__half2 x)                                                          \
+        : __x(__nv_cvt_halfraw2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                                \
+    __host__ __device__ explicit __nv_fp8x2_##name(__nv_bfloat162 x)                                                   \
+        : __x(__nv_cvt_bfloat16raw2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                            \
+    __host__ __device__ explicit operator __half2() const { return __nv_cvt_fp8x2_to_halfraw2(__x, format); }          \
+    __host__ __device__ explicit operator float2() const {                                                             \
+      return make_float2(mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x), format),                               \
+                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 8), format));                         \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  struct __attribute__((aligned(4))) __nv_fp8x4_##name {                                                               \
+    __nv_fp8x4_storage_t __x;                                                                                          \
+    __nv_fp8x4_##name() = default;                                                                                     \
+    __host__ __device__ explicit __nv_fp8x4_##name(float4 x)                                                           \
+        : __x(__nv_cvt_float2_to_fp8x2(make_float2(x.x, x.y), __NV_SATFINITE, format) |                                \
               static_cast<unsigned>(__nv_cvt_float2_to_fp8x2(make_float2(x.z, x.w), __NV_SATFINITE, format)) << 16) {} \
-    __host__ __device__ explicit operator float4() const {                                                          \
-      return make_float4(mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x), format),                            \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 8), format),                       \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 16), format),                      \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 24), format));                     \
-    }                                                                                                               \
+    __host__ __device__ explicit operator float4() const {                                                             \
+      return make_float4(mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x), format),                               \
+                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 8), format),                          \
+                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 16), format),                         \
+                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 24), format));                        \
+    }                                                                                                                  \
   };
 MXMACA_FP8(e4m3, __NV_E4M3)
 MXMACA_FP8(e5m2, __NV_E5M2)

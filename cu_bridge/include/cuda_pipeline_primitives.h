@@ -1,8 +1,8 @@
 // Asynchronous copies to shared memory: done at once, so every wait is over.
 #pragma once
 
-#include <cstddef>
 #include <string.h>
+#include <cstddef>
 
 #include "cuda_runtime.h"
 

@@ -2,8 +2,8 @@
 // What equals cuRAND bit for bit, and what does not, stands in docs/cu_bridge.md.
 #pragma once
 
-#include <cmath>
 #include <math.h>
+#include <cmath>
 
 #include "curand_philox4x32_x.h"
 #include "math_functions.h"
@@ -280,7 +280,8 @@ CURAND_FN double curand_uniform_double(curandStateMRG32k3a_t* state) {
 }
 CURAND_FN float4 curand_uniform4(curandStatePhilox4_32_10_t* state) {
   const uint4 x = curand4(state);
-  return make_float4(mxmaca::uniform_of(x.x), mxmaca::uniform_of(x.y), mxmaca::uniform_of(x.z), mxmaca::uniform_of(x.w));
+  return make_float4(mxmaca::uniform_of(x.x), mxmaca::uniform_of(x.y), mxmaca::uniform_of(x.z),
+                     mxmaca::uniform_of(x.w));
 }
 CURAND_FN double2 curand_uniform2_double(curandStatePhilox4_32_10_t* state) {
   const uint4 x = curand4(state);
@@ -292,15 +293,15 @@ CURAND_FN double4 curand_uniform4_double(curandStatePhilox4_32_10_t* state) {
 }
 
 // ---- Normal ------------------------------------------------------------------------------------------------------------------
-#define MXMACA_WORDS(State)                                                        \
-  CURAND_FN float2 curand_normal2(State* state) {                                  \
-    const unsigned x = curand(state), y = curand(state);                           \
-    return mxmaca::normals_of(x, y);                                               \
-  }                                                                                \
-  CURAND_FN double2 curand_normal2_double(State* state) {                          \
-    const unsigned x0 = curand(state), x1 = curand(state);                         \
-    const unsigned y0 = curand(state), y1 = curand(state);                         \
-    return mxmaca::normals_of(x0, x1, y0, y1);                                     \
+#define MXMACA_WORDS(State)                                \
+  CURAND_FN float2 curand_normal2(State* state) {          \
+    const unsigned x = curand(state), y = curand(state);   \
+    return mxmaca::normals_of(x, y);                       \
+  }                                                        \
+  CURAND_FN double2 curand_normal2_double(State* state) {  \
+    const unsigned x0 = curand(state), x1 = curand(state); \
+    const unsigned y0 = curand(state), y1 = curand(state); \
+    return mxmaca::normals_of(x0, x1, y0, y1);             \
   }
 MXMACA_WORDS(curandStatePhilox4_32_10_t)
 MXMACA_WORDS(curandStateXORWOW_t)
@@ -318,43 +319,43 @@ CURAND_FN double2 curand_normal2_double(curandStateMRG32k3a_t* state) {
   return make_double2(sine * radius, cosine * radius);
 }
 
-#define MXMACA_NORMAL(State)                                                                                       \
-  CURAND_FN float curand_normal(State* state) {                                                                    \
-    if (state->boxmuller_flag != 0) {                                                                              \
-      state->boxmuller_flag = 0;                                                                                   \
-      return state->boxmuller_extra;                                                                               \
-    }                                                                                                              \
-    const float2 both = curand_normal2(state);                                                                     \
-    state->boxmuller_extra = both.y;                                                                               \
-    state->boxmuller_flag = 1;                                                                                     \
-    return both.x;                                                                                                 \
-  }                                                                                                                \
-  CURAND_FN double curand_normal_double(State* state) {                                                            \
-    if (state->boxmuller_flag_double != 0) {                                                                       \
-      state->boxmuller_flag_double = 0;                                                                            \
-      return state->boxmuller_extra_double;                                                                        \
-    }                                                                                                              \
-    const double2 both = curand_normal2_double(state);                                                             \
-    state->boxmuller_extra_double = both.y;                                                                        \
-    state->boxmuller_flag_double = 1;                                                                              \
-    return both.x;                                                                                                 \
-  }                                                                                                                \
-  CURAND_FN float curand_log_normal(State* state, float mean, float stddev) {                                      \
-    return ::expf(mean + stddev * curand_normal(state));                                                           \
-  }                                                                                                                \
-  CURAND_FN double curand_log_normal_double(State* state, double mean, double stddev) {                            \
-    return ::exp(mean + stddev * curand_normal_double(state));                                                     \
-  }                                                                                                                \
-  CURAND_FN float2 curand_log_normal2(State* state, float mean, float stddev) {                                    \
-    const float2 n = curand_normal2(state);                                                                        \
-    return make_float2(::expf(mean + stddev * n.x), ::expf(mean + stddev * n.y));                                  \
-  }                                                                                                                \
-  CURAND_FN double2 curand_log_normal2_double(State* state, double mean, double stddev) {                          \
-    const double2 n = curand_normal2_double(state);                                                                \
-    return make_double2(::exp(mean + stddev * n.x), ::exp(mean + stddev * n.y));                                   \
-  }                                                                                                                \
-  CURAND_FN unsigned int curand_poisson(State* state, double lambda) {                                             \
-    return mxmaca::poisson_of(lambda, [state] { return curand_uniform_double(state); });                           \
+#define MXMACA_NORMAL(State)                                                              \
+  CURAND_FN float curand_normal(State* state) {                                           \
+    if (state->boxmuller_flag != 0) {                                                     \
+      state->boxmuller_flag = 0;                                                          \
+      return state->boxmuller_extra;                                                      \
+    }                                                                                     \
+    const float2 both = curand_normal2(state);                                            \
+    state->boxmuller_extra = both.y;                                                      \
+    state->boxmuller_flag = 1;                                                            \
+    return both.x;                                                                        \
+  }                                                                                       \
+  CURAND_FN double curand_normal_double(State* state) {                                   \
+    if (state->boxmuller_flag_double != 0) {                                              \
+      state->boxmuller_flag_double = 0;                                                   \
+      return state->boxmuller_extra_double;                                               \
+    }                                                                                     \
+    const double2 both = curand_normal2_double(state);                                    \
+    state->boxmuller_extra_double = both.y;                                               \
+    state->boxmuller_flag_double = 1;                                                     \
+    return both.x;                                                                        \
+  }                                                                                       \
+  CURAND_FN float curand_log_normal(State* state, float mean, float stddev) {             \
+    return ::expf(mean + stddev * curand_normal(state));                                  \
+  }                                                                                       \
+  CURAND_FN double curand_log_normal_double(State* state, double mean, double stddev) {   \
+    return ::exp(mean + stddev * curand_normal_double(state));                            \
+  }                                                                                       \
+  CURAND_FN float2 curand_log_normal2(State* state, float mean, float stddev) {           \
+    const float2 n = curand_normal2(state);                                               \
+    return make_float2(::expf(mean + stddev * n.x), ::expf(mean + stddev * n.y));         \
+  }                                                                                       \
+  CURAND_FN double2 curand_log_normal2_double(State* state, double mean, double stddev) { \
+    const double2 n = curand_normal2_double(state);                                       \
+    return make_double2(::exp(mean + stddev * n.x), ::exp(mean + stddev * n.y));          \
+  }                                                                                       \
+  CURAND_FN unsigned int curand_poisson(State* state, double lambda) {                    \
+    return mxmaca::poisson_of(lambda, [state] { return curand_uniform_double(state); });  \
   }
 MXMACA_NORMAL(curandStatePhilox4_32_10_t)
 MXMACA_NORMAL(curandStateXORWOW_t)

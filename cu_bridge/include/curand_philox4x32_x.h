@@ -6,9 +6,9 @@
 #include "vector_functions.h"
 
 typedef struct curandStatePhilox4_32_10 {
-  uint4 ctr;     // the block number, 128 bits, least word first; the upper half is the subsequence
-  uint4 output;  // of that block
-  uint2 key;     // the seed
+  uint4 ctr;           // the block number, 128 bits, least word first; the upper half is the subsequence
+  uint4 output;        // of that block
+  uint2 key;           // the seed
   unsigned int STATE;  // how many words of output are used up
   int boxmuller_flag;
   int boxmuller_flag_double;

@@ -1,8 +1,8 @@
 // Copies by a group. They are complete for the calling thread's part at once; wait() is the group's barrier.
 #pragma once
 
-#include <cstddef>
 #include <string.h>
+#include <cstddef>
 
 #include "../cooperative_groups.h"
 

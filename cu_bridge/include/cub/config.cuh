@@ -38,17 +38,17 @@
 #define CUB_MIN(a, b) (((a) > (b)) ? (b) : (a))
 #define CUB_MAX(a, b) (((a) > (b)) ? (a) : (b))
 #define CUB_QUOTIENT_FLOOR(x, y) ((x) / (y))
-#define CUB_QUOTIENT_CEILING(x, y) (((x) + (y)-1) / (y))
+#define CUB_QUOTIENT_CEILING(x, y) (((x) + (y) - 1) / (y))
 #define CUB_ROUND_UP_NEAREST(x, y) (CUB_QUOTIENT_CEILING(x, y) * (y))
 #define CUB_IS_DEVICE_CODE 1
 #define CUB_PREVENT_MACRO_SUBSTITUTION
 #define CubDebug(e) (e)
-#define CubDebugExit(e)                                                                        \
-  do {                                                                                         \
-    const cudaError_t cub_error = (e);                                                         \
-    if (cub_error != cudaSuccess) {                                                            \
+#define CubDebugExit(e)                                                                                \
+  do {                                                                                                 \
+    const cudaError_t cub_error = (e);                                                                 \
+    if (cub_error != cudaSuccess) {                                                                    \
       fprintf(stderr, "CUDA error %d [%s, %d]: %s\n", static_cast<int>(cub_error), __FILE__, __LINE__, \
-              cudaGetErrorString(cub_error));                                                  \
-      exit(1);                                                                                 \
-    }                                                                                          \
+              cudaGetErrorString(cub_error));                                                          \
+      exit(1);                                                                                         \
+    }                                                                                                  \
   } while (0)

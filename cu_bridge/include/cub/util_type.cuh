@@ -120,7 +120,8 @@ using value_of = ::thrust::iterator_value_t<Iterator>;
 template <class Output, class Input>
 struct output_value {
   using T = value_of<Output>;
-  using type = std::conditional_t<std::is_void<T>::value || std::is_same<T, ::thrust::detail::any_assign>::value, value_of<Input>, T>;
+  using type = std::conditional_t<std::is_void<T>::value || std::is_same<T, ::thrust::detail::any_assign>::value,
+                                  value_of<Input>, T>;
 };
 template <class Output, class Input>
 using output_value_t = typename output_value<Output, Input>::type;
@@ -146,14 +147,16 @@ struct NumericTraits<T, std::enable_if_t<detail::category_of<T>() != NOT_A_NUMBE
   static __host__ __device__ UnsignedBits TwiddleIn(UnsignedBits key) {
     switch (detail::category_of<T>()) {
       case SIGNED_INTEGER: return key ^ HIGH_BIT;
-      case FLOATING_POINT: return (key & HIGH_BIT) != 0 ? static_cast<UnsignedBits>(~key) : static_cast<UnsignedBits>(key ^ HIGH_BIT);
+      case FLOATING_POINT:
+        return (key & HIGH_BIT) != 0 ? static_cast<UnsignedBits>(~key) : static_cast<UnsignedBits>(key ^ HIGH_BIT);
       default: return key;
     }
   }
   static __host__ __device__ UnsignedBits TwiddleOut(UnsignedBits key) {
     switch (detail::category_of<T>()) {
       case SIGNED_INTEGER: return key ^ HIGH_BIT;
-      case FLOATING_POINT: return (key & HIGH_BIT) != 0 ? static_cast<UnsignedBits>(key ^ HIGH_BIT) : static_cast<UnsignedBits>(~key);
+      case FLOATING_POINT:
+        return (key & HIGH_BIT) != 0 ? static_cast<UnsignedBits>(key ^ HIGH_BIT) : static_cast<UnsignedBits>(~key);
       default: return key;
     }
   }
@@ -164,7 +167,8 @@ struct NumericTraits<T, std::enable_if_t<detail::category_of<T>() != NOT_A_NUMBE
   static __host__ __device__ T limit(bool max) {
     if constexpr (detail::is_half<T>::value) {
       // The largest finite one; lowest is its negative.
-      const uint16_t bits = static_cast<uint16_t>((std::is_same<T, __half>::value ? 0x7bff : 0x7f7f) | (max ? 0 : 0x8000));
+      const uint16_t bits =
+          static_cast<uint16_t>((std::is_same<T, __half>::value ? 0x7bff : 0x7f7f) | (max ? 0 : 0x8000));
       return ::mxmaca::bit_cast<T>(bits);
     } else {
       return max ? std::numeric_limits<T>::max() : std::numeric_limits<T>::lowest();

@@ -65,7 +65,8 @@ inline Register in(const T& value) {
   } else if constexpr (std::is_arithmetic<T>::value || std::is_enum<T>::value) {
     return static_cast<Register>(value);
   } else {
-    static_assert(sizeof(T) == sizeof(Register), "the operand of an asm statement has another size than its constraint says");
+    static_assert(sizeof(T) == sizeof(Register),
+                  "the operand of an asm statement has another size than its constraint says");
     return bit_cast<Register>(value);
   }
 }
@@ -80,7 +81,8 @@ inline void out(T& target, Register value) {
   } else if constexpr (std::is_arithmetic<T>::value || std::is_enum<T>::value) {
     target = static_cast<T>(value);
   } else {
-    static_assert(sizeof(T) == sizeof(Register), "the operand of an asm statement has another size than its constraint says");
+    static_assert(sizeof(T) == sizeof(Register),
+                  "the operand of an asm statement has another size than its constraint says");
     target = bit_cast<T>(value);
   }
 }

@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "detail/config.h"
 #include "../host_defines.h"
+#include "detail/config.h"
 
 namespace thrust {
 namespace random {

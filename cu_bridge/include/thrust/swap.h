@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "detail/config.h"
 #include "../host_defines.h"
+#include "detail/config.h"
 
 namespace thrust {
 template <class T>

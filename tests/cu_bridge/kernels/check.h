@@ -6,19 +6,19 @@
 static int failures = 0;
 __device__ int device_failures = 0;
 
-#define CHECK(condition)                                                 \
-  do {                                                                   \
-    if (!(condition) && ++failures <= 20) {                              \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
-    }                                                                    \
+#define CHECK(condition)                                          \
+  do {                                                            \
+    if (!(condition) && ++failures <= 20) {                       \
+      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                             \
   } while (0)
 
-#define EXPECT(condition)                                                                                       \
-  do {                                                                                                          \
-    if (!(condition) && atomicAdd(&device_failures, 1) < 20) {                                                  \
-      printf("%s:%d: %s (block %d thread %d)\n", __FILE__, __LINE__, #condition, static_cast<int>(blockIdx.x),  \
-             static_cast<int>(threadIdx.x));                                                                    \
-    }                                                                                                           \
+#define EXPECT(condition)                                                                                      \
+  do {                                                                                                         \
+    if (!(condition) && atomicAdd(&device_failures, 1) < 20) {                                                 \
+      printf("%s:%d: %s (block %d thread %d)\n", __FILE__, __LINE__, #condition, static_cast<int>(blockIdx.x), \
+             static_cast<int>(threadIdx.x));                                                                   \
+    }                                                                                                          \
   } while (0)
 
 static int summary() {

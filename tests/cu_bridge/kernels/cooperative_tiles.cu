@@ -52,7 +52,8 @@ int main() {
   cudaMallocManaged(&cells, 128 * sizeof *cells);
   for (int i = 0; i < 128; ++i) cells[i] = i;
   void* arguments[] = {&cells};
-  CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&grid), dim3(4), dim3(32), arguments, 0, 0) == cudaSuccess);
+  CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&grid), dim3(4), dim3(32), arguments, 0, 0) ==
+        cudaSuccess);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 128; ++i) CHECK(cells[i] == (i + 124) % 128);
   return summary();

@@ -7,13 +7,13 @@
 
 static int failures = 0;
 
-#define CHECK(condition, ...)                                   \
-  do {                                                          \
-    if (!(condition) && ++failures <= 20) {                     \
-      std::printf("line %d: %s: ", __LINE__, #condition);       \
-      std::printf(__VA_ARGS__);                                 \
-      std::printf("\n");                                        \
-    }                                                           \
+#define CHECK(condition, ...)                             \
+  do {                                                    \
+    if (!(condition) && ++failures <= 20) {               \
+      std::printf("line %d: %s: ", __LINE__, #condition); \
+      std::printf(__VA_ARGS__);                           \
+      std::printf("\n");                                  \
+    }                                                     \
   } while (0)
 
 // Known answers of the Random123 distribution (kat_vectors, philox4x32 10).

@@ -41,19 +41,20 @@ __device__ Storage& private_storage() {
 }
 }  // namespace detail
 
-#define MXMACA_BLOCK(name)                                                             \
+#define MXMACA_BLOCK(name)                                                                \
   __device__ name() : storage_(detail::private_storage<TempStorage>()), thread_(tid()) {} \
-  __device__ explicit name(TempStorage& storage) : storage_(storage), thread_(tid()) {} \
-                                                                                       \
- private:                                                                              \
-  static constexpr int threads = X * Y * Z;                                            \
-  static __device__ int tid() { return static_cast<int>(RowMajorTid(X, Y, Z)); }       \
-  TempStorage& storage_;                                                               \
-  const int thread_;                                                                   \
-                                                                                       \
+  __device__ explicit name(TempStorage& storage) : storage_(storage), thread_(tid()) {}   \
+                                                                                          \
+ private:                                                                                 \
+  static constexpr int threads = X * Y * Z;                                               \
+  static __device__ int tid() { return static_cast<int>(RowMajorTid(X, Y, Z)); }          \
+  TempStorage & storage_;                                                                 \
+  const int thread_;                                                                      \
+                                                                                          \
  public:
 
-template <class T, int X, BlockReduceAlgorithm Algorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int LegacyArch = 0>
+template <class T, int X, BlockReduceAlgorithm Algorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1,
+          int LegacyArch = 0>
 class BlockReduce {
  public:
   struct TempStorage {
@@ -153,7 +154,8 @@ class BlockScan {
     T aggregate;
     ExclusiveScan(input, output, initial, op, aggregate);
   }
-  template <class Op, class Prefix, class = std::enable_if_t<!std::is_same<Prefix, T>::value && !std::is_convertible<Op, T>::value>>
+  template <class Op, class Prefix,
+            class = std::enable_if_t<!std::is_same<Prefix, T>::value && !std::is_convertible<Op, T>::value>>
   __device__ void ExclusiveScan(T input, T& output, Op op, Prefix& prefix) {
     scan_with_prefix(input, output, op, prefix);
   }
@@ -198,7 +200,8 @@ class BlockScan {
     T aggregate;
     ExclusiveScan(input, output, initial, op, aggregate);
   }
-  template <int Items, class Op, class Prefix, class = std::enable_if_t<!std::is_same<Prefix, T>::value && !std::is_convertible<Op, T>::value>>
+  template <int Items, class Op, class Prefix,
+            class = std::enable_if_t<!std::is_same<Prefix, T>::value && !std::is_convertible<Op, T>::value>>
   __device__ void ExclusiveScan(T (&input)[Items], T (&output)[Items], Op op, Prefix& prefix) {
     T before;
     scan_with_prefix(partial(input, op), before, op, prefix);
@@ -290,7 +293,8 @@ class BlockScan {
 };
 
 // ---- Loads and stores -----------------------------------------------------------------------------------------------------
-template <class T, int X, int Items, BlockLoadAlgorithm Algorithm = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int LegacyArch = 0>
+template <class T, int X, int Items, BlockLoadAlgorithm Algorithm = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1,
+          int LegacyArch = 0>
 class BlockLoad {
  public:
   using TempStorage = detail::NoStorage;
@@ -309,8 +313,10 @@ class BlockLoad {
   template <class Iterator, class Default>
   __device__ void Load(Iterator from, T (&items)[Items], int valid, Default rest) {
     for (int i = 0; i < Items; ++i) {
-      if (position(i) < valid) items[i] = from[position(i)];
-      else items[i] = rest;
+      if (position(i) < valid)
+        items[i] = from[position(i)];
+      else
+        items[i] = rest;
     }
   }
 
@@ -320,7 +326,8 @@ class BlockLoad {
     return Algorithm == BLOCK_LOAD_STRIPED ? i * X * Y * Z + thread : thread * Items + i;
   }
 };
-template <class T, int X, int Items, BlockStoreAlgorithm Algorithm = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int LegacyArch = 0>
+template <class T, int X, int Items, BlockStoreAlgorithm Algorithm = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1,
+          int LegacyArch = 0>
 class BlockStore {
  public:
   using TempStorage = detail::NoStorage;
@@ -424,8 +431,11 @@ class BlockExchange {
     exchange(in, out, [&](int i) { return static_cast<int>(ranks[i]); }, [this](int i) { return striped(i); });
   }
   template <class Out, class Offset, class Flag>
-  __device__ void ScatterToStripedFlagged(const T (&in)[Items], Out (&out)[Items], Offset (&ranks)[Items], Flag (&valid)[Items]) {
-    exchange(in, out, [&](int i) { return valid[i] ? static_cast<int>(ranks[i]) : -1; }, [this](int i) { return striped(i); });
+  __device__ void ScatterToStripedFlagged(const T (&in)[Items], Out (&out)[Items], Offset (&ranks)[Items],
+                                          Flag (&valid)[Items]) {
+    exchange(
+        in, out, [&](int i) { return valid[i] ? static_cast<int>(ranks[i]) : -1; },
+        [this](int i) { return striped(i); });
   }
   // In place.
   __device__ void BlockedToStriped(T (&items)[Items]) { BlockedToStriped(items, items); }
@@ -461,8 +471,8 @@ class BlockExchange {
 
 // ---- Sorting ----------------------------------------------------------------------------------------------------------------
 template <class Key, int X, int Items, class Value = NullType, int RadixBits = 4, bool MemoizeOuterScan = true,
-          BlockScanAlgorithm InnerScan = BLOCK_SCAN_WARP_SCANS, cudaSharedMemConfig Banks = cudaSharedMemBankSizeFourByte,
-          int Y = 1, int Z = 1, int LegacyArch = 0>
+          BlockScanAlgorithm InnerScan = BLOCK_SCAN_WARP_SCANS,
+          cudaSharedMemConfig Banks = cudaSharedMemBankSizeFourByte, int Y = 1, int Z = 1, int LegacyArch = 0>
 class BlockRadixSort {
  public:
   using TempStorage = detail::SortStorage<Key, Value, X * Y * Z * Items>;
@@ -502,15 +512,18 @@ class BlockRadixSort {
 
  private:
   template <class V>
-  __device__ void run(Key (&keys)[Items], V (&values)[Items], int begin_bit, int end_bit, bool descending, bool to_striped) {
+  __device__ void run(Key (&keys)[Items], V (&values)[Items], int begin_bit, int end_bit, bool descending,
+                      bool to_striped) {
     storage_.put(thread_, keys, values);
     __syncthreads();
     if (thread_ == 0) {
       storage_.sort(threads * Items, nullptr, detail::RadixKey<Key>{begin_bit, end_bit, descending});
     }
     __syncthreads();
-    if (to_striped) storage_.get_striped(thread_, threads, keys, values);
-    else storage_.get(thread_, keys, values);
+    if (to_striped)
+      storage_.get_striped(thread_, threads, keys, values);
+    else
+      storage_.get(thread_, keys, values);
   }
 };
 
@@ -555,7 +568,8 @@ class BlockMergeSort {
 };
 
 // ---- Histogram --------------------------------------------------------------------------------------------------------------
-template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm Algorithm = BLOCK_HISTO_SORT, int Y = 1, int Z = 1, int LegacyArch = 0>
+template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm Algorithm = BLOCK_HISTO_SORT, int Y = 1,
+          int Z = 1, int LegacyArch = 0>
 class BlockHistogram {
  public:
   struct TempStorage {
@@ -587,8 +601,10 @@ class BlockHistogram {
 namespace detail {
 template <class Op, class T>
 __device__ auto with_index(Op& op, const T& a, const T& b, int index) {
-  if constexpr (std::is_invocable<Op&, const T&, const T&, int>::value) return op(a, b, index);
-  else return static_cast<void>(index), op(a, b);
+  if constexpr (std::is_invocable<Op&, const T&, const T&, int>::value)
+    return op(a, b, index);
+  else
+    return static_cast<void>(index), op(a, b);
 }
 }  // namespace detail
 
@@ -711,9 +727,11 @@ class BlockAdjacentDifference {
   __device__ void right(T (&input)[Items], Out (&output)[Items], Op& op, const T* after, int valid) {
     put(input);
     for (int i = 0; i < Items; ++i) {
-      const T* const next =
-          i + 1 < Items ? &input[i + 1] : thread_ + 1 < threads ? &storage_.first[thread_ + 1].Alias() : after;
-      const bool alone = next == nullptr || thread_ * Items + i >= valid || (after == nullptr && thread_ * Items + i + 1 >= valid);
+      const T* const next = i + 1 < Items           ? &input[i + 1]
+                            : thread_ + 1 < threads ? &storage_.first[thread_ + 1].Alias()
+                                                    : after;
+      const bool alone =
+          next == nullptr || thread_ * Items + i >= valid || (after == nullptr && thread_ * Items + i + 1 >= valid);
       output[i] = alone ? input[i] : op(input[i], *next);
     }
   }

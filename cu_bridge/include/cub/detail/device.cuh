@@ -48,7 +48,8 @@ struct initial_type<FutureValue<T, Iterator>> {
 // ---- Reduce -----------------------------------------------------------------------------------------------------------------
 struct DeviceReduce {
   template <class In, class Out, class Op, class T, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t Reduce(MXMACA_STORAGE, In in, Out out, Count count, Op op, T initial, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Reduce(MXMACA_STORAGE, In in, Out out, Count count, Op op, T initial,
+                                                 MXMACA_STREAM) {
     return MXMACA_TASK({
       using A = detail::accumulator<Op, T, detail::value_of<In>>;
       *out = ::mxmaca::pairwise(static_cast<detail::Size>(count), static_cast<A>(initial), op,
@@ -101,7 +102,8 @@ struct DeviceReduce {
   }
   template <class Keys, class UniqueKeys, class Values, class Aggregates, class Runs, class Op, class Count>
   CUB_RUNTIME_FUNCTION static cudaError_t ReduceByKey(MXMACA_STORAGE, Keys keys, UniqueKeys unique, Values values,
-                                                      Aggregates aggregates, Runs runs, Op op, Count count, MXMACA_STREAM) {
+                                                      Aggregates aggregates, Runs runs, Op op, Count count,
+                                                      MXMACA_STREAM) {
     return MXMACA_TASK({
       using V = detail::value_of<Values>;
       detail::Size groups = 0;
@@ -128,7 +130,8 @@ struct DeviceReduce {
     index = static_cast<Index>(best);
   }
   template <class In, class Out, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t arg_pair(MXMACA_STORAGE, In in, Out out, Count count, bool min, cudaStream_t stream) {
+  CUB_RUNTIME_FUNCTION static cudaError_t arg_pair(MXMACA_STORAGE, In in, Out out, Count count, bool min,
+                                                   cudaStream_t stream) {
     return MXMACA_TASK({
       using T = detail::value_of<In>;
       KeyValuePair<int, T> result(1, min ? Traits<T>::Max() : Traits<T>::Lowest());
@@ -140,8 +143,8 @@ struct DeviceReduce {
 
 struct DeviceSegmentedReduce {
   template <class In, class Out, class Begin, class End, class Op, class T>
-  CUB_RUNTIME_FUNCTION static cudaError_t Reduce(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin, End end,
-                                                 Op op, T initial, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Reduce(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin,
+                                                 End end, Op op, T initial, MXMACA_STREAM) {
     return MXMACA_TASK({
       using A = detail::accumulator<Op, T, detail::value_of<In>>;
       for (std::int64_t s = 0; s < segments; ++s) {
@@ -152,38 +155,39 @@ struct DeviceSegmentedReduce {
     });
   }
   template <class In, class Out, class Begin, class End>
-  CUB_RUNTIME_FUNCTION static cudaError_t Sum(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin, End end,
-                                              MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Sum(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin,
+                                              End end, MXMACA_STREAM) {
     using T = detail::output_value_t<Out, In>;
-    return Reduce(d_temp_storage, temp_storage_bytes, in, out, segments, begin, end, CUB_NS_QUALIFIER::Sum(), T(), stream);
+    return Reduce(d_temp_storage, temp_storage_bytes, in, out, segments, begin, end, CUB_NS_QUALIFIER::Sum(), T(),
+                  stream);
   }
   template <class In, class Out, class Begin, class End>
-  CUB_RUNTIME_FUNCTION static cudaError_t Min(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin, End end,
-                                              MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Min(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin,
+                                              End end, MXMACA_STREAM) {
     return Reduce(d_temp_storage, temp_storage_bytes, in, out, segments, begin, end, CUB_NS_QUALIFIER::Min(),
                   Traits<detail::value_of<In>>::Max(), stream);
   }
   template <class In, class Out, class Begin, class End>
-  CUB_RUNTIME_FUNCTION static cudaError_t Max(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin, End end,
-                                              MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Max(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin,
+                                              End end, MXMACA_STREAM) {
     return Reduce(d_temp_storage, temp_storage_bytes, in, out, segments, begin, end, CUB_NS_QUALIFIER::Max(),
                   Traits<detail::value_of<In>>::Lowest(), stream);
   }
   template <class In, class Out, class Begin, class End>
-  CUB_RUNTIME_FUNCTION static cudaError_t ArgMin(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin, End end,
-                                                 MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t ArgMin(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin,
+                                                 End end, MXMACA_STREAM) {
     return arg(d_temp_storage, temp_storage_bytes, in, out, segments, begin, end, true, stream);
   }
   template <class In, class Out, class Begin, class End>
-  CUB_RUNTIME_FUNCTION static cudaError_t ArgMax(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin, End end,
-                                                 MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t ArgMax(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin,
+                                                 End end, MXMACA_STREAM) {
     return arg(d_temp_storage, temp_storage_bytes, in, out, segments, begin, end, false, stream);
   }
 
  private:
   template <class In, class Out, class Begin, class End>
-  CUB_RUNTIME_FUNCTION static cudaError_t arg(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin, End end,
-                                              bool min, cudaStream_t stream) {
+  CUB_RUNTIME_FUNCTION static cudaError_t arg(MXMACA_STORAGE, In in, Out out, std::int64_t segments, Begin begin,
+                                              End end, bool min, cudaStream_t stream) {
     return MXMACA_TASK({
       using T = detail::value_of<In>;
       for (std::int64_t s = 0; s < segments; ++s) {
@@ -199,8 +203,8 @@ struct DeviceSegmentedReduce {
 // ---- Scan -------------------------------------------------------------------------------------------------------------------
 struct DeviceScan {
   template <class In, class Out, class Op, class Init, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t ExclusiveScan(MXMACA_STORAGE, In in, Out out, Op op, Init initial, Count count,
-                                                        MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t ExclusiveScan(MXMACA_STORAGE, In in, Out out, Op op, Init initial,
+                                                        Count count, MXMACA_STREAM) {
     return MXMACA_TASK({
       using T = typename detail::initial_type<Init>::type;
       using A = detail::accumulator<Op, T, detail::value_of<In>>;
@@ -213,7 +217,8 @@ struct DeviceScan {
     });
   }
   template <class In, class Out, class Op, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveScan(MXMACA_STORAGE, In in, Out out, Op op, Count count, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveScan(MXMACA_STORAGE, In in, Out out, Op op, Count count,
+                                                        MXMACA_STREAM) {
     return MXMACA_TASK({
       if (count <= 0) return;
       using V = detail::value_of<In>;
@@ -223,8 +228,8 @@ struct DeviceScan {
     });
   }
   template <class In, class Out, class Op, class Init, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveScanInit(MXMACA_STORAGE, In in, Out out, Op op, Init initial, Count count,
-                                                            MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveScanInit(MXMACA_STORAGE, In in, Out out, Op op, Init initial,
+                                                            Count count, MXMACA_STREAM) {
     return MXMACA_TASK({
       detail::accumulator<Op, typename detail::initial_type<Init>::type, detail::value_of<In>> sum = initial;
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) out[i] = sum = op(sum, in[i]);
@@ -241,16 +246,19 @@ struct DeviceScan {
   }
   // In place.
   template <class InOut, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t ExclusiveSum(MXMACA_STORAGE, InOut data, Count count, cudaStream_t stream = 0) {
+  CUB_RUNTIME_FUNCTION static cudaError_t ExclusiveSum(MXMACA_STORAGE, InOut data, Count count,
+                                                       cudaStream_t stream = 0) {
     return ExclusiveSum(d_temp_storage, temp_storage_bytes, data, data, count, stream);
   }
   template <class InOut, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveSum(MXMACA_STORAGE, InOut data, Count count, cudaStream_t stream = 0) {
+  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveSum(MXMACA_STORAGE, InOut data, Count count,
+                                                       cudaStream_t stream = 0) {
     return InclusiveSum(d_temp_storage, temp_storage_bytes, data, data, count, stream);
   }
   template <class Keys, class In, class Out, class Op, class Init, class Count, class Equal = Equality>
-  CUB_RUNTIME_FUNCTION static cudaError_t ExclusiveScanByKey(MXMACA_STORAGE, Keys keys, In in, Out out, Op op, Init initial,
-                                                             Count count, Equal equal = Equal(), cudaStream_t stream = 0) {
+  CUB_RUNTIME_FUNCTION static cudaError_t ExclusiveScanByKey(MXMACA_STORAGE, Keys keys, In in, Out out, Op op,
+                                                             Init initial, Count count, Equal equal = Equal(),
+                                                             cudaStream_t stream = 0) {
     return MXMACA_TASK({
       detail::accumulator<Op, Init, detail::value_of<In>> sum = initial;
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) {
@@ -262,16 +270,19 @@ struct DeviceScan {
     });
   }
   template <class Keys, class In, class Out, class Op, class Count, class Equal = Equality>
-  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveScanByKey(MXMACA_STORAGE, Keys keys, In in, Out out, Op op, Count count,
-                                                             Equal equal = Equal(), cudaStream_t stream = 0) {
+  CUB_RUNTIME_FUNCTION static cudaError_t InclusiveScanByKey(MXMACA_STORAGE, Keys keys, In in, Out out, Op op,
+                                                             Count count, Equal equal = Equal(),
+                                                             cudaStream_t stream = 0) {
     return MXMACA_TASK({
       if (count <= 0) return;
       using V = detail::value_of<In>;
       detail::accumulator<Op, V, V> sum = in[0];
       out[0] = sum;
       for (detail::Size i = 1; i < static_cast<detail::Size>(count); ++i) {
-        if (equal(keys[i - 1], keys[i])) sum = op(sum, in[i]);
-        else sum = in[i];
+        if (equal(keys[i - 1], keys[i]))
+          sum = op(sum, in[i]);
+        else
+          sum = in[i];
         out[i] = sum;
       }
     });
@@ -294,8 +305,8 @@ struct DeviceScan {
 namespace detail {
 // Sorts [first, last) of keys and values from in to out (which may be the same).
 template <class KeysIn, class KeysOut, class ValuesIn, class ValuesOut, class Less>
-__host__ __device__ void sort_range(KeysIn keys_in, KeysOut keys_out, ValuesIn values_in, ValuesOut values_out, Size first,
-                                    Size last, Less less) {
+__host__ __device__ void sort_range(KeysIn keys_in, KeysOut keys_out, ValuesIn values_in, ValuesOut values_out,
+                                    Size first, Size last, Less less) {
   using Key = value_of<KeysIn>;
   const Size n = last - first;
   if (n <= 0) return;
@@ -324,43 +335,42 @@ __host__ __device__ void sort_range(KeysIn keys_in, KeysOut keys_out, ValuesIn v
 }  // namespace detail
 
 #define MXMACA_BITS int begin_bit = 0, int end_bit = sizeof(Key) * 8
-#define MXMACA_RADIX(name, descending)                                                                               \
-  template <class Key, class Value, class Count>                                                                     \
-  CUB_RUNTIME_FUNCTION static cudaError_t SortPairs##name(MXMACA_STORAGE, const Key* keys_in, Key* keys_out,         \
-                                                          const Value* values_in, Value* values_out, Count count,    \
-                                                          MXMACA_BITS, MXMACA_STREAM) {                              \
-    return MXMACA_TASK({                                                                                             \
-      detail::sort_range(keys_in, keys_out, values_in, values_out, 0, static_cast<detail::Size>(count),              \
-                         detail::RadixKey<Key>{begin_bit, end_bit, descending});                                     \
-    });                                                                                                              \
-  }                                                                                                                  \
-  template <class Key, class Value, class Count>                                                                     \
-  CUB_RUNTIME_FUNCTION static cudaError_t SortPairs##name(MXMACA_STORAGE, DoubleBuffer<Key>& keys,                   \
-                                                          DoubleBuffer<Value>& values, Count count, MXMACA_BITS,     \
-                                                          MXMACA_STREAM) {                                           \
-    if (d_temp_storage != nullptr) {                                                                                 \
-      keys.selector ^= 1;                                                                                            \
-      values.selector ^= 1;                                                                                          \
-    }                                                                                                                \
-    return SortPairs##name(d_temp_storage, temp_storage_bytes, static_cast<const Key*>(keys.Alternate()),            \
-                           keys.Current(), static_cast<const Value*>(values.Alternate()), values.Current(), count,   \
-                           begin_bit, end_bit, stream);                                                              \
-  }                                                                                                                  \
-  template <class Key, class Count>                                                                                  \
-  CUB_RUNTIME_FUNCTION static cudaError_t SortKeys##name(MXMACA_STORAGE, const Key* keys_in, Key* keys_out,          \
-                                                         Count count, MXMACA_BITS, MXMACA_STREAM) {                  \
-    return MXMACA_TASK({                                                                                             \
-      NullType* const none = nullptr;                                                                                \
-      detail::sort_range(keys_in, keys_out, none, none, 0, static_cast<detail::Size>(count),                         \
-                         detail::RadixKey<Key>{begin_bit, end_bit, descending});                                     \
-    });                                                                                                              \
-  }                                                                                                                  \
-  template <class Key, class Count>                                                                                  \
-  CUB_RUNTIME_FUNCTION static cudaError_t SortKeys##name(MXMACA_STORAGE, DoubleBuffer<Key>& keys, Count count,       \
-                                                         MXMACA_BITS, MXMACA_STREAM) {                               \
-    if (d_temp_storage != nullptr) keys.selector ^= 1;                                                               \
-    return SortKeys##name(d_temp_storage, temp_storage_bytes, static_cast<const Key*>(keys.Alternate()),             \
-                          keys.Current(), count, begin_bit, end_bit, stream);                                        \
+#define MXMACA_RADIX(name, descending)                                                                                 \
+  template <class Key, class Value, class Count>                                                                       \
+  CUB_RUNTIME_FUNCTION static cudaError_t SortPairs##name(MXMACA_STORAGE, const Key* keys_in, Key* keys_out,           \
+                                                          const Value* values_in, Value* values_out, Count count,      \
+                                                          MXMACA_BITS, MXMACA_STREAM) {                                \
+    return MXMACA_TASK({                                                                                               \
+      detail::sort_range(keys_in, keys_out, values_in, values_out, 0, static_cast<detail::Size>(count),                \
+                         detail::RadixKey<Key>{begin_bit, end_bit, descending});                                       \
+    });                                                                                                                \
+  }                                                                                                                    \
+  template <class Key, class Value, class Count>                                                                       \
+  CUB_RUNTIME_FUNCTION static cudaError_t SortPairs##name(                                                             \
+      MXMACA_STORAGE, DoubleBuffer<Key>& keys, DoubleBuffer<Value>& values, Count count, MXMACA_BITS, MXMACA_STREAM) { \
+    if (d_temp_storage != nullptr) {                                                                                   \
+      keys.selector ^= 1;                                                                                              \
+      values.selector ^= 1;                                                                                            \
+    }                                                                                                                  \
+    return SortPairs##name(d_temp_storage, temp_storage_bytes, static_cast<const Key*>(keys.Alternate()),              \
+                           keys.Current(), static_cast<const Value*>(values.Alternate()), values.Current(), count,     \
+                           begin_bit, end_bit, stream);                                                                \
+  }                                                                                                                    \
+  template <class Key, class Count>                                                                                    \
+  CUB_RUNTIME_FUNCTION static cudaError_t SortKeys##name(MXMACA_STORAGE, const Key* keys_in, Key* keys_out,            \
+                                                         Count count, MXMACA_BITS, MXMACA_STREAM) {                    \
+    return MXMACA_TASK({                                                                                               \
+      NullType* const none = nullptr;                                                                                  \
+      detail::sort_range(keys_in, keys_out, none, none, 0, static_cast<detail::Size>(count),                           \
+                         detail::RadixKey<Key>{begin_bit, end_bit, descending});                                       \
+    });                                                                                                                \
+  }                                                                                                                    \
+  template <class Key, class Count>                                                                                    \
+  CUB_RUNTIME_FUNCTION static cudaError_t SortKeys##name(MXMACA_STORAGE, DoubleBuffer<Key>& keys, Count count,         \
+                                                         MXMACA_BITS, MXMACA_STREAM) {                                 \
+    if (d_temp_storage != nullptr) keys.selector ^= 1;                                                                 \
+    return SortKeys##name(d_temp_storage, temp_storage_bytes, static_cast<const Key*>(keys.Alternate()),               \
+                          keys.Current(), count, begin_bit, end_bit, stream);                                          \
   }
 struct DeviceRadixSort {
   MXMACA_RADIX(, false)
@@ -369,29 +379,29 @@ struct DeviceRadixSort {
 #undef MXMACA_RADIX
 
 // By segments; elements outside every segment of a sort between buffers stay unwritten.
-#define MXMACA_SEGMENTED(name, order, parameters, arguments)                                                         \
-  template <class Key, class Value, class Begin, class End>                                                          \
-  CUB_RUNTIME_FUNCTION static cudaError_t name##Pairs##order(                                                        \
-      MXMACA_STORAGE, const Key* keys_in, Key* keys_out, const Value* values_in, Value* values_out, std::int64_t,    \
-      std::int64_t segments, Begin begin, End end, parameters) {                                                     \
-    return MXMACA_TASK({                                                                                             \
-      for (std::int64_t s = 0; s < segments; ++s) {                                                                  \
-        detail::sort_range(keys_in, keys_out, values_in, values_out, static_cast<detail::Size>(begin[s]),            \
-                           static_cast<detail::Size>(end[s]), detail::RadixKey<Key>{arguments});                     \
-      }                                                                                                              \
-    });                                                                                                              \
-  }                                                                                                                  \
-  template <class Key, class Begin, class End>                                                                       \
-  CUB_RUNTIME_FUNCTION static cudaError_t name##Keys##order(MXMACA_STORAGE, const Key* keys_in, Key* keys_out,       \
-                                                            std::int64_t, std::int64_t segments, Begin begin,        \
-                                                            End end, parameters) {                                   \
-    return MXMACA_TASK({                                                                                             \
-      NullType* const none = nullptr;                                                                                \
-      for (std::int64_t s = 0; s < segments; ++s) {                                                                  \
-        detail::sort_range(keys_in, keys_out, none, none, static_cast<detail::Size>(begin[s]),                       \
-                           static_cast<detail::Size>(end[s]), detail::RadixKey<Key>{arguments});                     \
-      }                                                                                                              \
-    });                                                                                                              \
+#define MXMACA_SEGMENTED(name, order, parameters, arguments)                                                           \
+  template <class Key, class Value, class Begin, class End>                                                            \
+  CUB_RUNTIME_FUNCTION static cudaError_t name##Pairs##order(                                                          \
+      MXMACA_STORAGE, const Key* keys_in, Key* keys_out, const Value* values_in, Value* values_out, std::int64_t,      \
+      std::int64_t segments, Begin begin, End end, parameters) {                                                       \
+    return MXMACA_TASK({                                                                                               \
+      for (std::int64_t s = 0; s < segments; ++s) {                                                                    \
+        detail::sort_range(keys_in, keys_out, values_in, values_out, static_cast<detail::Size>(begin[s]),              \
+                           static_cast<detail::Size>(end[s]), detail::RadixKey<Key>{arguments});                       \
+      }                                                                                                                \
+    });                                                                                                                \
+  }                                                                                                                    \
+  template <class Key, class Begin, class End>                                                                         \
+  CUB_RUNTIME_FUNCTION static cudaError_t name##Keys##order(MXMACA_STORAGE, const Key* keys_in, Key* keys_out,         \
+                                                            std::int64_t, std::int64_t segments, Begin begin, End end, \
+                                                            parameters) {                                              \
+    return MXMACA_TASK({                                                                                               \
+      NullType* const none = nullptr;                                                                                  \
+      for (std::int64_t s = 0; s < segments; ++s) {                                                                    \
+        detail::sort_range(keys_in, keys_out, none, none, static_cast<detail::Size>(begin[s]),                         \
+                           static_cast<detail::Size>(end[s]), detail::RadixKey<Key>{arguments});                       \
+      }                                                                                                                \
+    });                                                                                                                \
   }
 #define MXMACA_COMMA ,
 #define MXMACA_ALL_BITS 0 MXMACA_COMMA static_cast<int>(sizeof(Key) * 8)
@@ -414,33 +424,36 @@ struct DeviceSegmentedSort {
 #undef MXMACA_BITS
 
 struct DeviceMergeSort {
-#define MXMACA_MERGE_SORT(name)                                                                                        \
-  template <class Keys, class Values, class Count, class Less>                                                         \
-  CUB_RUNTIME_FUNCTION static cudaError_t name##Pairs(MXMACA_STORAGE, Keys keys, Values values, Count count, Less less, \
-                                                      MXMACA_STREAM) {                                                 \
-    return MXMACA_TASK({ detail::sort_range(keys, keys, values, values, 0, static_cast<detail::Size>(count), less); }); \
-  }                                                                                                                    \
-  template <class Keys, class Count, class Less>                                                                       \
-  CUB_RUNTIME_FUNCTION static cudaError_t name##Keys(MXMACA_STORAGE, Keys keys, Count count, Less less, MXMACA_STREAM) { \
-    return MXMACA_TASK({                                                                                               \
-      NullType* const none = nullptr;                                                                                  \
-      detail::sort_range(keys, keys, none, none, 0, static_cast<detail::Size>(count), less);                           \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <class KeysIn, class KeysOut, class Count, class Less>                                                      \
-  CUB_RUNTIME_FUNCTION static cudaError_t name##KeysCopy(MXMACA_STORAGE, KeysIn in, KeysOut out, Count count, Less less, \
-                                                         MXMACA_STREAM) {                                              \
-    return MXMACA_TASK({                                                                                               \
-      NullType* const none = nullptr;                                                                                  \
-      detail::sort_range(in, out, none, none, 0, static_cast<detail::Size>(count), less);                              \
-    });                                                                                                                \
+#define MXMACA_MERGE_SORT(name)                                                                               \
+  template <class Keys, class Values, class Count, class Less>                                                \
+  CUB_RUNTIME_FUNCTION static cudaError_t name##Pairs(MXMACA_STORAGE, Keys keys, Values values, Count count,  \
+                                                      Less less, MXMACA_STREAM) {                             \
+    return MXMACA_TASK(                                                                                       \
+        { detail::sort_range(keys, keys, values, values, 0, static_cast<detail::Size>(count), less); });      \
+  }                                                                                                           \
+  template <class Keys, class Count, class Less>                                                              \
+  CUB_RUNTIME_FUNCTION static cudaError_t name##Keys(MXMACA_STORAGE, Keys keys, Count count, Less less,       \
+                                                     MXMACA_STREAM) {                                         \
+    return MXMACA_TASK({                                                                                      \
+      NullType* const none = nullptr;                                                                         \
+      detail::sort_range(keys, keys, none, none, 0, static_cast<detail::Size>(count), less);                  \
+    });                                                                                                       \
+  }                                                                                                           \
+  template <class KeysIn, class KeysOut, class Count, class Less>                                             \
+  CUB_RUNTIME_FUNCTION static cudaError_t name##KeysCopy(MXMACA_STORAGE, KeysIn in, KeysOut out, Count count, \
+                                                         Less less, MXMACA_STREAM) {                          \
+    return MXMACA_TASK({                                                                                      \
+      NullType* const none = nullptr;                                                                         \
+      detail::sort_range(in, out, none, none, 0, static_cast<detail::Size>(count), less);                     \
+    });                                                                                                       \
   }
   MXMACA_MERGE_SORT(Sort)
   MXMACA_MERGE_SORT(StableSort)
 #undef MXMACA_MERGE_SORT
   template <class KeysIn, class ValuesIn, class KeysOut, class ValuesOut, class Count, class Less>
-  CUB_RUNTIME_FUNCTION static cudaError_t SortPairsCopy(MXMACA_STORAGE, KeysIn keys_in, ValuesIn values_in, KeysOut keys_out,
-                                                        ValuesOut values_out, Count count, Less less, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t SortPairsCopy(MXMACA_STORAGE, KeysIn keys_in, ValuesIn values_in,
+                                                        KeysOut keys_out, ValuesOut values_out, Count count, Less less,
+                                                        MXMACA_STREAM) {
     return MXMACA_TASK(
         { detail::sort_range(keys_in, keys_out, values_in, values_out, 0, static_cast<detail::Size>(count), less); });
   }
@@ -449,8 +462,8 @@ struct DeviceMergeSort {
 // ---- Select, partition --------------------------------------------------------------------------------------------------------
 struct DeviceSelect {
   template <class In, class Flags, class Out, class Selected, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t Flagged(MXMACA_STORAGE, In in, Flags flags, Out out, Selected selected, Count count,
-                                                  MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Flagged(MXMACA_STORAGE, In in, Flags flags, Out out, Selected selected,
+                                                  Count count, MXMACA_STREAM) {
     return MXMACA_TASK({
       detail::Size kept = 0;
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) {
@@ -476,7 +489,8 @@ struct DeviceSelect {
     });
   }
   template <class In, class Out, class Selected, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t Unique(MXMACA_STORAGE, In in, Out out, Selected selected, Count count, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Unique(MXMACA_STORAGE, In in, Out out, Selected selected, Count count,
+                                                 MXMACA_STREAM) {
     return UniqueByKey(d_temp_storage, temp_storage_bytes, in, ::thrust::constant_iterator<char>(0), out,
                        ::thrust::discard_iterator<>(), selected, count, Equality(), stream);
   }
@@ -503,22 +517,25 @@ struct DeviceSelect {
   }
   template <class Keys, class Values, class KeysOut, class ValuesOut, class Selected, class Count>
   CUB_RUNTIME_FUNCTION static cudaError_t UniqueByKey(MXMACA_STORAGE, Keys keys, Values values, KeysOut keys_out,
-                                                      ValuesOut values_out, Selected selected, Count count, MXMACA_STREAM) {
-    return UniqueByKey(d_temp_storage, temp_storage_bytes, keys, values, keys_out, values_out, selected, count, Equality(),
-                       stream);
+                                                      ValuesOut values_out, Selected selected, Count count,
+                                                      MXMACA_STREAM) {
+    return UniqueByKey(d_temp_storage, temp_storage_bytes, keys, values, keys_out, values_out, selected, count,
+                       Equality(), stream);
   }
 };
 
 // The rejected come after the selected, in reverse order, as cub has them.
 struct DevicePartition {
   template <class In, class Flags, class Out, class Selected, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t Flagged(MXMACA_STORAGE, In in, Flags flags, Out out, Selected selected, Count count,
-                                                  MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Flagged(MXMACA_STORAGE, In in, Flags flags, Out out, Selected selected,
+                                                  Count count, MXMACA_STREAM) {
     return MXMACA_TASK({
       detail::Size kept = 0, rear = static_cast<detail::Size>(count);
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) {
-        if (flags[i]) out[kept++] = in[i];
-        else out[--rear] = in[i];
+        if (flags[i])
+          out[kept++] = in[i];
+        else
+          out[--rear] = in[i];
       }
       *selected = kept;
     });
@@ -529,8 +546,10 @@ struct DevicePartition {
     return MXMACA_TASK({
       detail::Size kept = 0, rear = static_cast<detail::Size>(count);
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) {
-        if (predicate(in[i])) out[kept++] = in[i];
-        else out[--rear] = in[i];
+        if (predicate(in[i]))
+          out[kept++] = in[i];
+        else
+          out[--rear] = in[i];
       }
       *selected = kept;
     });
@@ -539,8 +558,8 @@ struct DevicePartition {
 
 struct DeviceRunLengthEncode {
   template <class In, class Unique, class Lengths, class Runs, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t Encode(MXMACA_STORAGE, In in, Unique unique, Lengths lengths, Runs runs, Count count,
-                                                 MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Encode(MXMACA_STORAGE, In in, Unique unique, Lengths lengths, Runs runs,
+                                                 Count count, MXMACA_STREAM) {
     return MXMACA_TASK({
       detail::Size groups = 0;
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++groups) {
@@ -556,8 +575,8 @@ struct DeviceRunLengthEncode {
     });
   }
   template <class In, class Offsets, class Lengths, class Runs, class Count>
-  CUB_RUNTIME_FUNCTION static cudaError_t NonTrivialRuns(MXMACA_STORAGE, In in, Offsets offsets, Lengths lengths, Runs runs,
-                                                         Count count, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t NonTrivialRuns(MXMACA_STORAGE, In in, Offsets offsets, Lengths lengths,
+                                                         Runs runs, Count count, MXMACA_STREAM) {
     return MXMACA_TASK({
       detail::Size groups = 0;
       for (detail::Size i = 0; i < static_cast<detail::Size>(count);) {
@@ -582,21 +601,23 @@ struct DeviceHistogram {
                                                         Level lower, Level upper, Offset count, MXMACA_STREAM) {
     return MXMACA_TASK({
       for (int bin = 0; bin + 1 < levels; ++bin) histogram[bin] = 0;
-      for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) even(samples[i], histogram, levels, lower, upper);
+      for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i)
+        even(samples[i], histogram, levels, lower, upper);
     });
   }
   template <class Samples, class Counter, class Level, class Offset>
-  CUB_RUNTIME_FUNCTION static cudaError_t HistogramRange(MXMACA_STORAGE, Samples samples, Counter* histogram, int levels,
-                                                         const Level* edges, Offset count, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t HistogramRange(MXMACA_STORAGE, Samples samples, Counter* histogram,
+                                                         int levels, const Level* edges, Offset count, MXMACA_STREAM) {
     return MXMACA_TASK({
       for (int bin = 0; bin + 1 < levels; ++bin) histogram[bin] = 0;
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) range(samples[i], histogram, levels, edges);
     });
   }
   template <int Channels, int Active, class Samples, class Counter, class Level, class Offset>
-  CUB_RUNTIME_FUNCTION static cudaError_t MultiHistogramEven(MXMACA_STORAGE, Samples samples, Counter* (&histogram)[Active],
-                                                             const int (&levels)[Active], const Level (&lower)[Active],
-                                                             const Level (&upper)[Active], Offset pixels, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t MultiHistogramEven(MXMACA_STORAGE, Samples samples,
+                                                             Counter* (&histogram)[Active], const int (&levels)[Active],
+                                                             const Level (&lower)[Active], const Level (&upper)[Active],
+                                                             Offset pixels, MXMACA_STREAM) {
     PerChannel<Active, Counter, Level> all;
     for (int c = 0; c < Active; ++c) all.channel[c] = {histogram[c], levels[c], lower[c], upper[c], nullptr};
     return MXMACA_TASK({
@@ -610,9 +631,11 @@ struct DeviceHistogram {
     });
   }
   template <int Channels, int Active, class Samples, class Counter, class Level, class Offset>
-  CUB_RUNTIME_FUNCTION static cudaError_t MultiHistogramRange(MXMACA_STORAGE, Samples samples, Counter* (&histogram)[Active],
-                                                              const int (&levels)[Active], const Level* const (&edges)[Active],
-                                                              Offset pixels, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t MultiHistogramRange(MXMACA_STORAGE, Samples samples,
+                                                              Counter* (&histogram)[Active],
+                                                              const int (&levels)[Active],
+                                                              const Level* const (&edges)[Active], Offset pixels,
+                                                              MXMACA_STREAM) {
     PerChannel<Active, Counter, Level> all;
     for (int c = 0; c < Active; ++c) all.channel[c] = {histogram[c], levels[c], Level(), Level(), edges[c]};
     return MXMACA_TASK({
@@ -645,10 +668,12 @@ struct DeviceHistogram {
     int bin;
     if constexpr (std::is_integral<T>::value) {
       // The product of two 64-bit numbers does not fit one.
-      bin = static_cast<int>(static_cast<unsigned __int128>(value - static_cast<T>(lower)) * static_cast<unsigned>(bins) /
-                             static_cast<unsigned __int128>(static_cast<T>(upper) - static_cast<T>(lower)));
+      bin =
+          static_cast<int>(static_cast<unsigned __int128>(value - static_cast<T>(lower)) * static_cast<unsigned>(bins) /
+                           static_cast<unsigned __int128>(static_cast<T>(upper) - static_cast<T>(lower)));
     } else {
-      bin = static_cast<int>((value - static_cast<T>(lower)) * (static_cast<T>(bins) / (static_cast<T>(upper) - static_cast<T>(lower))));
+      bin = static_cast<int>((value - static_cast<T>(lower)) *
+                             (static_cast<T>(bins) / (static_cast<T>(upper) - static_cast<T>(lower))));
     }
     ++histogram[bin < bins ? bin : bins - 1];
   }
@@ -692,7 +717,8 @@ struct DeviceFor {
 
 struct DeviceAdjacentDifference {
   template <class In, class Out, class Count, class Op>
-  CUB_RUNTIME_FUNCTION static cudaError_t SubtractLeftCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t SubtractLeftCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op,
+                                                           MXMACA_STREAM) {
     return MXMACA_TASK({
       if (count <= 0) return;
       detail::value_of<In> before = in[0];
@@ -705,11 +731,14 @@ struct DeviceAdjacentDifference {
     });
   }
   template <class In, class Out, class Count, class Op>
-  CUB_RUNTIME_FUNCTION static cudaError_t SubtractRightCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op, MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t SubtractRightCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op,
+                                                            MXMACA_STREAM) {
     return MXMACA_TASK({
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) {
-        if (i + 1 < static_cast<detail::Size>(count)) out[i] = op(in[i], in[i + 1]);
-        else out[i] = in[i];
+        if (i + 1 < static_cast<detail::Size>(count))
+          out[i] = op(in[i], in[i + 1]);
+        else
+          out[i] = in[i];
       }
     });
   }
@@ -753,7 +782,9 @@ struct DeviceCopy {
 struct CachingDeviceAllocator {
   template <class... Options>
   explicit CachingDeviceAllocator(Options...) {}
-  cudaError_t DeviceAllocate(void** pointer, std::size_t bytes, cudaStream_t = 0) { return ::cudaMalloc(pointer, bytes); }
+  cudaError_t DeviceAllocate(void** pointer, std::size_t bytes, cudaStream_t = 0) {
+    return ::cudaMalloc(pointer, bytes);
+  }
   cudaError_t DeviceFree(void* pointer) { return ::cudaFree(pointer); }
   cudaError_t FreeAllCached() { return cudaSuccess; }
 };

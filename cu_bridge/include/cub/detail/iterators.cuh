@@ -90,8 +90,8 @@ __host__ __device__ void ThreadStore(Iterator iterator, T value) {
 
 template <CacheLoadModifier Modifier, class Value, class Offset = std::ptrdiff_t>
 class CacheModifiedInputIterator
-    : public ::thrust::detail::iterator_base<CacheModifiedInputIterator<Modifier, Value, Offset>, std::remove_cv_t<Value>,
-                                             std::remove_cv_t<Value>, Offset> {
+    : public ::thrust::detail::iterator_base<CacheModifiedInputIterator<Modifier, Value, Offset>,
+                                             std::remove_cv_t<Value>, std::remove_cv_t<Value>, Offset> {
  public:
   __host__ __device__ explicit CacheModifiedInputIterator(const Value* pointer) : ptr(pointer) {}
   __host__ __device__ std::remove_cv_t<Value> dereference() const { return *ptr; }
@@ -103,7 +103,8 @@ class CacheModifiedInputIterator
 };
 template <CacheStoreModifier Modifier, class Value, class Offset = std::ptrdiff_t>
 class CacheModifiedOutputIterator
-    : public ::thrust::detail::iterator_base<CacheModifiedOutputIterator<Modifier, Value, Offset>, Value, Value&, Offset> {
+    : public ::thrust::detail::iterator_base<CacheModifiedOutputIterator<Modifier, Value, Offset>, Value, Value&,
+                                             Offset> {
  public:
   __host__ __device__ explicit CacheModifiedOutputIterator(Value* pointer) : pointer_(pointer) {}
   __host__ __device__ Value& dereference() const { return *pointer_; }
@@ -122,7 +123,7 @@ class DiscardOutputIterator
                                              ::thrust::detail::any_assign, Offset> {
  public:
   __host__ __device__ explicit DiscardOutputIterator(Offset position = 0) : position_(position) {}
-  __host__ __device__ ::thrust::detail::any_assign dereference() const { return {}; }
+  __host__ __device__::thrust::detail::any_assign dereference() const { return {}; }
   __host__ __device__ void advance(Offset n) { position_ += n; }
   __host__ __device__ Offset distance(const DiscardOutputIterator& to) const { return to.position_ - position_; }
 

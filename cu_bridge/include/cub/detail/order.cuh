@@ -89,9 +89,7 @@ struct SortStorage {
   }
 
  private:
-  __host__ __device__ Value& value_at(int i) {
-    return value[std::is_same<Value, NullType>::value ? 0 : i].Alias();
-  }
+  __host__ __device__ Value& value_at(int i) { return value[std::is_same<Value, NullType>::value ? 0 : i].Alias(); }
 };
 
 }  // namespace detail

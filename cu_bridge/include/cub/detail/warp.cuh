@@ -35,9 +35,8 @@ class WarpReduce : detail::LogicalWarp<LogicalThreads> {
   template <class Op>
   __device__ T Reduce(T input, Op op, int valid) {
     for (int offset = 1; offset < LogicalThreads; offset *= 2) {
-      const T other = detail::shuffle_words(input, [&](auto word) {
-        return __shfl_down_sync(this->mask, word, static_cast<unsigned>(offset), width());
-      });
+      const T other = detail::shuffle_words(
+          input, [&](auto word) { return __shfl_down_sync(this->mask, word, static_cast<unsigned>(offset), width()); });
       if (this->lane + offset < valid) input = op(input, other);
     }
     return input;
@@ -171,7 +170,8 @@ class WarpScan : detail::LogicalWarp<LogicalThreads> {
 enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
 enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
 
-template <class T, int Items, WarpLoadAlgorithm Algorithm = WARP_LOAD_DIRECT, int LogicalThreads = 32, int LegacyArch = 0>
+template <class T, int Items, WarpLoadAlgorithm Algorithm = WARP_LOAD_DIRECT, int LogicalThreads = 32,
+          int LegacyArch = 0>
 class WarpLoad : detail::LogicalWarp<LogicalThreads> {
  public:
   using TempStorage = detail::NoStorage;
@@ -190,8 +190,10 @@ class WarpLoad : detail::LogicalWarp<LogicalThreads> {
   template <class Iterator, class Default>
   __device__ void Load(Iterator from, T (&items)[Items], int valid, Default rest) {
     for (int i = 0; i < Items; ++i) {
-      if (position(i) < valid) items[i] = from[position(i)];
-      else items[i] = rest;
+      if (position(i) < valid)
+        items[i] = from[position(i)];
+      else
+        items[i] = rest;
     }
   }
 
@@ -200,7 +202,8 @@ class WarpLoad : detail::LogicalWarp<LogicalThreads> {
     return Algorithm == WARP_LOAD_STRIPED ? i * LogicalThreads + this->lane : this->lane * Items + i;
   }
 };
-template <class T, int Items, WarpStoreAlgorithm Algorithm = WARP_STORE_DIRECT, int LogicalThreads = 32, int LegacyArch = 0>
+template <class T, int Items, WarpStoreAlgorithm Algorithm = WARP_STORE_DIRECT, int LogicalThreads = 32,
+          int LegacyArch = 0>
 class WarpStore : detail::LogicalWarp<LogicalThreads> {
  public:
   using TempStorage = detail::NoStorage;
@@ -224,7 +227,8 @@ class WarpStore : detail::LogicalWarp<LogicalThreads> {
 };
 
 enum WarpExchangeAlgorithm { WARP_EXCHANGE_SMEM, WARP_EXCHANGE_SHUFFLE };
-template <class T, int Items, int LogicalThreads = 32, int LegacyArch = 0, WarpExchangeAlgorithm Algorithm = WARP_EXCHANGE_SMEM>
+template <class T, int Items, int LogicalThreads = 32, int LegacyArch = 0,
+          WarpExchangeAlgorithm Algorithm = WARP_EXCHANGE_SMEM>
 class WarpExchange : detail::LogicalWarp<LogicalThreads> {
  public:
   struct TempStorage {

@@ -49,7 +49,8 @@ template <class I>
 using Value = iterator_value_t<decltype(unwrapped(std::declval<I>()))>;
 // The value type of the input where the output has none (discard).
 template <class O, class Other>
-using ValueOr = std::conditional_t<std::is_same<Value<O>, any_assign>::value || std::is_void<Value<O>>::value, Other, Value<O>>;
+using ValueOr =
+    std::conditional_t<std::is_same<Value<O>, any_assign>::value || std::is_void<Value<O>>::value, Other, Value<O>>;
 
 #define MXMACA_OP __host__ __device__
 
@@ -290,8 +291,10 @@ struct replace_copy_if {
     auto to = unwrapped(out);
     const Size n = last - first;
     for (Size i = 0; i < n; ++i) {
-      if (p(mask[i])) to[i] = value;
-      else to[i] = in[i];
+      if (p(mask[i]))
+        to[i] = value;
+      else
+        to[i] = in[i];
     }
     return out + n;
   }
@@ -529,8 +532,10 @@ struct inclusive_scan_by_key {
     to[0] = sum;
     for (Size i = 1; i < n; ++i) {
       const Value<K> next = keys[i];
-      if (same(key, next)) sum = static_cast<Value<I>>(op(sum, in[i]));
-      else sum = in[i];
+      if (same(key, next))
+        sum = static_cast<Value<I>>(op(sum, in[i]));
+      else
+        sum = in[i];
       key = next;
       to[i] = sum;
     }
@@ -763,7 +768,8 @@ struct unique_by_key {
 struct unique_copy {
   template <class I, class O, class P>
   MXMACA_OP O operator()(I first, I last, O out, P same) const {
-    return unique_by_key_copy()(first, last, thrust::constant_iterator<char>(0), out, thrust::discard_iterator<>(), same)
+    return unique_by_key_copy()(first, last, thrust::constant_iterator<char>(0), out, thrust::discard_iterator<>(),
+                                same)
         .first;
   }
   template <class I, class O>
@@ -793,8 +799,10 @@ struct stable_partition_copy {
     const Size n = last - first;
     Size kept = 0, dropped = 0;
     for (Size i = 0; i < n; ++i) {
-      if (p(mask[i])) to_yes[kept++] = in[i];
-      else to_no[dropped++] = in[i];
+      if (p(mask[i]))
+        to_yes[kept++] = in[i];
+      else
+        to_no[dropped++] = in[i];
     }
     return std::pair<O1, O2>(yes + kept, no + dropped);
   }
@@ -918,34 +926,34 @@ MXMACA_OP Size bound(I in, Size n, const T& value, C less, bool upper) {
   }
   return low;
 }
-#define MXMACA_SEARCH(name, one, many)                                                           \
-  struct name {                                                                                  \
-    template <class I, class T, class C>                                                         \
-    MXMACA_OP auto operator()(I first, I last, T value, C less) const {                          \
-      auto in = unwrapped(first);                                                                \
-      const Size n = last - first;                                                               \
-      return one;                                                                                \
-    }                                                                                            \
-    template <class I, class T>                                                                  \
-    MXMACA_OP auto operator()(I first, I last, T value) const {                                  \
-      return (*this)(first, last, value, thrust::less<>());                                      \
-    }                                                                                            \
-    template <class I, class V, class O, class C>                                                \
-    MXMACA_OP O operator()(I first, I last, V values, V values_last, O out, C less) const {      \
-      auto in = unwrapped(first);                                                                \
-      auto wanted = unwrapped(values);                                                           \
-      auto to = unwrapped(out);                                                                  \
-      const Size n = last - first, count = values_last - values;                                 \
-      for (Size i = 0; i < count; ++i) {                                                         \
-        const Value<V> value = wanted[i];                                                        \
-        to[i] = many;                                                                            \
-      }                                                                                          \
-      return out + count;                                                                        \
-    }                                                                                            \
-    template <class I, class V, class O>                                                         \
-    MXMACA_OP O operator()(I first, I last, V values, V values_last, O out) const {              \
-      return (*this)(first, last, values, values_last, out, thrust::less<>());                   \
-    }                                                                                            \
+#define MXMACA_SEARCH(name, one, many)                                                      \
+  struct name {                                                                             \
+    template <class I, class T, class C>                                                    \
+    MXMACA_OP auto operator()(I first, I last, T value, C less) const {                     \
+      auto in = unwrapped(first);                                                           \
+      const Size n = last - first;                                                          \
+      return one;                                                                           \
+    }                                                                                       \
+    template <class I, class T>                                                             \
+    MXMACA_OP auto operator()(I first, I last, T value) const {                             \
+      return (*this)(first, last, value, thrust::less<>());                                 \
+    }                                                                                       \
+    template <class I, class V, class O, class C>                                           \
+    MXMACA_OP O operator()(I first, I last, V values, V values_last, O out, C less) const { \
+      auto in = unwrapped(first);                                                           \
+      auto wanted = unwrapped(values);                                                      \
+      auto to = unwrapped(out);                                                             \
+      const Size n = last - first, count = values_last - values;                            \
+      for (Size i = 0; i < count; ++i) {                                                    \
+        const Value<V> value = wanted[i];                                                   \
+        to[i] = many;                                                                       \
+      }                                                                                     \
+      return out + count;                                                                   \
+    }                                                                                       \
+    template <class I, class V, class O>                                                    \
+    MXMACA_OP O operator()(I first, I last, V values, V values_last, O out) const {         \
+      return (*this)(first, last, values, values_last, out, thrust::less<>());              \
+    }                                                                                       \
   };
 template <class I, class T, class C>
 MXMACA_OP bool contains(I in, Size n, const T& value, C less) {
@@ -1019,8 +1027,8 @@ struct merge_by_key {
 // An intersection has values of the first range only.
 struct set_intersection_by_key {
   template <class K1, class K2, class I1, class OK, class OV, class C>
-  MXMACA_OP std::pair<OK, OV> operator()(K1 first1, K1 last1, K2 first2, K2 last2, I1 values1, OK keys_out, OV values_out,
-                                         C less) const {
+  MXMACA_OP std::pair<OK, OV> operator()(K1 first1, K1 last1, K2 first2, K2 last2, I1 values1, OK keys_out,
+                                         OV values_out, C less) const {
     return merge_by_key<Merge::intersect>()(first1, last1, first2, last2, values1, values1, keys_out, values_out, less);
   }
   template <class K1, class K2, class I1, class OK, class OV>
@@ -1065,10 +1073,10 @@ struct shuffle {
 }  // namespace detail
 
 // The public names: with an execution policy before the arguments, or without.
-#define MXMACA_ALGORITHM(name, implementation)                                    \
-  template <class First, class... Rest>                                           \
-  __host__ __device__ auto name(First first, Rest... rest) {                      \
-    return detail::dispatch<detail::algorithm::implementation>(first, rest...);   \
+#define MXMACA_ALGORITHM(name, implementation)                                  \
+  template <class First, class... Rest>                                         \
+  __host__ __device__ auto name(First first, Rest... rest) {                    \
+    return detail::dispatch<detail::algorithm::implementation>(first, rest...); \
   }
 #define MXMACA_SAME(name) MXMACA_ALGORITHM(name, name)
 MXMACA_SAME(for_each)

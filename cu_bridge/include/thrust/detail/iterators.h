@@ -109,10 +109,10 @@ using reference_of = decltype(*std::declval<const Iterator&>());
 }  // namespace detail
 
 // ---- counting -----------------------------------------------------------------------------------------------------------
-template <class Incrementable, class System = use_default, class Traversal = use_default, class Difference = use_default>
-class counting_iterator
-    : public detail::iterator_base<counting_iterator<Incrementable, System, Traversal, Difference>, Incrementable,
-                                   Incrementable> {
+template <class Incrementable, class System = use_default, class Traversal = use_default,
+          class Difference = use_default>
+class counting_iterator : public detail::iterator_base<counting_iterator<Incrementable, System, Traversal, Difference>,
+                                                       Incrementable, Incrementable> {
  public:
   using system = any_system_tag;
   counting_iterator() = default;
@@ -134,8 +134,7 @@ __host__ __device__ counting_iterator<Incrementable> make_counting_iterator(Incr
 
 // ---- constant -----------------------------------------------------------------------------------------------------------
 template <class Value, class Incrementable = use_default, class System = use_default>
-class constant_iterator
-    : public detail::iterator_base<constant_iterator<Value, Incrementable, System>, Value, Value> {
+class constant_iterator : public detail::iterator_base<constant_iterator<Value, Incrementable, System>, Value, Value> {
  public:
   using system = any_system_tag;
   constant_iterator() = default;
@@ -167,7 +166,8 @@ template <class Function, class Iterator, class Reference = use_default, class V
 class transform_iterator
     : public detail::iterator_base<
           transform_iterator<Function, Iterator, Reference, Value>,
-          detail::or_default<Value, std::decay_t<detail::or_default<Reference, detail::transformed<Function, Iterator>>>>,
+          detail::or_default<Value,
+                             std::decay_t<detail::or_default<Reference, detail::transformed<Function, Iterator>>>>,
           detail::or_default<Reference, detail::transformed<Function, Iterator>>> {
  public:
   using system = detail::system_of<Iterator>;
@@ -216,9 +216,8 @@ struct transform_output_reference {
 };
 }  // namespace detail
 template <class Function, class Iterator>
-class transform_output_iterator
-    : public detail::iterator_base<transform_output_iterator<Function, Iterator>, void,
-                                   detail::transform_output_reference<Function, Iterator>> {
+class transform_output_iterator : public detail::iterator_base<transform_output_iterator<Function, Iterator>, void,
+                                                               detail::transform_output_reference<Function, Iterator>> {
  public:
   using system = detail::system_of<Iterator>;
   __host__ __device__ transform_output_iterator(Iterator base, Function function) : base_(base), function_(function) {}
@@ -241,9 +240,8 @@ __host__ __device__ transform_output_iterator<Function, Iterator> make_transform
 
 // ---- permutation --------------------------------------------------------------------------------------------------------
 template <class Element, class Index>
-class permutation_iterator
-    : public detail::iterator_base<permutation_iterator<Element, Index>, iterator_value_t<Element>,
-                                   detail::reference_of<Element>> {
+class permutation_iterator : public detail::iterator_base<permutation_iterator<Element, Index>,
+                                                          iterator_value_t<Element>, detail::reference_of<Element>> {
  public:
   using system = detail::system_of<Element, Index>;
   permutation_iterator() = default;
@@ -328,8 +326,8 @@ class zip_iterator<std::tuple<Iterators...>>
   __host__ __device__ zip_iterator(std::tuple<Iterators...> iterators) : iterators_(iterators) {}
   __host__ __device__ const std::tuple<Iterators...>& get_iterator_tuple() const { return iterators_; }
   __host__ __device__ std::tuple<detail::reference_of<Iterators>...> dereference() const {
-    return std::apply(
-        [](const Iterators&... its) { return std::tuple<detail::reference_of<Iterators>...>(*its...); }, iterators_);
+    return std::apply([](const Iterators&... its) { return std::tuple<detail::reference_of<Iterators>...>(*its...); },
+                      iterators_);
   }
   __host__ __device__ void advance(std::ptrdiff_t n) {
     std::apply([n](Iterators&... its) { ((its += n), ...); }, iterators_);
@@ -377,8 +375,9 @@ __host__ __device__ auto retag(Iterator iterator) {
 namespace detail {
 template <class... Iterators>
 __host__ __device__ auto unwrapped(zip_iterator<std::tuple<Iterators...>> zip) {
-  return std::apply([](const Iterators&... its) { return thrust::make_zip_iterator(std::make_tuple(unwrapped(its)...)); },
-                    zip.get_iterator_tuple());
+  return std::apply(
+      [](const Iterators&... its) { return thrust::make_zip_iterator(std::make_tuple(unwrapped(its)...)); },
+      zip.get_iterator_tuple());
 }
 template <class Function, class Iterator, class Reference, class Value>
 __host__ __device__ auto unwrapped(transform_iterator<Function, Iterator, Reference, Value> it) {

@@ -49,11 +49,11 @@ class device_reference {
   __host__ __device__ device_ptr<T> operator&() const;
   __host__ __device__ T* address() const { return address_; }
 
-#define MXMACA_ASSIGN(op)                                                                    \
-  template <class U>                                                                         \
-  __host__ __device__ const device_reference& operator op(const U & value) const {           \
-    *address_ op value;                                                                      \
-    return *this;                                                                            \
+#define MXMACA_ASSIGN(op)                                                         \
+  template <class U>                                                              \
+  __host__ __device__ const device_reference& operator op(const U& value) const { \
+    *address_ op value;                                                           \
+    return *this;                                                                 \
   }
   MXMACA_ASSIGN(+=)
   MXMACA_ASSIGN(-=)
@@ -76,16 +76,18 @@ class device_reference {
   }
   __host__ __device__ value_type operator++(int) const { return (*address_)++; }
   __host__ __device__ value_type operator--(int) const { return (*address_)--; }
-  friend __host__ __device__ void swap(device_reference a, device_reference b) { thrust::swap(*a.address_, *b.address_); }
+  friend __host__ __device__ void swap(device_reference a, device_reference b) {
+    thrust::swap(*a.address_, *b.address_);
+  }
 
  private:
   T* address_;
 };
 
-#define MXMACA_COMPARE(op)                                                                              \
-  template <class A, class B>                                                                           \
-  __host__ __device__ bool operator op(const device_reference<A>& a, const device_reference<B>& b) {    \
-    return *a.address() op *b.address();                                                                \
+#define MXMACA_COMPARE(op)                                                                           \
+  template <class A, class B>                                                                        \
+  __host__ __device__ bool operator op(const device_reference<A>& a, const device_reference<B>& b) { \
+    return *a.address() op * b.address();                                                            \
   }
 MXMACA_COMPARE(==)
 MXMACA_COMPARE(!=)
@@ -102,7 +104,8 @@ class device_ptr {
   using value_type = std::remove_cv_t<T>;
   using difference_type = std::ptrdiff_t;
   using pointer = device_ptr;
-  using reference = std::conditional_t<std::is_void<T>::value, void, device_reference<std::conditional_t<std::is_void<T>::value, char, T>>>;
+  using reference = std::conditional_t<std::is_void<T>::value, void,
+                                       device_reference<std::conditional_t<std::is_void<T>::value, char, T>>>;
   using iterator_category = std::random_access_iterator_tag;
   using system = device_system_tag;
   using raw_pointer = T*;
@@ -145,10 +148,10 @@ template <class A, class B>
 __host__ __device__ std::ptrdiff_t operator-(const device_ptr<A>& a, const device_ptr<B>& b) {
   return a.get() - b.get();
 }
-#define MXMACA_COMPARE(op)                                                                 \
-  template <class A, class B>                                                              \
-  __host__ __device__ bool operator op(const device_ptr<A>& a, const device_ptr<B>& b) {   \
-    return a.get() op b.get();                                                             \
+#define MXMACA_COMPARE(op)                                                               \
+  template <class A, class B>                                                            \
+  __host__ __device__ bool operator op(const device_ptr<A>& a, const device_ptr<B>& b) { \
+    return a.get() op b.get();                                                           \
   }
 MXMACA_COMPARE(==)
 MXMACA_COMPARE(!=)

@@ -198,7 +198,8 @@ class device_vector {
     const T copy = value;
     const difference_type at = position - begin();
     push_back(copy);
-    for (difference_type i = static_cast<difference_type>(size_) - 1; i > at; --i) memory_[i] = std::move(memory_[i - 1]);
+    for (difference_type i = static_cast<difference_type>(size_) - 1; i > at; --i)
+      memory_[i] = std::move(memory_[i - 1]);
     memory_[at] = copy;
     return begin() + at;
   }

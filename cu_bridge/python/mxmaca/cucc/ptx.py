@@ -177,7 +177,11 @@ class Translation:
             match = re.fullmatch(r"\s*([\w%$]+)(?:<(\d+)>)?\s*", name)
             if match is None:
                 raise Unsupported(f".reg .{kind} {names}")
-            every = [match.group(1)] if match.group(2) is None else [f"{match.group(1)}{i}" for i in range(int(match.group(2)))]
+            every = (
+                [match.group(1)]
+                if match.group(2) is None
+                else [f"{match.group(1)}{i}" for i in range(int(match.group(2)))]
+            )
             for one in every:
                 variable = "mxmaca_r_" + re.sub(r"\W", "_", one)
                 self.code.append(f"{table.TYPES[kind]} {variable}{{}};")
@@ -185,7 +189,15 @@ class Translation:
 
     def instruction(self, name: str, arguments: List[str]) -> str:
         """C++ for one instruction."""
-        for special in (self._move, self._compare, self._convert, self._memory, self._atomic, self._copy, self._shuffle):
+        for special in (
+            self._move,
+            self._compare,
+            self._convert,
+            self._memory,
+            self._atomic,
+            self._copy,
+            self._shuffle,
+        ):
             code = special(name, arguments)
             if code is not None:
                 return code
@@ -214,7 +226,9 @@ class Translation:
         for letter, kind, text in zip("abcd", wanted, given):
             cpp = kinds.get(kind) or table.TYPES[kind]
             lines.append(f"const {cpp} {letter} = {self.value(text, cpp)};")
-        expression = row.expression.replace("{r}", table.ROUNDINGS[groups.get("r") or "n"]).replace("{f}", groups.get("f") or "")
+        expression = row.expression.replace("{r}", table.ROUNDINGS[groups.get("r") or "n"]).replace(
+            "{f}", groups.get("f") or ""
+        )
         for letter, cpp in kinds.items():
             if cpp:
                 lines.append(f"using {letter} [[maybe_unused]] = {cpp};")
@@ -237,7 +251,8 @@ class Translation:
             parts = source.strip("{} ").split(",")
             step = size // len(parts)
             whole = " | ".join(
-                f"static_cast<uint64_t>({self.value(part, f'uint{step}_t')}) << {i * step}" for i, part in enumerate(parts)
+                f"static_cast<uint64_t>({self.value(part, f'uint{step}_t')}) << {i * step}"
+                for i, part in enumerate(parts)
             )
             return f"mxmaca::ptx::put({self.target(to)}, static_cast<uint{size}_t>({whole}));"
         if to.startswith("{"):
@@ -246,7 +261,9 @@ class Translation:
             lines = [f"const uint64_t whole = {self.value(source, f'uint{size}_t')};"]
             for i, part in enumerate(parts):
                 if part.strip() != "_":
-                    lines.append(f"mxmaca::ptx::put({self.target(part)}, static_cast<uint{step}_t>(whole >> {i * step}));")
+                    lines.append(
+                        f"mxmaca::ptx::put({self.target(part)}, static_cast<uint{step}_t>(whole >> {i * step}));"
+                    )
             return "{ " + " ".join(lines) + " }"
         return f"mxmaca::ptx::put({self.target(to)}, {self.value(source, kind)});"
 
@@ -275,7 +292,8 @@ class Translation:
         mode = table.ROUNDINGS[match.group("r") or ("z" if from_float and not to_float else "n")]
         whole = str(bool(match.group("i")) and to_float and from_float).lower()
         saturate = str(bool(match.group("sat"))).lower()
-        value = f"mxmaca::ptx::convert<{to}, mxmaca::Rounding::{mode}, {saturate}, {whole}>({self.value(arguments[1], source)})"
+        operand = self.value(arguments[1], source)
+        value = f"mxmaca::ptx::convert<{to}, mxmaca::Rounding::{mode}, {saturate}, {whole}>({operand})"
         if match.group("ftz") and to == "float":
             value = f"mxmaca::ptx::flushed({value})"
         return f"mxmaca::ptx::put({self.target(arguments[0])}, {value});"

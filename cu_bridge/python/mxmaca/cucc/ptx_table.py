@@ -1,8 +1,9 @@
 """The PTX instructions that inline assembly may use, and the C++ that each becomes (PTX ISA 8).
 
 A row is: a pattern of the whole instruction name; the types of the result and of the operands; an expression over the
-operands a, b, c, d. In a type, `T` is the type in the instruction's name (its group t) and `U` the unsigned integer of its
-size; an empty result type is a statement without a result. What no row matches is refused by its name.
+operands a, b, c, d. In a type, `T` is the type in the instruction's name (its group t), `U` the unsigned integer of its
+size and `W` the integer of twice its size; an empty result type is a statement without a result. What no row matches is
+refused by its name.
 """
 
 import re
@@ -125,7 +126,12 @@ ROWS: List[Row] = [
     _row(r"shf\.l\.clamp\.(?P<t>b32)", "T", "T T u32", "c >= 32 ? a : __funnelshift_l(a, b, c)"),
     _row(r"shf\.r\.wrap\.(?P<t>b32)", "T", "T T u32", "__funnelshift_r(a, b, c)"),
     _row(r"shf\.r\.clamp\.(?P<t>b32)", "T", "T T u32", "c >= 32 ? b : __funnelshift_r(a, b, c)"),
-    _row(r"sad\.(?P<t>[us]32)", "U", "T T U", "c + (a < b ? static_cast<U>(b) - static_cast<U>(a) : static_cast<U>(a) - static_cast<U>(b))"),
+    _row(
+        r"sad\.(?P<t>[us]32)",
+        "U",
+        "T T U",
+        "c + (a < b ? static_cast<U>(b) - static_cast<U>(a) : static_cast<U>(a) - static_cast<U>(b))",
+    ),
     _row(r"dp4a\.u32\.(?P<t>u32)", "T", "T T T", "__dp4a(a, b, c)"),
     _row(r"dp4a\.s32\.(?P<t>s32)", "T", "T T T", "__dp4a(a, b, c)"),
     # ---- floating point
@@ -155,8 +161,18 @@ ROWS: List[Row] = [
     _row(rf"(?P<f>fma)\.rn{FTZ}\.{NARROW}", "T", "T T T", "mxmaca::ptx::{f}(a, b, c)"),
     _row(rf"(?P<f>neg|abs){FTZ}\.{NARROW}", "T", "T", "mxmaca::ptx::{f}(a)"),
     _row(rf"(?P<f>ex2|tanh)\.approx{FTZ}\.{NARROW}", "T", "T", "mxmaca::ptx::{f}(a)"),
-    _row(r"cvt\.rn\.(?P<t>f16x2)\.f32", "T", "f32 f32", "T{mxmaca::ptx::rounded_to(mxmaca::ptx::F16(), b), mxmaca::ptx::rounded_to(mxmaca::ptx::F16(), a)}"),
-    _row(r"cvt\.rn\.(?P<t>bf16x2)\.f32", "T", "f32 f32", "T{mxmaca::ptx::rounded_to(mxmaca::ptx::BF16(), b), mxmaca::ptx::rounded_to(mxmaca::ptx::BF16(), a)}"),
+    _row(
+        r"cvt\.rn\.(?P<t>f16x2)\.f32",
+        "T",
+        "f32 f32",
+        "T{mxmaca::ptx::rounded_to(mxmaca::ptx::F16(), b), mxmaca::ptx::rounded_to(mxmaca::ptx::F16(), a)}",
+    ),
+    _row(
+        r"cvt\.rn\.(?P<t>bf16x2)\.f32",
+        "T",
+        "f32 f32",
+        "T{mxmaca::ptx::rounded_to(mxmaca::ptx::BF16(), b), mxmaca::ptx::rounded_to(mxmaca::ptx::BF16(), a)}",
+    ),
     # ---- choice
     _row(r"selp\.(?P<t>[busf](?:16|32|64))", "U", "U U pred", "c ? a : b"),
     _row(r"slct\.(?P<t>[busf](?:32|64))\.s32", "U", "U U s32", "c >= 0 ? a : b"),
@@ -201,8 +217,10 @@ SET_OPERATORS: Dict[str, str] = {
     "hs": "a >= b",
     "num": "a == a && b == b",
     "nan": "a != a || b != b",
-    **{f"{name}u": f"a != a || b != b || a {op} b" for name, op in
-       (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))},
+    **{
+        f"{name}u": f"a != a || b != b || a {op} b"
+        for name, op in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))
+    },
 }
 ATOMICS: Dict[str, str] = {
     "add": "static_cast<T>(old + b)",
@@ -218,13 +236,17 @@ ATOMICS: Dict[str, str] = {
 NARROW_ATOMICS: Tuple[str, ...] = ("add", "min", "max")
 
 SETP = re.compile(r"setp\.(\w+)(?:\.ftz)?\.(\w+)")
-CVT = re.compile(r"cvt(?:\.r(?P<r>[nzmp])(?P<i>i)?)?(?P<relu>\.relu)?(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<to>\w+)\.(?P<from>\w+)")
+CVT = re.compile(
+    r"cvt(?:\.r(?P<r>[nzmp])(?P<i>i)?)?(?P<relu>\.relu)?(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<to>\w+)\.(?P<from>\w+)"
+)
 SPACE = r"(?:\.(?P<space>global|shared(?:::cta)?|local|const|param))?"
 ORDER = r"(?P<order>\.volatile|\.relaxed|\.acquire|\.release|\.acq_rel)?(?:\.(?:cta|gpu|sys|cluster))?"
 CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc|L1::\w+|L2::\w+))*"
 LOAD = re.compile(rf"ldu?{ORDER}{SPACE}{CACHE}(?:\.v(?P<v>[248]))?\.(?P<t>\w+)")
 STORE = re.compile(rf"st{ORDER}{SPACE}{CACHE}(?:\.v(?P<v>[248]))?\.(?P<t>\w+)")
-ATOM = re.compile(rf"(?P<kind>atom|red){ORDER}{SPACE}{ORDER.replace('order', 'order2')}\.(?P<f>\w+)(?:\.noftz)?\.(?P<t>\w+)")
+ATOM = re.compile(
+    rf"(?P<kind>atom|red){ORDER}{SPACE}{ORDER.replace('order', 'order2')}\.(?P<f>\w+)(?:\.noftz)?\.(?P<t>\w+)"
+)
 COPY = re.compile(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::\w+)*")
 SHUFFLE = re.compile(r"shfl\.sync\.(?P<f>idx|up|down|bfly)\.b32")
 

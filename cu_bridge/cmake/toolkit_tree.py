@@ -32,6 +32,11 @@ CALL = """#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 exec "$here/{up}/{program}" "$@"
 """
+# What CMake links targets of CUDA with: it has the compiler's own options left out, so the search path is added here.
+LINK = """#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+exec "${{CUDAHOSTCXX:-g++}}" "$@" "-Wl,-rpath,$(readlink -f "$here/../../lib/cuda{major}")"
+"""
 FORWARDER = """#ifndef MXMACA_CUDA_MAJOR
 #define MXMACA_CUDA_MAJOR {major}
 #endif
@@ -76,6 +81,7 @@ def make(root: Path, major: int, release: str) -> None:
     for program in ("cucc", "nvcc"):
         text = COMMAND.format(release=release, major=major, up="../..", program=program)
         write(tree / "bin" / program, text, executable=True)
+    write(tree / "bin" / "cucc-link", LINK.format(major=major), executable=True)
     write(tree / "tools" / "cmake_maca", CALL.format(up="../..", program="tools/cmake_maca"), executable=True)
     forward_headers(root, tree, major)
     link_libraries(root, tree, major)

@@ -169,7 +169,8 @@ class Driver:
             "_TARGET_SIZE_=64",
             f"TOP={top}",
             f'INCLUDES="-I{top / "include"}"  ',
-            f'LIBRARIES=  "-L{top / "lib64"}"',
+            # CMake takes the line that holds this text for the link line.
+            "LIBRARIES=  " + shlex.quote(f"-L{top / 'lib64'}"),
             "CUDAFE_FLAGS=",
             "PTXAS_FLAGS=",
         ):
@@ -444,7 +445,10 @@ class Driver:
     def _link(self, compiled: Dict[str, str], output: str, shared: bool) -> None:
         options = self.options
         libraries = toolkit.libraries(self.major)
-        command = [self.compiler, "-o", output] + (["-shared"] if shared else [])
+        # The linker that CMake finds in this line and uses by itself: it knows the libraries' folder.
+        launcher = toolkit.tree(self.major) / "bin" / "cucc-link"
+        own = launcher.is_file() and self.compiler == shutil.which("g++")
+        command = [str(launcher) if own else self.compiler, "-o", output] + (["-shared"] if shared else [])
         command += self._shared_flags()
         command += ["-pg"] if options.flag("profile") else []
         command += [compiled.get(part, part) for part in options.link_order]
@@ -455,7 +459,8 @@ class Driver:
                 raise CuccError(f"cucc: fatal: no CUDA {self.major} libraries in {libraries}")
             tree = toolkit.tree(self.major) / "lib64"
             command += [f"-L{tree}"] if tree.is_dir() else []
-            command += [f"-L{libraries}", f"-l:{names[0]}" if names else "-lcudart", f"-Wl,-rpath,{libraries}"]
+            command += ["-lcudart"] if tree.is_dir() else [f"-L{libraries}", f"-l:{names[0]}"]
+            command += [f"-Wl,-rpath,{libraries}"]
             command += [f"-Wl,-rpath-link,{libraries.parent}", "-pthread", "-ldl", "-lrt"]
         self._said(self._try(command))
 

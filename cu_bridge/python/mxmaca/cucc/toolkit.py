@@ -56,6 +56,8 @@ def version_text(major: int) -> str:
     release, build = RELEASES[major]
     sdk = (root() / "VERSION").read_text(encoding="utf-8").strip()
     return (
-        f"cucc: CUDA C++ compiler driver of the MXMACA SDK {sdk}, for the simulated device\n"
+        # CMake takes what begins so for a compiler with nvcc's options.
+        "nvcc: NVIDIA (R) Cuda compiler driver: its command line, answered by cucc of the MXMACA SDK "
+        f"{sdk} for the simulated device\n"
         f"Cuda compilation tools, release {release}, V{release}.{build}\n"
     )

@@ -22,6 +22,8 @@ from .releases import CHECKOUT, Release, Table, UpstreamWheel
 SPACE_WORK, SPACE_OUTPUT, SPACE_ENGINE = 3_500_000_000, 500_000_000, 5_000_000_000
 SCRIPTS = ("prepare_system.sh", "clean_system.sh", "packages.txt", "install_wheels.sh", "entrypoint.sh")
 DEVICE = "mxc500"
+# What Docker calls the processors that wheels are for.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def configure(commands: Any) -> None:
@@ -99,6 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
             parent = docker.base(origin)
             system = base.of_image(origin, docker.read_file(parent, "/etc/os-release") or "", bases)
         wheel = release.wheel_for(system.python)
+        if docker.architecture != ARCHITECTURES[wheel.architecture]:
+            raise FactoryError(
+                f"The engine runs {docker.architecture} images, and the wheel is for {wheel.architecture}.",
+                "Use an engine on such a machine: DOCKER_HOST names another.",
+            )
         product = Product(release, wheel, system, releases.sdk_version(), docker.architecture)
         wheels = inputs.gather(table, release, wheel, arguments.wheels)
         files = _build(docker, product, parent, origin, wheels, work, epoch, arguments.compression)

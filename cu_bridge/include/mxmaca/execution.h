@@ -10,16 +10,22 @@
 // ---- Indices ----------------------------------------------------------------------------------------------------------
 // Of the running thread. Each object file has its own, with no address that leaves it: so the compiler knows that no
 // pointer of a kernel leads here, keeps them in registers, and can make the loop over threads a vector loop.
-static thread_local uint3 __attribute__((unused)) threadIdx = {0, 0, 0};
-static thread_local uint3 __attribute__((unused)) blockIdx = {0, 0, 0};
-static thread_local dim3 __attribute__((unused)) blockDim(1, 1, 1);
-static thread_local dim3 __attribute__((unused)) gridDim(1, 1, 1);
+// Relocatable device code has them in common, since device functions of several files then run in one thread.
+#ifdef __CUDACC_RDC__
+#define MXMACA_OF_THREAD __attribute__((weak, visibility("hidden"))) __thread
+#else
+#define MXMACA_OF_THREAD static __attribute__((unused)) __thread
+#endif
+MXMACA_OF_THREAD uint3 threadIdx = {0, 0, 0};
+MXMACA_OF_THREAD uint3 blockIdx = {0, 0, 0};
+MXMACA_OF_THREAD dim3 blockDim(1, 1, 1);
+MXMACA_OF_THREAD dim3 gridDim(1, 1, 1);
 static const int __attribute__((unused)) warpSize = 32;
 
 namespace mxmaca {
 
 // Whether the running loop has become one thread's own.
-static thread_local bool __attribute__((unused)) parked = false;
+MXMACA_OF_THREAD bool parked = false;
 
 static inline unsigned linear_thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 static inline unsigned lane() { return linear_thread() & 31; }

@@ -254,6 +254,7 @@ void Worker::reset() {
   ready_.clear();
   barrier_.clear();
   arrived_ = trueCount_ = activeWaiting_ = 0;
+  std::memset(inWarp_, 0, sizeof inWarp_);
   idle_.clear();
   for (Fiber& fiber : fibers_) {
     fiber.state = State::kIdle;
@@ -560,15 +561,19 @@ void Worker::completeWarp(unsigned warp, unsigned mask) {
     fiber->state = State::kReady;
     woken.push(fiber);
   }
+  inWarp_[warp] &= ~wanted;
   release(woken);
 }
 
 // Ended lanes are not waited for: the rest of a group may be complete now.
 void Worker::warpLostThreads(unsigned warp) {
   Fiber** const lanes = byThread_ + warp * kWarpSize;
-  for (uint32_t rest = liveLanes(warp); rest != 0; rest &= rest - 1) {
-    Fiber* const fiber = lanes[__builtin_ctz(rest)];
-    if (fiber != nullptr && fiber->state == State::kWarp) completeWarp(warp, fiber->mask);
+  for (uint32_t rest = inWarp_[warp]; rest != 0; rest &= rest - 1) {
+    const Fiber* const fiber = lanes[__builtin_ctz(rest)];
+    const uint32_t wanted = fiber->mask & liveLanes(warp);
+    if ((wanted & ~inWarp_[warp]) == 0) completeWarp(warp, fiber->mask);
+    rest &= inWarp_[warp];
+    if (rest == 0) break;
   }
   if (activeWaiting_ != 0) resolveActive(warp);
 }
@@ -590,10 +595,9 @@ unsigned long long Worker::exchange(mcWarpOperation operation, unsigned mask, un
   self->mask = mask;
   self->value = value;
   self->lane = lane;
-  // Only the last one to come finds the group complete; most callers see that the lane after them has not come.
-  const uint32_t wanted = mask & liveLanes(warp);
-  Fiber* const last = byThread_[warp * kWarpSize + 31 - static_cast<unsigned>(__builtin_clz(wanted))];
-  if (last != nullptr) completeWarp(warp, mask);
+  inWarp_[warp] |= own;
+  // Only the last one to come finds the group complete.
+  if ((mask & liveLanes(warp) & ~inWarp_[warp]) == 0) completeWarp(warp, mask);
   if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(warp);
   Fiber* const next = pickNext();
   if (__builtin_expect(next == nullptr, 0)) {

@@ -182,6 +182,7 @@ class Worker {
   uint64_t blocksLeft_ = 0;       // of the chunk, behind the block that was split
   std::vector<unsigned> order_;   // thread numbers in schedule order, unless forward
   uint32_t ended_[kMaxThreads / kWarpSize] = {};
+  uint32_t inWarp_[kMaxThreads / kWarpSize] = {};  // lanes that wait for a warp operation
   Fiber* byThread_[kMaxThreads] = {};
   unsigned activeWaiting_ = 0;  // threads that ask which lanes are active
   Queue ready_;

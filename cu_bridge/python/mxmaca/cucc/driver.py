@@ -35,8 +35,9 @@ NO_CODE = {
 }
 # On the command line and not in a header, because for a system header's macro the preprocessor writes line markers into
 # the middle of declarations.
-SPECIFIERS = tuple(f"__{word}__=__mxmaca_{word}__" for word in ("device", "global", "shared", "constant", "managed")) + (
-    "__host__=",
+SPECIFIERS = tuple(
+    f"__{word}__=__mxmaca_{word}__" for word in ("device", "global", "shared", "constant", "managed")
+) + (
     "__launch_bounds__(...)=__mxmaca_launch_bounds__(__VA_ARGS__)",
     "__forceinline__=inline __attribute__((always_inline))",
     "__align__(n)=__attribute__((aligned(n)))",
@@ -195,7 +196,9 @@ class Driver:
                 output = options.value("output") or self._beside(source.path, ".o")
             else:
                 output = str(self.folder / f"{len(compiled)}.{Path(source.path).stem}.o")
-            self._compile(source, output, force_pic=image)
+            # What becomes a module of its own shows its variables to cuModuleGetGlobal.
+            alone = not objects_only and len(to_compile) == 1
+            self._compile(source, output, force_pic=image, exported=alone)
             compiled[source.path] = output
         if objects_only:
             return 0
@@ -260,6 +263,7 @@ class Driver:
             macros += ["__MXMACA_CUCC__=1", "__CUDACC__=1", "__NVCC__=1", f"__CUDACC_VER_MAJOR__={self.major}"]
             macros += [f"__CUDACC_VER_MINOR__={release.split('.')[1]}", f"__CUDACC_VER_BUILD__={build}"]
             macros += [f"__CUDA_ARCH_LIST__={self._arch}", *SPECIFIERS]
+            macros.append("__host__=__mxmaca_host__" if self._relocatable() else "__host__=")
             if device:
                 macros += [f"__CUDA_ARCH__={self._arch}", "__assert_fail=__cudaAssertFail"]
             for flag, macro in (
@@ -355,7 +359,7 @@ class Driver:
 
     # ---- Compiling --------------------------------------------------------------------------------------------------
 
-    def _compile(self, source: Source, output: str, force_pic: bool = False) -> None:
+    def _compile(self, source: Source, output: str, force_pic: bool = False, exported: bool = False) -> None:
         options = self.options
         if source.language != CUDA:
             command = self._preprocess_command(source, device=False, output=output)
@@ -387,7 +391,14 @@ class Driver:
         sys.stderr.write(host.said)
         part = folder / "joined.o"
         objects.join(
-            host.object, device.object, part, folder, host.identity, host.result.variables, host.result.device_functions,
+            host.object,
+            device.object,
+            part,
+            folder,
+            host.identity,
+            host.result.variables,
+            host.result.device_functions,
+            objects.Sharing(self._relocatable(), exported),
             self.run,
         )
         self._place(part, output)

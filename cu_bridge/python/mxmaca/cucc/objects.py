@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from .errors import CuccError
-from .rewrite import Variable
+from .rewrite import FUNCTION_SECTION, Variable
 
 MARK = re.compile(r"^_ZZ(.+)E15__mxmaca_kernel(?:_\d+)?$")
+# The indices of the running thread, which relocatable objects have in common.
+INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim", "_ZN6mxmaca6parkedE")
 DEVICE_PREFIX = "__mxmaca_device."
 START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtors*", ".rela.init_array*",
             ".rela.ctors*", ".rela.fini_array*")  # fmt: skip
@@ -29,6 +31,13 @@ class Symbol(NamedTuple):
     name: str
     kind: str
     size: int
+
+
+class Sharing(NamedTuple):
+    """What the object shows to others."""
+
+    relocatable: bool  # its device code can be called from other objects' device code
+    exported: bool  # the host's names of device variables stay visible
 
 
 class Section(NamedTuple):
@@ -71,6 +80,13 @@ def variable_symbols(path: Path, wanted: Sequence[Variable]) -> Dict[str, Sectio
             continue
         found.setdefault(match.group(2), Section(match.group(4), match.group(1) == "l", int(match.group(3), 16)))
     return found
+
+
+def device_only_functions(path: Path) -> List[str]:
+    """The functions that the rewriting has put into sections of their own."""
+    done = subprocess.run(["objdump", "-t", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    form = re.compile(r"^[0-9a-f]+ g......\s+" + re.escape(FUNCTION_SECTION) + r"\d+\s+[0-9a-f]+\s+(?:\.\w+\s+)?(\S+)$")
+    return [match.group(1) for match in map(form.match, done.stdout.splitlines()) if match]
 
 
 def kernels(host: Dict[str, Symbol]) -> List[Tuple[str, str, str]]:
@@ -122,6 +138,7 @@ def join(
     identity: str,
     variables: Sequence[Variable],
     device_functions: Set[str],
+    sharing: Sharing,
     run: Run,
 ) -> None:
     """Make `output` of the two objects. `folder` is for intermediate files."""
@@ -131,9 +148,16 @@ def join(
     device_variables = variable_symbols(device, variables)
     names = [function for function, _, _ in found]
     shared = [v for v in variables if v.section in host_variables and v.section in device_variables]
-    own = [device_variables[v.section].symbol for v in shared if v.kind != "managed"]
-    managed = [v for v in shared if v.kind == "managed"]
-    roots = names + [device_variables[v.section].symbol for v in shared]
+    # Storage that both passes share: managed variables, and what device code of other objects refers to by name.
+    managed = [
+        v
+        for v in shared
+        if v.kind == "managed" or (sharing.relocatable and not device_variables[v.section].local)
+    ]
+    own = [device_variables[v.section].symbol for v in shared if v not in managed]
+    called = device_only_functions(device) if sharing.relocatable else []
+    indices = [name for name in INDICES if name in device_symbols] if sharing.relocatable else []
+    roots = names + [device_variables[v.section].symbol for v in shared] + called
 
     # The device object: no start-up code, only what kernels reach, and no name that the host object has.
     prefix = f"{DEVICE_PREFIX}{identity}."
@@ -146,11 +170,11 @@ def join(
         starts = [f"--remove-section={name}" for name in START_UP]
         run(["objcopy", "--wildcard", *starts, *_listed(folder, "globalize-symbols", roots), str(device), str(bare)])
         _write(folder / "keep.ld", [f'-u "{name}"' for name in roots])
-        run(["ld", "-r", "--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", roots[0],
-             str(bare), "-o", str(reached)])
+        collect = ["--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", roots[0]]
+        run(["ld", "-r", *collect, str(bare), "-o", str(reached)])
         pairs = [f"{old} {new}" for old, new in renamed.items()]
         run(["objcopy", *_listed(folder, "redefine-syms", pairs), str(reached), str(hidden)])
-        kept = _listed(folder, "keep-global-symbols", list(renamed.values()))
+        kept = _listed(folder, "keep-global-symbols", [*renamed.values(), *called, *indices] or ["none"])
         run(["objcopy", *kept, *_listed(folder, "weaken-symbols", common), str(hidden)])
 
     # The host object: what is local must be found by the table; device functions of the same name in other files, each
@@ -159,10 +183,14 @@ def join(
     local = [n for n in names + facts if host_symbols[n].kind.islower() and host_symbols[n].kind not in "uvw"]
     local += [host_variables[v.section].symbol for v in shared if host_variables[v.section].local]
     weak = _device_only(host_symbols, device_functions)
+    # The device's version of a function that other objects call takes the name; nobody calls the host's.
+    hidden_names = device_only_functions(host) if called else []
+    weak = [name for name in weak if name not in hidden_names]
     prepared = host
-    if local or weak:
+    if local or weak or hidden_names:
         prepared = folder / "host.prepared.o"
         changes = _listed(folder, "globalize-symbols", local) + _listed(folder, "weaken-symbols", weak)
+        changes += _listed(folder, "localize-symbols", hidden_names)
         run(["objcopy", *changes, str(host), str(prepared)])
 
     entries = [(function, prefix + function, name, mark) for function, name, mark in found]
@@ -182,6 +210,9 @@ def join(
     parts = [prepared, hidden, table] if roots else [prepared, table]
     run(["ld", "-r", *map(str, parts), "-o", str(merged)])
     inner = [name for name in renamed.values() if name.startswith(prefix)] + local
+    if not sharing.relocatable and not sharing.exported:
+        # A variable of the same name in another object is another variable.
+        inner += [host_variables[v.section].symbol for v in shared]
     run(["objcopy", *_listed(folder, "localize-symbols", inner), str(merged), str(output)])
 
 

@@ -23,9 +23,10 @@ from . import ptx
 from .errors import CuccError
 
 PREFIX = "__mxmaca_"
+FUNCTION_SECTION = ".text.mxmaca."
 # What host_defines.h turns CUDA's words into, and the few others that need a look.
 WORDS = re.compile(
-    r"\b__mxmaca_(global|shared|device|constant|managed|launch_bounds)__(?!\w)|<<<|\b__noinline__\b|\b(?:__asm__|__asm|asm)\b"
+    r"\b__mxmaca_(global|shared|device|host|constant|managed|launch_bounds)__(?!\w)|<<<|\b__noinline__\b|\b(?:__asm__|__asm|asm)\b"
 )
 RAW_STRING = re.compile(r'\b(?:u8|[uUL])?R"([^()\\\s]{0,16})\(')
 LITERAL = re.compile(r'(?:\b(?:u8|[uUL]))?"(?:[^"\\\n]|\\.)*"|(?<![0-9A-Za-z_])(?:u8|[uUL])?\'(?:[^\'\\\n]|\\.)+\'')
@@ -197,6 +198,7 @@ class Rewriter:
             "global": self._global,
             "shared": self._shared,
             "device": self._device,
+            "host": self._host,
             "constant": self._device,
             "managed": self._device,
             "launch_bounds": self._launch_bounds,
@@ -539,6 +541,11 @@ class Rewriter:
         )
         stop = self._declaration_end(end)
         behind = text[end:stop]
+        # The standard's word may not stand in the middle of a declaration, where CUDA's users put it.
+        for word in re.finditer(r"\balignas\s*(?=\()", behind):
+            close = self.closing(end + word.end())
+            self.replace(end + word.start(), end + word.end(), "__attribute__((aligned")
+            self.replace(close + 1, close + 1, "))")
         if before:
             self._dynamic_shared(start - len(before.group(0)), start, end, stop)
             return
@@ -650,7 +657,7 @@ class Rewriter:
         if structure in ("(", ")", ",", "") or "typedef" in words or "using" in words:
             if structure == "(":
                 self.device_functions.add(name)
-            self.replace(start, end, "")
+            self.replace(start, end, self._function_mark(start, words, at) if structure == "(" else "")
             return
         head = self._head(start)
         if "extern" in head + words or "constexpr" in head + words or self._in_class_constant(head + words, structure):
@@ -669,6 +676,21 @@ class Rewriter:
                     self.replace(place, place + 6, "")
         self.variables.append(Variable(section, kind))
         self.replace(start, end, f'__attribute__((section("{section}"), used)) ')
+
+    def _host(self, start: int, end: int) -> None:
+        self.replace(start, end, "")
+
+    def _function_mark(self, start: int, words: List[str], parameters: int) -> str:
+        """For relocatable code: a section of its own for a function that other files' kernels may call."""
+        words = self._head(start) + words
+        local = {"static", "inline", "template", "constexpr", "operator", "friend", PREFIX + "host__"}
+        if not self.relocatable or local.intersection(words) or not self.text.startswith("(", parameters):
+            return ""
+        behind = self.skip_space(self.closing(parameters) + 1)
+        if not self.text.startswith("{", behind):
+            return ""
+        self.counter += 1
+        return f'__attribute__((section("{FUNCTION_SECTION}{self.counter}"), used)) '
 
     def _has_initialiser(self, at: int) -> bool:
         stop = self._declaration_end(at)

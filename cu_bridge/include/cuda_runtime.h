@@ -113,5 +113,6 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T 
 #include "device_launch_parameters.h"
 #include "mxmaca/device_library.h"
 #endif
+#include "mxmaca/textures.h"
 
 #endif

@@ -1,0 +1,4 @@
+// Textures and surfaces: in one place.
+#pragma once
+
+#include "cuda_runtime.h"

@@ -1,5 +1,5 @@
-// cuDNN: handles and version work, descriptors and computation are refused. A shim that returned success without doing
-// the work would give wrong results silently.
+// cuDNN: handles and versions. The descriptors interface is in tensors.cpp, convolution.cpp and layers.cpp; recurrent
+// networks, CTC loss, spatial transformers and the graph interface are refused.
 
 #include "handle.h"
 
@@ -62,7 +62,9 @@ const char* cudnnGetErrorString(int status) {
 }
 
 void cudnnGetLastErrorString(char* message, size_t size) {
-  if (message != nullptr && size > 0) std::snprintf(message, size, "cuDNN is not implemented for the simulated device");
+  if (message != nullptr && size > 0)
+    std::snprintf(message, size,
+                  "the function's status says what is wrong; what is not implemented is named on stderr");
 }
 
 }  // extern "C"

@@ -265,6 +265,13 @@ def test_mistakes_are_reported_at_the_users_line(cucc: Cucc, tmp_path: pathlib.P
     assert done.returncode != 0 and "mistake.cu:4: error: a launch has 2 to 4 values" in done.stderr
 
 
+def test_a_device_variable_that_needs_code_to_start_with_is_an_error(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "dynamic.cu"
+    source.write_text("int f();\n__device__ int x = f();\n__global__ void k(int* p) { *p = x; }\n")
+    done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
+    assert done.returncode != 0 and "dynamic.cu:2" in done.stderr
+
+
 def test_unsupported_ptx_is_an_error_that_names_the_instruction(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "ptx.cu"
     source.write_text('__global__ void k() {\n  asm volatile("wgmma.fence.sync.aligned;\\n");\n}\nint main() { k<<<1, 1>>>(); }\n')

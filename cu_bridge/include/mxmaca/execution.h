@@ -24,6 +24,11 @@ static const int __attribute__((unused)) warpSize = 32;
 
 namespace mxmaca {
 
+#if defined(__GNUC__) && __GNUC__ >= 10 && !defined(__clang__)
+// cucc looks for this word: the compiler can check that device variables need no code to start with.
+enum { has_constinit = 1 };
+#endif
+
 // Whether the running loop has become one thread's own.
 MXMACA_OF_THREAD bool parked = false;
 

@@ -126,6 +126,7 @@ void runCooperative(Launch& launch) {
 
 mcError_t runKernel(const KernelFacts& kernel, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                     bool cooperative) {
+  markInitialized();  // a forked child has no pool
   Launch launch;
   std::string problem;
   if (!readSchedule(&launch.schedule, &problem)) return failWith(mcErrorInvalidValue, problem.c_str());

@@ -675,7 +675,9 @@ class Rewriter:
                 if place >= self._head_start(start):
                     self.replace(place, place + 6, "")
         self.variables.append(Variable(section, kind))
-        self.replace(start, end, f'__attribute__((section("{section}"), used)) ')
+        # Start-up code of the device pass does not run, so an initialiser that needs some must be an error.
+        constant = "__constinit " if self.device and "has_constinit" in self.text else ""
+        self.replace(start, end, f'__attribute__((section("{section}"), used)) {constant}')
 
     def _host(self, start: int, end: int) -> None:
         self.replace(start, end, "")

@@ -196,11 +196,11 @@ EXPORT cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t la
 }
 
 EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t operation, size_t size,
-                                                      cublasComputeType_t compute, cudaDataType_t scaleType) {
+                                                      cublasComputeType_t compute, cudaDataType scaleType) {
   return initialize(operation, size, makeOperation(compute, scaleType));
 }
 EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
-                                               cudaDataType_t scaleType) {
+                                               cudaDataType scaleType) {
   return create(operation, makeOperation(compute, scaleType));
 }
 EXPORT cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) {

@@ -11,7 +11,6 @@ from typing import Any, List
 import torch
 from torch import nn
 
-
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 

@@ -5,9 +5,9 @@ A torch function mode sees every function of torch, whenever and under whatever 
 indexing, methods, attributes, factory functions and _foreach_*. `Module.__call__` makes a module one operator: what
 runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through
 torch's own step hooks. Collectives have no torch function protocol: their functions are replaced in every module
-that holds them. A module that torch.compile made is one operator; of a function that it made only what the compiled code
-calls back in Python is seen. A mode belongs to a thread, so each thread that starts later gets its own, with its own numbers and
-folder.
+that holds them. A module that torch.compile made is one operator; of a function that it made only what the compiled
+code calls back in Python is seen. A mode belongs to a thread, so each thread that starts later gets its own, with its
+own numbers and folder.
 """
 
 import functools
@@ -21,11 +21,24 @@ from torch.overrides import TorchFunctionMode
 
 from maca_tools.accuracy import names
 
-
-# While torch.compile reads a function, the recorder's frames must read as if they were not there.
-compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", None) or getattr(
+_reads_a_function: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", None) or getattr(
     getattr(torch, "_utils", None), "is_compiling", lambda: False
 )
+_dispatch_modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_dispatch_mode = getattr(torch._C, "_get_dispatch_mode", None)
+_TRACERS = [
+    key
+    for name in ("FAKE", "PROXY", "FUNCTIONAL")
+    for key in [getattr(getattr(torch._C, "_TorchDispatchModeKey", None), name, None)]
+    if key is not None
+]
+
+
+def compiling() -> bool:
+    """Whether torch.compile or a tracer is at work: it must not find the recorder, and nothing has values to record."""
+    if _reads_a_function():
+        return True
+    return _dispatch_mode is not None and _dispatch_modes() > 0 and any(_dispatch_mode(key) for key in _TRACERS)
 
 
 class Mode(TorchFunctionMode):  # type: ignore[misc]
@@ -100,7 +113,7 @@ class _Engine:
         self._engine, self._current = engine, current
 
     def run_backward(self, *args: Any, **kwargs: Any) -> Any:
-        stream = self._current()
+        stream = None if compiling() else self._current()
         if stream is None or not stream.idle():
             return self._engine.run_backward(*args, **kwargs)
         with Mode(stream):

@@ -419,7 +419,7 @@ class _Watch:
         self, index: int, outputs: List[Tuple[str, int]], inputs: List[Tuple[str, int]]
     ) -> Callable[[Any, Any], None]:
         def call(grad_inputs: Any, grad_outputs: Any) -> None:
-            if not self.stream.session.running:
+            if not self.stream.session.running or intercept.compiling():
                 return
             inside = getattr(_local, "inside", None)
             _local.inside = ("own",)

@@ -1,11 +1,13 @@
 """What is recorded, under which name, and that the run does not notice."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -301,3 +303,87 @@ def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) ->
 
     result = report.generate(str(tmp_path / "rec"), str(tmp_path / "rec"), str(tmp_path))
     assert result.culprit is None and result.counts["same"] == 6
+
+
+def test_a_large_operator_is_recorded_without_holding_copies_of_it(
+    device: str, tmp_path: Path, operators: Any, monkeypatch: Any
+) -> None:
+    from maca_tools.accuracy import session
+
+    monkeypatch.setenv("MACA_ACCURACY_QUEUE_MB", "4")
+    weights = [torch.nn.Parameter(torch.randn(500_000, device=device)) for _ in range(5)]
+    optimizer = torch.optim.AdamW(weights)
+    for weight in weights:
+        weight.grad = weight.detach() * 0.1
+    before = [weight.detach().to("cpu", copy=True) for weight in weights]
+    accuracy.start_record(output_dir=str(tmp_path))
+    optimizer.step()
+    running = session.present()
+    accuracy.start_record(enabled=False)
+    assert running is not None and running.writer.most_queued < 4 << 20
+    content = _load(tmp_path / "torch.optim.AdamW.0.fwd.input.pt")["values"]
+    assert all(torch.equal(a, b) for a, b in zip(content["params"], before))
+    content = _load(tmp_path / "torch.optim.AdamW.0.fwd.output.pt")["values"]
+    assert all(torch.equal(a, b.detach().cpu()) for a, b in zip(content["params"], weights))
+
+
+def test_an_operator_that_fails_leaves_no_file(device: str, tmp_path: Path, operators: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("MACA_ACCURACY_QUEUE_MB", "1")
+    x = torch.ones(700, 700, device=device)
+    with accuracy.record(output_dir=str(tmp_path)):
+        with pytest.raises(RuntimeError):
+            torch.mm(x, x[:3])
+        torch.relu(x)
+    # x[:3] is an operator of its own; the product that failed has no number.
+    assert operators(tmp_path) == ["torch.Tensor.__getitem__.0.fwd", "torch.relu.1.fwd"]
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_level_1_waits_once_for_each_tensor(device: str, tmp_path: Path) -> None:
+    if device == "cpu":
+        pytest.skip("the CPU has nothing to wait for")
+    x = torch.ones(8, device=device)
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        for run, wanted in ((False, 0), (True, 3)):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                with accuracy.record(enabled=run, output_dir=str(tmp_path), record_level=1):
+                    torch.add(x, x)
+            waits = [warning for warning in seen if "synchroniz" in str(warning.message)]
+            assert len(waits) == wanted, [str(warning.message) for warning in seen]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_a_forked_child_records_only_if_it_asks(tmp_path: Path, operators: Any) -> None:
+    def child(asks: bool) -> None:
+        if asks:
+            accuracy.start_record(output_dir=str(tmp_path))
+        torch.ones(2) + 1
+        accuracy.start_record(enabled=False)
+
+    context = multiprocessing.get_context("fork")
+    with accuracy.record(output_dir=str(tmp_path)):
+        torch.zeros(1)
+        for asks in (False, True):
+            process = context.Process(target=child, args=(asks,))
+            process.start()
+            process.join(120)
+            assert process.exitcode == 0
+    assert operators(tmp_path) == ["torch.zeros.0.fwd"]
+    folders = [path.name for path in tmp_path.iterdir() if path.is_dir()]
+    assert len(folders) == 1 and operators(tmp_path, folders[0])[:1] == ["torch.ones.0.fwd"]
+
+
+def test_torch_compile_works_while_a_record_runs(tmp_path: Path, operators: Any) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    x = torch.ones(2, 4)
+    expected = model(x)
+    compiled = torch.compile(model, backend="eager")
+    with accuracy.record(output_dir=str(tmp_path)):
+        found = compiled(x)
+        found.sum().backward()
+    assert torch.equal(found, expected)
+    names = operators(tmp_path)
+    assert names[0] == "torch.compile.OptimizedModule.0.fwd" and names[-1].endswith(".bwd")

@@ -5,7 +5,6 @@ import os
 import pickle
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import torch
 
 from maca_tools import accuracy
 from maca_tools.accuracy import report
+from maca_tools.accuracy.__main__ import main
 
 
 def _run(folder: Path, extra: bool = False, factor: float = 1.0) -> None:
@@ -141,22 +141,59 @@ def test_bad_files_are_rows_that_say_so_and_a_malicious_one_does_not_run(tmp_pat
         assert said in text
 
 
-def test_what_is_no_record_or_no_place_is_one_clear_error(tmp_path: Path) -> None:
+def test_what_is_no_record_or_no_place_is_one_clear_error(tmp_path: Path, capsys: Any) -> None:
     _run(tmp_path / "a")
     (tmp_path / "file").write_text("")
     for dir0, output, said in (
         (tmp_path / "missing", tmp_path, "is not a folder"),
-        (tmp_path / "out", tmp_path, "is not a folder"),
+        (tmp_path / "file", tmp_path, "is not a folder"),
         (tmp_path / "a", tmp_path / "file", "cannot be written"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "maca_tools.accuracy", "report", str(dir0), str(tmp_path / "a"), "-o", str(output)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        assert done.returncode == 2 and said in done.stdout and "Traceback" not in done.stdout, done.stdout
+        assert main(["report", str(dir0), str(tmp_path / "a"), "-o", str(output)]) == 2
+        printed = capsys.readouterr().err
+        assert printed.startswith("error: ") and said in printed
     (tmp_path / "foreign").mkdir()
     with pytest.raises(accuracy.AccuracyError, match="holds no record"):
         accuracy.gen_report(str(tmp_path / "foreign"), str(tmp_path / "a"), str(tmp_path))
+
+
+def test_a_record_cannot_name_code_to_run(tmp_path: Path) -> None:
+    # gen_report runs suspects again; a record may be anybody's.
+    trap = tmp_path / "trap"
+    for side, factor in (("a", 1.0), ("b", 1.5)):
+        x = torch.linspace(0, 1, 64)
+        with accuracy.record(output_dir=str(tmp_path / side)):
+            torch.relu(x)
+        folder = tmp_path / side
+        for part in ("input", "output"):
+            content = torch.load(folder / f"torch.relu.0.fwd.{part}.pt", weights_only=True)
+            if part == "input":
+                content["values"] = {"args": [f"mkdir {trap}"], "kwargs": {}}
+            else:
+                content["values"]["result"] *= factor
+            torch.save(content, folder / f"torch.os.system.0.fwd.{part}.pt")
+        order = folder / "order.jsonl"
+        order.write_text(order.read_text().replace("torch.relu.0", "torch.os.system.0"))
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    assert result.culprit is not None and result.culprit.name0 == "torch.os.system.0.fwd"
+    assert not trap.exists(), "the report ran what the record named"
+
+
+def test_an_ill_conditioned_operator_is_no_culprit_and_a_wrong_one_behind_it_is(tmp_path: Path) -> None:
+    # exp at 60 makes an error of its input sixty times as large, far more than any rule of thumb allows.
+    for side, noise, wrong in (("a", 0.0, 1.0), ("b", 1e-4, 1.0), ("c", 1e-4, 1.01)):
+        x = torch.linspace(59, 61, 256) * (1 + noise)
+        with accuracy.record(output_dir=str(tmp_path / side)):
+            torch.cumsum(torch.exp(x), 0)
+        if wrong != 1.0:
+            path = tmp_path / side / "torch.cumsum.1.fwd.output.pt"
+            content = torch.load(path, weights_only=True)
+            content["values"]["result"] *= wrong
+            torch.save(content, path)
+    passed = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    assert passed.culprit is None and passed.counts["passed on"] == 2, passed.text()
+    found = report.generate(str(tmp_path / "a"), str(tmp_path / "c"), str(tmp_path / "out"))
+    assert found.culprit is not None and found.culprit.name0 == "torch.cumsum.1.fwd", found.text()
 
 
 def test_a_truncated_order_file_is_read_up_to_its_last_whole_line(tmp_path: Path, operators: Any) -> None:

@@ -6,13 +6,14 @@ Prints each figure beside the figure that it has to keep. The record goes to a t
 
 import argparse
 import copy
+import functools
 import os
 import resource
 import shutil
 import statistics
 import tempfile
 import time
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -113,7 +114,8 @@ def main() -> None:
         flush=True,
     )
 
-    def show(what: str, clock: float, used: float, most: float) -> None:
+    def show(what: str, cost: Sequence[float], most: float) -> None:
+        clock, used = cost
         print(f"{what:26}{clock / plain:8.2f} x   {used / cores:6.2f} x of all cores   (at most {most})", flush=True)
 
     def recorded(level: int, place: str) -> None:
@@ -125,14 +127,11 @@ def main() -> None:
         accuracy.start_record(output_dir=os.path.join(folder, "off"), record_level=1)
         accuracy.record_switch(False)
         off = [_cost(step) for _ in range(chosen.times)]
-        show("switched off", *(statistics.median(values) for values in zip(*off)), 1.01)
+        show("switched off", [statistics.median(values) for values in zip(*off)], 1.01)
         accuracy.start_record(enabled=False)
         for level, most in ((1, 3.0), (0, 4.0)):
-            show(
-                f"level {level}",
-                *_cost(lambda level=level: recorded(level, os.path.join(folder, f"level{level}"))),
-                most,
-            )
+            place = os.path.join(folder, f"level{level}")
+            show(f"level {level}", _cost(functools.partial(recorded, level, place)), most)
         # Both sides of the comparison are one step from the same weights; side b has rounding noise in its own.
         start = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
         sides = [os.path.join(folder, side) for side in ("a", "b")]

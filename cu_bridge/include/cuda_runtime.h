@@ -108,10 +108,10 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T 
 
 // What code compiled by cucc has without an include.
 #ifdef __CUDACC__
-#include "mxmaca/execution.h"
-#include "mxmaca/atomics.h"
 #include "device_launch_parameters.h"
+#include "mxmaca/atomics.h"
 #include "mxmaca/device_library.h"
+#include "mxmaca/execution.h"
 #endif
 #include "mxmaca/textures.h"
 

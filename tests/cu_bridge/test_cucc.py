@@ -83,7 +83,7 @@ def test_at_least_sixty_features_have_a_kernel_of_their_own() -> None:
     assert sum(map(len, CASES.values())) >= 60
 
 
-# ---- Wrong kernels ----------------------------------------------------------------------------------------------------
+# ---- Wrong kernels ---------------------------------------------------------------------------------------------------
 
 WRONG = """
 #include <cuda_runtime.h>
@@ -165,7 +165,9 @@ def wrong(cucc: Cucc, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
 
     def run(kernel: str, schedule: str = "forward") -> str:
         environment = clean_environment(MACA_SCHEDULE=schedule, MACA_STATE_DIR=str(folder))
-        done = subprocess.run([str(folder / "wrong"), kernel], env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [str(folder / "wrong"), kernel], env=environment, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, f"the program did not survive: {done}"
         return done.stdout
 
@@ -228,7 +230,7 @@ def test_the_address_sanitizer_points_at_the_kernels_line(cucc: Cucc, tmp_path: 
     assert "heap-buffer-overflow" in done.stderr and "heap.cu:4" in done.stderr, done.stderr
 
 
-# ---- The command line ---------------------------------------------------------------------------------------------------
+# ---- The command line ------------------------------------------------------------------------------------------------
 
 SMALL = "__global__ void twice(int* x) { x[threadIdx.x] *= 2; }\n"
 
@@ -274,7 +276,9 @@ def test_a_device_variable_that_needs_code_to_start_with_is_an_error(cucc: Cucc,
 
 def test_unsupported_ptx_is_an_error_that_names_the_instruction(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "ptx.cu"
-    source.write_text('__global__ void k() {\n  asm volatile("wgmma.fence.sync.aligned;\\n");\n}\nint main() { k<<<1, 1>>>(); }\n')
+    source.write_text(
+        '__global__ void k() {\n  asm volatile("wgmma.fence.sync.aligned;\\n");\n}\nint main() { k<<<1, 1>>>(); }\n'
+    )
     done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
     assert done.returncode != 0 and "wgmma.fence.sync.aligned" in done.stderr and "ptx.cu:2" in done.stderr
 
@@ -284,12 +288,38 @@ def test_options_as_build_systems_pass_them(cucc: Cucc, small: pathlib.Path, tmp
     response.write_text('-DFROM_FILE=1 -I"/nonexistent folder"\n')
     output, depends = tmp_path / "small.o", tmp_path / "small.o.d"
     cucc(
-        "--generate-dependencies-with-compile", "--dependency-output", depends, "-I/usr/include", "-D__CUDA_NO_HALF_OPERATORS__",
-        "--expt-relaxed-constexpr", "-gencode=arch=compute_80,code=sm_80", "-gencode", "arch=compute_80,code=compute_80",
-        "--compiler-options", "'-fPIC'", "-Xcompiler=-Wall,-fno-strict-aliasing", "-Xptxas", "-v", "-std=c++17", "-lineinfo",
-        "-use_fast_math", "-fmad=false", "--default-stream=per-thread", "-t=2", "--threads", "4", "-diag-suppress=20012",
-        "--options-file", response, "-x", "cu", "-c", "-o", output, small,
-    )  # fmt: skip
+        "--generate-dependencies-with-compile",
+        "--dependency-output",
+        depends,
+        "-I/usr/include",
+        "-D__CUDA_NO_HALF_OPERATORS__",
+        "--expt-relaxed-constexpr",
+        "-gencode=arch=compute_80,code=sm_80",
+        "-gencode",
+        "arch=compute_80,code=compute_80",
+        "--compiler-options",
+        "'-fPIC'",
+        "-Xcompiler=-Wall,-fno-strict-aliasing",
+        "-Xptxas",
+        "-v",
+        "-std=c++17",
+        "-lineinfo",
+        "-use_fast_math",
+        "-fmad=false",
+        "--default-stream=per-thread",
+        "-t=2",
+        "--threads",
+        "4",
+        "-diag-suppress=20012",
+        "--options-file",
+        response,
+        "-x",
+        "cu",
+        "-c",
+        "-o",
+        output,
+        small,
+    )
     assert output.stat().st_size > 0
     text = depends.read_text()
     assert text.startswith(str(output) + ":") and str(small) in text and "cuda_runtime.h" in text
@@ -300,11 +330,13 @@ def test_relocatable_builds_link_as_nvcc_does_it(cucc: Cucc, tmp_path: pathlib.P
     (tmp_path / "a.cu").write_text(
         "extern __device__ int shared_counter;\nextern __constant__ int factor;\n__device__ int scaled(int x);\n"
         "__global__ void k(int* out) { atomicAdd(&shared_counter, 1); *out = scaled(7) * factor; }\n"
-        '#include <cstdio>\nvoid set();\nint counted();\nint main() { int* p; cudaMallocManaged(&p, 4); set(); k<<<2, 3>>>(p);\n'
+        "#include <cstdio>\nvoid set();\nint counted();\n"
+        "int main() { int* p; cudaMallocManaged(&p, 4); set(); k<<<2, 3>>>(p);\n"
         '  std::printf("%d %d\\n", *p, counted()); }\n'
     )
     (tmp_path / "b.cu").write_text(
-        "__device__ int shared_counter;\n__constant__ int factor;\n__device__ int scaled(int x) { return x * 3 + (threadIdx.x > 5); }\n"
+        "__device__ int shared_counter;\n__constant__ int factor;\n"
+        "__device__ int scaled(int x) { return x * 3 + (threadIdx.x > 5); }\n"
         "void set() { int two = 2; cudaMemcpyToSymbol(factor, &two, 4); }\n"
         "int counted() { int n; cudaMemcpyFromSymbol(&n, shared_counter, 4); return n; }\n"
     )
@@ -312,7 +344,9 @@ def test_relocatable_builds_link_as_nvcc_does_it(cucc: Cucc, tmp_path: pathlib.P
         cucc("-dc", tmp_path / f"{name}.cu", "-o", tmp_path / f"{name}.o")
     cucc("-dlink", tmp_path / "a.o", tmp_path / "b.o", "-o", tmp_path / "link.o")
     cucc(tmp_path / "a.o", tmp_path / "b.o", tmp_path / "link.o", "-o", tmp_path / "program")
-    done = subprocess.run([str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
     assert done.stdout == "42 6\n", done
 
 
@@ -325,9 +359,12 @@ def test_device_functions_of_the_same_name_in_two_files_do_not_clash(cucc: Cucc,
             f"void run_{name}(int* x) {{ own<<<1, 1>>>(x); }}\n"
         )
     (tmp_path / "main.cu").write_text(
-        "#include <cstdio>\nvoid run_a(int*);\nvoid run_b(int*);\nint main() { int* x; cudaMallocManaged(&x, 4); run_a(x);\n"
+        "#include <cstdio>\nvoid run_a(int*);\nvoid run_b(int*);\n"
+        "int main() { int* x; cudaMallocManaged(&x, 4); run_a(x);\n"
         '  std::printf("%d ", *x); run_b(x); std::printf("%d\\n", *x); }\n'
     )
     cucc(*(tmp_path / f"{name}.cu" for name in ("a", "b", "main")), "-o", tmp_path / "program")
-    done = subprocess.run([str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
     assert done.stdout == "11 22\n", done

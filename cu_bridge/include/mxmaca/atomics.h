@@ -34,19 +34,17 @@ static inline T change_atomically(T* address, Change change) {
 
 }  // namespace mxmaca
 
-#define MXMACA_SCOPES(result, name, parameters, arguments)                                     \
-  static inline result name##_block parameters { return name arguments; }                      \
+#define MXMACA_SCOPES(result, name, parameters, arguments)                \
+  static inline result name##_block parameters { return name arguments; } \
   static inline result name##_system parameters { return name arguments; }
 
-#define MXMACA_BUILTIN(type, name, builtin)                                                    \
-  static inline type name(type* address, type value) {                                         \
-    return builtin(address, value, __ATOMIC_SEQ_CST);                                          \
-  }                                                                                            \
+#define MXMACA_BUILTIN(type, name, builtin)                                                                \
+  static inline type name(type* address, type value) { return builtin(address, value, __ATOMIC_SEQ_CST); } \
   MXMACA_SCOPES(type, name, (type * address, type value), (address, value))
 
-#define MXMACA_INTEGERS(name, builtin)             \
-  MXMACA_BUILTIN(int, name, builtin)               \
-  MXMACA_BUILTIN(unsigned int, name, builtin)      \
+#define MXMACA_INTEGERS(name, builtin)        \
+  MXMACA_BUILTIN(int, name, builtin)          \
+  MXMACA_BUILTIN(unsigned int, name, builtin) \
   MXMACA_BUILTIN(unsigned long long, name, builtin)
 
 MXMACA_INTEGERS(atomicAdd, __atomic_fetch_add)
@@ -56,10 +54,10 @@ MXMACA_INTEGERS(atomicAnd, __atomic_fetch_and)
 MXMACA_INTEGERS(atomicOr, __atomic_fetch_or)
 MXMACA_INTEGERS(atomicXor, __atomic_fetch_xor)
 
-#define MXMACA_CHANGE(type, name, expression)                                                  \
-  static inline type name(type* address, type value) {                                         \
+#define MXMACA_CHANGE(type, name, expression)                                                    \
+  static inline type name(type* address, type value) {                                           \
     return mxmaca::change_atomically(address, [value](type old) -> type { return expression; }); \
-  }                                                                                            \
+  }                                                                                              \
   MXMACA_SCOPES(type, name, (type * address, type value), (address, value))
 
 MXMACA_CHANGE(float, atomicAdd, old + value)
@@ -75,13 +73,13 @@ MXMACA_CHANGE(unsigned long long, atomicMax, value > old ? value : old)
 MXMACA_CHANGE(unsigned int, atomicInc, old >= value ? 0 : old + 1)
 MXMACA_CHANGE(unsigned int, atomicDec, old == 0 || old > value ? value : old - 1)
 
-#define MXMACA_EXCHANGE(type)                                                                  \
-  static inline type atomicExch(type* address, type value) {                                   \
-    mxmaca::spun();                                                                            \
-    type old;                                                                                  \
-    __atomic_exchange(address, &value, &old, __ATOMIC_SEQ_CST);                                \
-    return old;                                                                                \
-  }                                                                                            \
+#define MXMACA_EXCHANGE(type)                                   \
+  static inline type atomicExch(type* address, type value) {    \
+    mxmaca::spun();                                             \
+    type old;                                                   \
+    __atomic_exchange(address, &value, &old, __ATOMIC_SEQ_CST); \
+    return old;                                                 \
+  }                                                             \
   MXMACA_SCOPES(type, atomicExch, (type * address, type value), (address, value))
 
 MXMACA_EXCHANGE(int)
@@ -89,12 +87,12 @@ MXMACA_EXCHANGE(unsigned int)
 MXMACA_EXCHANGE(unsigned long long)
 MXMACA_EXCHANGE(float)
 
-#define MXMACA_COMPARE(type)                                                                   \
-  static inline type atomicCAS(type* address, type expected, type value) {                     \
-    mxmaca::spun();                                                                            \
+#define MXMACA_COMPARE(type)                                                                           \
+  static inline type atomicCAS(type* address, type expected, type value) {                             \
+    mxmaca::spun();                                                                                    \
     __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-    return expected;                                                                           \
-  }                                                                                            \
+    return expected;                                                                                   \
+  }                                                                                                    \
   MXMACA_SCOPES(type, atomicCAS, (type * address, type expected, type value), (address, expected, value))
 
 MXMACA_COMPARE(int)

@@ -218,7 +218,8 @@ static inline unsigned shuffle_down_lane(unsigned own, unsigned delta, int width
   return delta >= static_cast<unsigned>(width) - place ? own : own + delta;
 }
 static inline unsigned shuffle_index_lane(unsigned own, int index, int width) {
-  return (own & ~(static_cast<unsigned>(width) - 1)) | (static_cast<unsigned>(index) & (static_cast<unsigned>(width) - 1));
+  return (own & ~(static_cast<unsigned>(width) - 1)) |
+         (static_cast<unsigned>(index) & (static_cast<unsigned>(width) - 1));
 }
 static inline unsigned shuffle_xor_lane(unsigned own, int bits, int width) {
   const unsigned from = own ^ static_cast<unsigned>(bits);
@@ -228,18 +229,18 @@ static inline unsigned shuffle_xor_lane(unsigned own, int bits, int width) {
 
 }  // namespace mxmaca
 
-#define MXMACA_SHUFFLES(type)                                                                                         \
-  static inline type __shfl_sync(unsigned mask, type value, int index, int width = 32, MXMACA_SITE) {                 \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_index_lane(mxmaca::lane(), index, width), file, line);        \
-  }                                                                                                                   \
-  static inline type __shfl_up_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) {         \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_up_lane(mxmaca::lane(), delta, width), file, line);           \
-  }                                                                                                                   \
-  static inline type __shfl_down_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) {       \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_down_lane(mxmaca::lane(), delta, width), file, line);         \
-  }                                                                                                                   \
-  static inline type __shfl_xor_sync(unsigned mask, type value, int bits, int width = 32, MXMACA_SITE) {              \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_xor_lane(mxmaca::lane(), bits, width), file, line);           \
+#define MXMACA_SHUFFLES(type)                                                                                   \
+  static inline type __shfl_sync(unsigned mask, type value, int index, int width = 32, MXMACA_SITE) {           \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_index_lane(mxmaca::lane(), index, width), file, line);  \
+  }                                                                                                             \
+  static inline type __shfl_up_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) {   \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_up_lane(mxmaca::lane(), delta, width), file, line);     \
+  }                                                                                                             \
+  static inline type __shfl_down_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) { \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_down_lane(mxmaca::lane(), delta, width), file, line);   \
+  }                                                                                                             \
+  static inline type __shfl_xor_sync(unsigned mask, type value, int bits, int width = 32, MXMACA_SITE) {        \
+    return mxmaca::shuffle(mask, value, mxmaca::shuffle_xor_lane(mxmaca::lane(), bits, width), file, line);     \
   }
 MXMACA_SHUFFLES(int)
 MXMACA_SHUFFLES(unsigned int)
@@ -280,10 +281,9 @@ static inline unsigned __match_all_sync(unsigned mask, T value, int* predicate, 
   return same == all ? all : 0;
 }
 
-#define MXMACA_REDUCTION(type, name, operation)                                                            \
-  static inline type name(unsigned mask, type value, MXMACA_SITE) {                                        \
-    return static_cast<type>(                                                                              \
-        mxmaca::exchange(operation, mask, static_cast<unsigned>(value), 0, file, line));                   \
+#define MXMACA_REDUCTION(type, name, operation)                                                               \
+  static inline type name(unsigned mask, type value, MXMACA_SITE) {                                           \
+    return static_cast<type>(mxmaca::exchange(operation, mask, static_cast<unsigned>(value), 0, file, line)); \
   }
 MXMACA_REDUCTION(unsigned, __reduce_add_sync, mcWarpAdd)
 MXMACA_REDUCTION(int, __reduce_add_sync, mcWarpAdd)

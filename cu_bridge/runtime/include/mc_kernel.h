@@ -20,10 +20,10 @@ extern "C" {
 typedef struct mcKernelContext {
   void** arguments;
   mcDim3 gridDim, blockDim;
-  mcDim3 block;                    // the first block, then the current one
-  unsigned long long blocks;       // blocks to run, the current one included; x runs fastest
-  mcDim3 firstThread, endThread;   // of the first block; later blocks start at 0
-  unsigned int wholeBlocks;        // firstThread is 0 and endThread is blockDim
+  mcDim3 block;                   // the first block, then the current one
+  unsigned long long blocks;      // blocks to run, the current one included; x runs fastest
+  mcDim3 firstThread, endThread;  // of the first block; later blocks start at 0
+  unsigned int wholeBlocks;       // firstThread is 0 and endThread is blockDim
   unsigned int dynamicSharedBytes;
   void* dynamicShared;
 } mcKernelContext;
@@ -76,10 +76,10 @@ MC_API unsigned int mcBlockBarrier(int kind, int predicate, const char* file, in
 
 typedef enum mcWarpOperation {
   mcWarpSync = 0,
-  mcWarpShuffle = 1,    // the value of lane `lane`
-  mcWarpBallot = 2,     // the set of lanes with a value that is not 0
-  mcWarpMatch = 3,      // the set of lanes with the same value
-  mcWarpAdd = 4,        // over the mask, of 32-bit values
+  mcWarpShuffle = 1,  // the value of lane `lane`
+  mcWarpBallot = 2,   // the set of lanes with a value that is not 0
+  mcWarpMatch = 3,    // the set of lanes with the same value
+  mcWarpAdd = 4,      // over the mask, of 32-bit values
   mcWarpMinSigned = 5,
   mcWarpMaxSigned = 6,
   mcWarpMinUnsigned = 7,
@@ -102,8 +102,8 @@ MC_API __attribute__((noreturn)) void mcKernelAssertFail(const char* expression,
 
 // ---- About kernels --------------------------------------------------------------------------------------------------
 typedef struct mcKernelFacts {
-  unsigned int maxThreads;         // 1024, or the launch bound
-  unsigned int maxDynamicShared;   // bytes; 48 KiB unless raised
+  unsigned int maxThreads;        // 1024, or the launch bound
+  unsigned int maxDynamicShared;  // bytes; 48 KiB unless raised
 } mcKernelFacts;
 MC_API mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction);
 MC_API mcError_t mcKernelSetMaxDynamicShared(const void* hostFunction, unsigned int bytes);

@@ -507,8 +507,8 @@ void Worker::completeWarp(unsigned warp, unsigned mask) {
     if (fiber == nullptr || fiber->state != State::kWarp || fiber->mask != mask) return;
     if (leader == nullptr) leader = fiber;
     if (fiber->operation != leader->operation) {
-      failHere(mcErrorLaunchFailure, "different warp operations with the same mask: " + place(leader) + " and " +
-                                         place(fiber));
+      failHere(mcErrorLaunchFailure,
+               "different warp operations with the same mask: " + place(leader) + " and " + place(fiber));
     }
   }
   if (leader == nullptr) return;
@@ -654,7 +654,8 @@ void Worker::resolveActive(unsigned warp) {
   Queue woken;
   for (uint32_t rest = liveLanes(warp); rest != 0; rest &= rest - 1) {
     Fiber* const fiber = lanes[__builtin_ctz(rest)];
-    if (fiber->state != State::kActive || fiber->line != first->line || std::strcmp(fiber->file, first->file) != 0) continue;
+    if (fiber->state != State::kActive || fiber->line != first->line || std::strcmp(fiber->file, first->file) != 0)
+      continue;
     group |= 1U << __builtin_ctz(rest);
     woken.push(fiber);
   }
@@ -767,6 +768,6 @@ void mcKernelFail(mcError_t error, const char* what) {
 
 void mcKernelAssertFail(const char* expression, const char* file, unsigned int line, const char* function) {
   std::fprintf(stderr, "%s:%u: %s: Assertion `%s` failed.\n", file, line, function, expression);
-  mcKernelFail(mcErrorAssert, (std::string("assertion `") + expression + "` failed at " + file + ":" +
-                               std::to_string(line)).c_str());
+  mcKernelFail(mcErrorAssert,
+               (std::string("assertion `") + expression + "` failed at " + file + ":" + std::to_string(line)).c_str());
 }

@@ -71,7 +71,7 @@ void installFaultHandlers() {
   std::call_once(once, [] {
     if (__asan_init != nullptr) return;
     for (const int number : kSignals) {
-      struct sigaction action {};
+      struct sigaction action{};
       action.sa_sigaction = onFault;
       action.sa_flags = SA_SIGINFO | SA_ONSTACK;
       sigemptyset(&action.sa_mask);

@@ -48,7 +48,8 @@ class Pool {
     start();
     const uint64_t workers = others_ + 1;
     const uint64_t perBlock = threads / launch.blocks;
-    launch.chunk = std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / perBlock));
+    launch.chunk =
+        std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / perBlock));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       job_ = &launch;

@@ -81,8 +81,7 @@ mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arg
   if (sharedBytes > kernel.maxDynamicShared) {
     const std::string text = "kernel " + demangled(kernel.entry->name) + " was launched with " +
                              std::to_string(sharedBytes) + " bytes of dynamic shared memory; it may have " +
-                             std::to_string(kernel.maxDynamicShared) +
-                             " (cudaFuncAttributeMaxDynamicSharedMemorySize)";
+                             std::to_string(kernel.maxDynamicShared) + " (cudaFuncAttributeMaxDynamicSharedMemorySize)";
     return failWith(mcErrorInvalidValue, text.c_str());
   }
   return runKernel({kernel.entry->name, kernel.entry->deviceFunction}, grid, block, arguments, sharedBytes,
@@ -144,8 +143,8 @@ mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arg
   return mcLaunchKernel(host, grid, block, arguments, sharedBytes, stream);
 }
 
-mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
-                              size_t sharedBytes, mcStream_t stream) {
+mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                              mcStream_t stream) {
   const mcError_t problem = mcStreamCheck(stream);
   if (problem != mcSuccess) return problem;
   if (!isCompiledKernel(hostFunction)) {

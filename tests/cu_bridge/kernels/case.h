@@ -20,8 +20,8 @@ struct Case {
   Case(const char* caseName, void (*function)()) : name(caseName), run(function), next(first()) { first() = this; }
 };
 
-#define CASE(name)                       \
-  static void name();                    \
+#define CASE(name)                            \
+  static void name();                         \
   static Case registered_##name(#name, name); \
   static void name()
 
@@ -30,24 +30,26 @@ inline int& failures() {
   return count;
 }
 
-#define EXPECT(condition)                                                        \
-  do {                                                                           \
-    if (!(condition) && failures()++ < 5) {                                      \
-      std::printf("  %s:%d: %s\n", __FILE__, __LINE__, #condition);              \
-    }                                                                            \
+#define EXPECT(condition)                                           \
+  do {                                                              \
+    if (!(condition) && failures()++ < 5) {                         \
+      std::printf("  %s:%d: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                               \
   } while (0)
 
-#define CUDA(call)                                                                                         \
-  do {                                                                                                     \
-    const cudaError_t status_ = (call);                                                                    \
-    if (status_ != cudaSuccess) {                                                                          \
-      std::printf("  %s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status_));            \
-      ++failures();                                                                                        \
-      return;                                                                                              \
-    }                                                                                                      \
+#define CUDA(call)                                                                              \
+  do {                                                                                          \
+    const cudaError_t status_ = (call);                                                         \
+    if (status_ != cudaSuccess) {                                                               \
+      std::printf("  %s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status_)); \
+      ++failures();                                                                             \
+      return;                                                                                   \
+    }                                                                                           \
   } while (0)
 
-#define DONE() CUDA(cudaGetLastError()); CUDA(cudaDeviceSynchronize())
+#define DONE()              \
+  CUDA(cudaGetLastError()); \
+  CUDA(cudaDeviceSynchronize())
 
 // Device memory with a copy on each side.
 template <class T>

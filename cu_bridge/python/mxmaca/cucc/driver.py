@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import objects, rewrite, toolkit
 from .errors import CuccError
@@ -92,7 +92,9 @@ class Driver:
             if base in ("gcc", "cc", "clang"):
                 better = chosen[: len(chosen) - len(base)] + {"gcc": "g++", "cc": "c++", "clang": "clang++"}[base]
                 chosen = better if shutil.which(better) else chosen
-        found = shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, ("g++", "c++", "clang++"))), None)
+        found = (
+            shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, ("g++", "c++", "clang++"))), None)
+        )
         if found is None:
             raise CuccError(
                 f"cucc: fatal: no host compiler: {chosen or 'g++'} was not found. "
@@ -182,7 +184,9 @@ class Driver:
         objects_only = options.flag("compile") or options.flag("device_c") or options.flag("device_w")
         if options.flag("preprocess") or options.flag("dependencies") or options.flag("user_dependencies"):
             for source in sources:
-                self.run(self._preprocess_command(source, device=False, output=options.value("output") or None, only=True))
+                self.run(
+                    self._preprocess_command(source, device=False, output=options.value("output") or None, only=True)
+                )
             return 0
         if options.flag("device_link"):
             return self._device_link(sources)
@@ -190,7 +194,9 @@ class Driver:
         compiled: Dict[str, str] = {}
         to_compile = [source for source in sources if source.language != OBJECT]
         if objects_only and options.value("output") and len(to_compile) > 1:
-            raise CuccError("cucc: fatal: A single input file is required for a non-link phase when an outputfile is specified")
+            raise CuccError(
+                "cucc: fatal: A single input file is required for a non-link phase when an outputfile is specified"
+            )
         for source in to_compile:
             if objects_only:
                 output = options.value("output") or self._beside(source.path, ".o")
@@ -246,8 +252,8 @@ class Driver:
         fit = [number for number in numbers if number <= CAPABILITY]
         if numbers and not fit:
             print(
-                f"cucc: warning: the device has compute capability 8.0; code for sm_{min(numbers)} would not run on it, "
-                "so it is compiled for sm_80",
+                f"cucc: warning: the device has compute capability 8.0; code for sm_{min(numbers)} would not run "
+                "on it, so it is compiled for sm_80",
                 file=sys.stderr,
             )
         return max(fit) * 10 if fit else CAPABILITY * 10
@@ -284,7 +290,7 @@ class Driver:
         """What both the preprocessor and the compiler want to know."""
         options = self.options
         flags = [f"-std={options.value('standard')}"] if options.value("standard") else []
-        flags += options.host + [flag for flag in options.all("compiler_options")]
+        flags += options.host + list(options.all("compiler_options"))
         if options.value("machine", "64") not in ("64", "64-bit"):
             raise CuccError(f"cucc: fatal: Value '{options.value('machine')}' is not defined for option 'machine'")
         return flags
@@ -297,7 +303,9 @@ class Driver:
         if source.language in ("c++-cpp-output", ASSEMBLER, "assembler-with-cpp"):
             command[3] = source.language
         command += self._macros(device, cuda)
-        command += [f"-D{value}" for value in options.all("define")] + [f"-U{value}" for value in options.all("undefine")]
+        command += [f"-D{value}" for value in options.all("define")] + [
+            f"-U{value}" for value in options.all("undefine")
+        ]
         command += [f"-I{value}" for value in options.all("include")]
         for value in options.all("system_include"):
             command += ["-isystem", value]
@@ -319,7 +327,11 @@ class Driver:
 
     def _dependency_flags(self, source: Source, only: bool) -> List[str]:
         options, flags = self.options, []
-        for flag, short in (("dependencies_too", "-MD"), ("user_dependencies_too", "-MMD"), ("dependency_targets", "-MP")):
+        for flag, short in (
+            ("dependencies_too", "-MD"),
+            ("user_dependencies_too", "-MMD"),
+            ("dependency_targets", "-MP"),
+        ):
             if options.flag(flag):
                 flags.append(short)
         file, target = options.value("dependency_file"), options.value("dependency_target")
@@ -423,8 +435,19 @@ class Driver:
     def _dry_compile(self, source: Source, output: str, pic: List[str]) -> None:
         for device in (True, False):
             self.show(self._preprocess_command(source, device, f"{'device' if device else 'host'}.ii"))
-            self.show([self.compiler, "-c", "-x", "c++-cpp-output", *self._shared_flags(), *self._optimisation(device),
-                       *(self._device_flags() if device else []), *pic, f"{'device' if device else 'host'}.ii"])
+            self.show(
+                [
+                    self.compiler,
+                    "-c",
+                    "-x",
+                    "c++-cpp-output",
+                    *self._shared_flags(),
+                    *self._optimisation(device),
+                    *(self._device_flags() if device else []),
+                    *pic,
+                    f"{'device' if device else 'host'}.ii",
+                ]
+            )
         self.show(["ld", "-r", "host.o", "device.o", "-o", output])
 
     def _try(self, command: Sequence[str]) -> Tuple[int, str]:
@@ -507,7 +530,14 @@ class Pass:
             self.identity = hashlib.sha256(written.encode("latin-1") + where.encode()).hexdigest()[:16]
             written += PREAMBLE_END.format(identity=self.identity)
         self.text.write_bytes(written.encode("latin-1"))
-        command = [driver.compiler, "-c", "-x", "c++-cpp-output", *driver._shared_flags(), *driver._optimisation(self.device)]
+        command = [
+            driver.compiler,
+            "-c",
+            "-x",
+            "c++-cpp-output",
+            *driver._shared_flags(),
+            *driver._optimisation(self.device),
+        ]
         command += driver._device_flags() if self.device else ["-Wno-unknown-pragmas", "-Wno-unused-function"]
         command += ["-w"] if options.flag("no_warnings") and not self.device else []
         command += ["-pg"] if options.flag("profile") and not self.device else []

@@ -2,10 +2,10 @@
 
 Note: two programs in one file
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-Both passes compile the same source under different macros, so equal symbols may have different contents. The linker must
-merge none of them: the device object's symbols become local, except for what the table of kernels names; its groups of
-mergeable sections are dissolved; its start-up code, which would run the host's a second time, goes away together with
-all code that no kernel reaches. Managed variables are the exception: both passes mean the host pass's.
+Both passes compile the same source under different macros, so equal symbols may have different contents. The linker
+must merge none of them: the device object's symbols become local, except for what the table of kernels names; its
+groups of mergeable sections are dissolved; its start-up code, which would run the host's a second time, goes away
+together with all code that no kernel reaches. Managed variables are the exception: both passes mean the host pass's.
 """
 
 import re
@@ -111,7 +111,9 @@ def _plain(encoding: str, host: Dict[str, Symbol]) -> str:
     return ""
 
 
-def _table(identity: str, entries: Sequence[Tuple[str, str, str, str]], variables: Sequence[Tuple[str, str, int, str]]) -> str:
+def _table(
+    identity: str, entries: Sequence[Tuple[str, str, str, str]], variables: Sequence[Tuple[str, str, int, str]]
+) -> str:
     flags = {"device": 0, "constant": 1, "managed": 2}
     lines = ['.section .data.rel.ro.mxmaca,"aw"', ".balign 8", f".globl __mxmaca_table_{identity}"]
     lines += [f".hidden __mxmaca_table_{identity}", f"__mxmaca_table_{identity}:"]
@@ -150,9 +152,7 @@ def join(
     shared = [v for v in variables if v.section in host_variables and v.section in device_variables]
     # Storage that both passes share: managed variables, and what device code of other objects refers to by name.
     managed = [
-        v
-        for v in shared
-        if v.kind == "managed" or (sharing.relocatable and not device_variables[v.section].local)
+        v for v in shared if v.kind == "managed" or (sharing.relocatable and not device_variables[v.section].local)
     ]
     own = [device_variables[v.section].symbol for v in shared if v not in managed]
     called = device_only_functions(device) if sharing.relocatable else []

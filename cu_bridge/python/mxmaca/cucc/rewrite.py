@@ -38,10 +38,12 @@ OPEN, CLOSE = "([{", ")]}"
 PAIR = {"(": ")", "[": "]", "{": "}"}
 STRUCTURE = re.compile(r'[()\[\]{}]|(?:\b(?:u8|[uUL]))?"|(?<![0-9A-Za-z_])(?:u8|[uUL])?\'|^#[^\n]*$', re.MULTILINE)
 BUILTIN_TYPES = frozenset(
-    "void bool char short int long float double signed unsigned wchar_t char8_t char16_t char32_t __int128 auto".split()
+    ["void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "auto", "wchar_t"]
+    + ["char8_t", "char16_t", "char32_t", "__int128"]
 )
 NO_NAMES = BUILTIN_TYPES | frozenset(
-    "const volatile typename class struct enum union __restrict __restrict__ restrict template operator".split()
+    ["const", "volatile", "typename", "class", "struct", "enum", "union", "template", "operator"]
+    + ["__restrict", "__restrict__", "restrict"]
 )
 
 
@@ -77,7 +79,8 @@ class Rewriter:
     # ---- Reading ----------------------------------------------------------------------------------------------------
 
     def _raw_strings(self) -> List[Tuple[int, int]]:
-        spans, place = [], 0
+        spans: List[Tuple[int, int]] = []
+        place = 0
         while True:
             match = RAW_STRING.search(self.text, place)
             if match is None:
@@ -105,9 +108,8 @@ class Rewriter:
 
     def where(self, place: int) -> str:
         """`file:line` of a place in the text."""
-        marker = None
-        for marker in LINE_MARKER.finditer(self.text, 0, place):
-            pass
+        markers = list(LINE_MARKER.finditer(self.text, 0, place))
+        marker = markers[-1] if markers else None
         if marker is None:
             return f"line {self.text.count(chr(10), 0, place) + 1}"
         line = int(marker.group(1)) + self.text.count("\n", marker.end() + 1, place)
@@ -253,7 +255,19 @@ class Rewriter:
                 # A call or a subscript goes on with what is called; a parenthesis alone is the whole expression.
                 if before and (text[before - 1] in ">)]" or text[before - 1].isalnum() or text[before - 1] == "_"):
                     word = self._word_before(before)
-                    if word in ("return", "else", "do", "case", "if", "while", "for", "switch", "co_yield", "and", "or"):
+                    if word in (
+                        "return",
+                        "else",
+                        "do",
+                        "case",
+                        "if",
+                        "while",
+                        "for",
+                        "switch",
+                        "co_yield",
+                        "and",
+                        "or",
+                    ):
                         return at
                     at = before
                     continue
@@ -266,16 +280,14 @@ class Rewriter:
             if text.endswith("::", 0, before) if before < 2 else text[before - 2 : before] == "::":
                 at = before - 2
                 outer = self._back_space(at)
-                if outer and (text[outer - 1] == ">" or text[outer - 1].isalnum() or text[outer - 1] == "_"):
-                    if self._word_before(outer) not in ("return", "else", "do"):
-                        at = outer
-                        continue
+                named = outer and (text[outer - 1] == ">" or text[outer - 1].isalnum() or text[outer - 1] == "_")
+                if named and self._word_before(outer) not in ("return", "else", "do"):
+                    at = outer
+                    continue
                 return at
             if word == "template":
                 at = before
-                if text[before - 2 : before] == "::":
-                    at = before - 2
-                elif text[before - 2 : before] == "->":
+                if text[before - 2 : before] == "::" or text[before - 2 : before] == "->":
                     at = before - 2
                 elif text[before - 1] == ".":
                     at = before - 1
@@ -351,7 +363,9 @@ class Rewriter:
             raise CuccError(f"{self.where(end)}: error: '(' expected behind '>>>'")
         start, close = self._callee(place), self.closing(call)
         configuration = [self._flat(a, b).strip() for a, b in parts] + ["0", "0"][len(parts) - 2 :]
-        push = "(::__cudaPushCallConfiguration({}, {}, {}, (::cudaStream_t)({})) ? (void)0 : (void)".format(*configuration)
+        push = "(::__cudaPushCallConfiguration({}, {}, {}, (::cudaStream_t)({})) ? (void)0 : (void)".format(
+            *configuration
+        )
         self.replace(start, start, push)
         # The configuration has gone to the front; its line ends stay.
         self.replace(place, end + 3, self._line_ends(place, end + 3))
@@ -447,9 +461,7 @@ class Rewriter:
         parameters = ", ".join(self._flat(a, self._default(a, b)) for a, b in self.split(at + 1, close))
         parameters = re.sub(r"\b__mxmaca_\w+__", "", parameters)
         self.kernel_bodies.append((body, body_end))
-        self.replace(
-            body, body, "{ const auto __mxmaca_body = [](" + parameters + ") __attribute__((always_inline)) "
-        )
+        self.replace(body, body, "{ const auto __mxmaca_body = [](" + parameters + ") __attribute__((always_inline)) ")
         self.replace(
             body_end + 1,
             body_end + 1,
@@ -477,7 +489,8 @@ class Rewriter:
             + facts
             + ", ::mxmaca::KernelFact{0, 0} }; void* __mxmaca_arguments[] = { "
             + addresses
-            + "(void*)0 }; ::__cudaLaunchStub(__mxmaca_arguments); __asm__ __volatile__(\"\" : : \"r\"(__mxmaca_arguments) : \"memory\"); }"
+            + "(void*)0 }; ::__cudaLaunchStub(__mxmaca_arguments); "
+            + '__asm__ __volatile__("" : : "r"(__mxmaca_arguments) : "memory"); }'
         )
         self.replace(body, body_end + 1, stub + self._line_ends(body, body_end + 1))
 
@@ -502,7 +515,9 @@ class Rewriter:
         end = self._default(start, end)
         flat = self.text[start:end]
         pack = "..." if re.search(r"\.\.\.", re.sub(r"<[^<>]*>", "", flat)) else ""
-        pointer = re.search(r"\(\s*(?:[\w:]+::)?\s*[*&]+\s*(?:const\s+|__restrict(?:__)?\s+)*([A-Za-z_]\w*)?\s*(?=[)\[])", flat)
+        pointer = re.search(
+            r"\(\s*(?:[\w:]+::)?\s*[*&]+\s*(?:const\s+|__restrict(?:__)?\s+)*([A-Za-z_]\w*)?\s*(?=[)\[])", flat
+        )
         if pointer:
             if pointer.group(1):
                 return pointer.group(1), pack
@@ -514,7 +529,7 @@ class Rewriter:
         word = re.search(r"([A-Za-z_$][\w$]*)$", trimmed)
         if word and word.group(1) not in NO_NAMES:
             before = trimmed[: word.start()].rstrip()
-            rest = [w for w in IDENTIFIER.findall(re.sub(r"<.*>", " T ", before, flags=re.DOTALL))]
+            rest = IDENTIFIER.findall(re.sub(r"<.*>", " T ", before, flags=re.DOTALL))
             types = [w for w in rest if w not in NO_NAMES or w in BUILTIN_TYPES]
             if types and not before.endswith("::") and not before.endswith("typename"):
                 return word.group(1), pack
@@ -550,9 +565,9 @@ class Rewriter:
             self._dynamic_shared(start - len(before.group(0)), start, end, stop)
             return
         if re.match(r"(?:\s|^#[^\n]*$)*extern\b", behind, re.MULTILINE):
-            word = end + behind.index("extern")
+            extern = end + behind.index("extern")
             self.replace(start, end, "")
-            self._dynamic_shared(word, word, word + 6, stop)
+            self._dynamic_shared(extern, extern, extern + 6, stop)
             return
         space = r"(?:\s|^#[^\n]*$)*"
         static = re.search(rf"\bstatic(?:const|volatile|{space})*\Z", head, re.MULTILINE) or re.match(
@@ -574,7 +589,9 @@ class Rewriter:
         """`extern __shared__ T name[];` becomes a reference to where the block's dynamic shared memory is."""
         text = self.text
         self.replace(extern, end, re.sub(r"\bextern\b", "", text[extern:start]) if extern < start else "")
-        declared = re.search(r"([A-Za-z_$][\w$]*)\s*((?:\[[^\]]*\]\s*)*)(?:__attribute__\s*\(\([^;]*\)\)\s*)?$", text[end:stop])
+        declared = re.search(
+            r"([A-Za-z_$][\w$]*)\s*((?:\[[^\]]*\]\s*)*)(?:__attribute__\s*\(\([^;]*\)\)\s*)?$", text[end:stop]
+        )
         if declared is None:
             raise CuccError(f"{self.where(end)}: error: the name of the shared variable was not found")
         name, dimensions = declared.group(1), declared.group(2)
@@ -586,7 +603,11 @@ class Rewriter:
                     f"{self.where(end)}: error: an extern __shared__ variable outside of functions has one dimension"
                 )
             type_text = re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", "", type_text)
-            self.replace(end, stop, f" static ::mxmaca::DynamicShared<{type_text}> {name}" + self._line_ends(end, stop).strip(" "))
+            self.replace(
+                end,
+                stop,
+                f" static ::mxmaca::DynamicShared<{type_text}> {name}" + self._line_ends(end, stop).strip(" "),
+            )
             return
         reference = f"(&{name})" if dimensions else f"&{name}"
         self.replace(place, place + len(name), reference)
@@ -601,7 +622,7 @@ class Rewriter:
     def _at_namespace_scope(self, place: int) -> bool:
         """Whether the innermost brace around the place, if any, is that of a namespace or a linkage block."""
         at, depth, text = place - 1, 0, self.text
-        braces = [m for m in re.finditer(r"[{}]", text[:place])]
+        braces = list(re.finditer(r"[{}]", text[:place]))
         for match in reversed(braces):
             at = match.start()
             if self.in_literal(at):
@@ -612,7 +633,13 @@ class Rewriter:
                 depth -= 1
             else:
                 head = text[max(0, at - 300) : at]
-                return re.search(r"(?:\bnamespace\b[\w:\s]*(?:__attribute__\s*\(\(.*\)\)\s*)?|\bextern\s*\"C(?:\+\+)?\"\s*)$", head) is not None
+                return (
+                    re.search(
+                        r"(?:\bnamespace\b[\w:\s]*(?:__attribute__\s*\(\(.*\)\)\s*)?|\bextern\s*\"C(?:\+\+)?\"\s*)$",
+                        head,
+                    )
+                    is not None
+                )
         return True
 
     # ---- Device variables and functions -----------------------------------------------------------------------------
@@ -663,7 +690,9 @@ class Rewriter:
         if "extern" in head + words or "constexpr" in head + words or self._in_class_constant(head + words, structure):
             self.replace(start, end, "")
             return
-        initialised = structure in ("=", "{") or text[self._declaration_end(end) - 1] in "})" or self._has_initialiser(at)
+        initialised = (
+            structure in ("=", "{") or text[self._declaration_end(end) - 1] in "})" or self._has_initialiser(at)
+        )
         section = f".{'data' if initialised else 'bss'}.mxmaca.{len(self.variables)}"
         if kind == "device" and any(PREFIX + other + "__" in head + words for other in ("constant", "managed")):
             self.replace(start, end, "")  # __device__ __constant__: the other word does it

@@ -13,6 +13,7 @@
 #include "directed_rounding.h"
 #include "integer_rounding.h"
 #include "narrow_float.h"
+#include "warp_table.h"
 
 namespace mxmaca {
 namespace ptx {
@@ -192,6 +193,8 @@ inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
 }
 
 // ---- Floating point --------------------------------------------------------------------------------------------------------
+inline float value(float a) { return a; }
+inline float rounded_to(float, float v) { return v; }
 inline float value(F16 a) { return half_value(a.bits); }
 inline float value(BF16 a) { return bfloat16_value(a.bits); }
 inline F16 rounded_to(F16, float v) { return F16{half_bits(v)}; }
@@ -317,6 +320,49 @@ inline T atomic(void* pointer, Operation operation) {
 inline void copy_part(void* to, const void* from, uint32_t bytes, uint32_t given) {
   memcpy(to, from, given < bytes ? given : bytes);
   if (given < bytes) memset(static_cast<char*>(to) + given, 0, bytes - given);
+}
+
+// ---- Matrices of a warp: layouts of PTX ISA, "Matrix fragments for mma.m16n8k16" and ldmatrix ------------------------------
+// rows: each lane's address; lanes 8 i to 8 i + 7 hold those of matrix i. Each lane gets a pair of 16-bit elements of each.
+template <int count, bool transposed>
+inline void load_matrices(const void* row, uint32_t (&result)[count]) {
+  WarpTable& table = warp_table();
+  table.first[lane()] = row;
+  __syncwarp();
+  for (int m = 0; m < count; ++m) {
+    uint16_t pair[2];
+    for (unsigned j = 0; j < 2; ++j) {
+      const unsigned across = lane() >> 2, along = 2 * (lane() & 3) + j;
+      const unsigned r = transposed ? along : across, c = transposed ? across : along;
+      memcpy(&pair[j], static_cast<const char*>(table.first[8 * m + static_cast<int>(r)]) + 2 * c, 2);
+    }
+    result[m] = pair[0] | static_cast<uint32_t>(pair[1]) << 16;
+  }
+  __syncwarp();
+}
+// d = a b + c of 16 x 8 x (4 registers of b: 16, else 8), elements T, sums in float; C and D in Sum (float or F16).
+template <class T, class Sum, int registers_a, int registers_b>
+inline void multiply_matrices(Sum (&d)[4], const uint32_t (&a)[registers_a], const uint32_t (&b)[registers_b],
+                              const Sum (&c)[4]) {
+  WarpTable& table = warp_table();
+  table.first[lane()] = a;
+  table.second[lane()] = b;
+  __syncwarp();
+  const auto element = [](const void* registers, unsigned number, unsigned half) {
+    return value(T{static_cast<uint16_t>(static_cast<const uint32_t*>(registers)[number] >> (16 * half))});
+  };
+  constexpr unsigned depth = 8 * registers_b;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = (lane() >> 2) + (i >= 2 ? 8 : 0), column = 2 * (lane() & 3) + (i & 1);
+    float sum = value(c[i]);
+    for (unsigned k = 0; k < depth; ++k) {
+      const unsigned part = k % 8 / 2, upper = k / 8;
+      sum += element(table.first[4 * (row & 7) + part], 2 * upper + row / 8, k & 1) *
+             element(table.second[4 * column + part], upper, k & 1);
+    }
+    d[i] = rounded_to(Sum(), sum);
+  }
+  __syncwarp();
 }
 
 }  // namespace ptx

@@ -197,6 +197,7 @@ class Translation:
             self._atomic,
             self._copy,
             self._shuffle,
+            self._matrices,
         ):
             code = special(name, arguments)
             if code is not None:
@@ -359,6 +360,48 @@ class Translation:
         bytes_ = self.value(arguments[2], "uint32_t")
         given = self.value(arguments[3], "uint32_t") if len(arguments) == 4 else bytes_
         return f"mxmaca::ptx::copy_part({to}, {source}, {bytes_}, {given});"
+
+    @staticmethod
+    def _vector(text: str) -> List[str]:
+        return [part.strip() for part in text.strip("{} ").split(",")]
+
+    def _matrices(self, name: str, arguments: List[str]) -> Optional[str]:
+        load = table.LOAD_MATRICES.fullmatch(name)
+        if load is not None and len(arguments) == 2:
+            count, targets = int(load.group("n")), self._vector(arguments[0])
+            if len(targets) != count:
+                return None
+            transposed = str(load.group("trans") is not None).lower()
+            lines = [
+                f"uint32_t parts[{count}];",
+                f"mxmaca::ptx::load_matrices<{count}, {transposed}>({self.address(arguments[1], 'shared')}, parts);",
+            ]
+            lines += [f"mxmaca::ptx::put({self.target(text)}, parts[{i}]);" for i, text in enumerate(targets)]
+            return "{ " + " ".join(lines) + " }"
+        product = table.MULTIPLY_MATRICES.fullmatch(name)
+        if product is None or len(arguments) != 4:
+            return None
+        d, a, b, c = (self._vector(text) for text in arguments)
+        wide = product.group("d") == "f32"
+        registers_b = int(product.group("k")) // 8
+        if [len(d), len(a), len(b), len(c)] != [4 if wide else 2, 2 * registers_b, registers_b, 4 if wide else 2]:
+            return None
+        kind = table.TYPES[product.group("d")]
+        lines = []
+        for letter, parts in (("a", a), ("b", b)):
+            values = ", ".join(self.value(text, "uint32_t") for text in parts)
+            lines.append(f"const uint32_t {letter}[{len(parts)}] = {{{values}}};")
+        if wide:
+            lines.append(f"const float c[4] = {{{', '.join(self.value(text, 'float') for text in c)}}};")
+        else:
+            pairs = [self.value(text, table.TYPES["f16x2"]) for text in c]
+            lines.append(f"const {kind} c[4] = {{{', '.join(f'{pair}.low, {pair}.high' for pair in pairs)}}};")
+        lines.append(f"{kind} d[4];")
+        lines.append(f"mxmaca::ptx::multiply_matrices<{table.TYPES[product.group('t')]}>(d, a, b, c);")
+        for i, text in enumerate(d):
+            result = f"d[{i}]" if wide else f"{table.TYPES['f16x2']}{{d[{2 * i}], d[{2 * i + 1}]}}"
+            lines.append(f"mxmaca::ptx::put({self.target(text)}, {result});")
+        return "{ " + " ".join(lines) + " }"
 
     def _shuffle(self, name: str, arguments: List[str]) -> Optional[str]:
         match = table.SHUFFLE.fullmatch(name)

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from maca_tools.accuracy import names
 
-_reads_a_function: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", None) or getattr(
+_reads_a_function: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None) or getattr(
     getattr(torch, "_utils", None), "is_compiling", lambda: False
 )
 _dispatch_modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)

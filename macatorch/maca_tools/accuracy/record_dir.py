@@ -1,5 +1,6 @@
 """Reading a record. Every file is loaded with weights_only=True: nothing in it can run code."""
 
+import io
 import json
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -103,8 +104,23 @@ def _read_meta(folder: str) -> Dict[str, Any]:
     return meta
 
 
+def check_torch() -> None:
+    """AccuracyError where torch cannot load plain data with weights_only: 1.13 does not know floats there."""
+    file = io.BytesIO()
+    torch.save({"number": 1.5}, file)
+    file.seek(0)
+    try:
+        torch.load(file, weights_only=True)
+    except Exception as error:
+        raise AccuracyError(
+            f"torch {torch.__version__} records, but cannot load plain numbers with weights_only; "
+            "read its records with torch 2 or later"
+        ) from error
+
+
 def streams(folder: str) -> Dict[str, Stream]:
     """All streams of a record by their relative path ("" for the folder itself); AccuracyError if it is no record."""
+    check_torch()
     if not os.path.isdir(folder):
         raise AccuracyError(f"{folder} is not a folder")
     found: Dict[str, Stream] = {}

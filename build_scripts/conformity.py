@@ -82,6 +82,13 @@ def outcomes(folder: Path) -> Dict[str, Row]:
     return {row["test"]: row for row in rows_of(folder) if "outcome" in row}
 
 
+def pending(folder: Path) -> Set[str]:
+    """Tests that --failed is to run again and that have no outcome yet."""
+    path = folder / AGAIN
+    names: List[str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return set(names) - set(outcomes(folder))
+
+
 def collected(folder: Path) -> int:
     """How many tests the file has; 0 where it was never collected."""
     return max((int(row["collected"]) for row in rows_of(folder) if "collected" in row), default=0)

@@ -101,6 +101,8 @@ def summarise(torch: str, results: Path, files: Sequence[str], expected: Sequenc
         row = FileSummary(file)
         row.counts["collected"] = conformity.collected(folder)
         kept += sum("wheels" in outcome for outcome in found.values())
+        for test in conformity.pending(folder):
+            found[test] = {"outcome": "failed", "message": "failed before, and was not run again"}
         for test, outcome in sorted(found.items()):
             _add(row, test, outcome, expected)
         rows.append(row)
@@ -152,9 +154,7 @@ def write(path: Path, summary: Summary) -> None:
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not pattern.search(text):
         raise FactoryError(f"{path.name} has no place for {summary.torch}.", f"Add the lines {begin} and {end}.")
-    body = table(summary)
+    body = f"{table(summary)}\n\nWheels `{summary.wheels}`."
     if summary.kept:
-        body += (
-            f"\n\n{summary.kept} outcomes were kept from a run with earlier wheels; what failed there was run again."
-        )
+        body += f" {summary.kept} outcomes were kept from a run with earlier wheels; what failed there was run again."
     path.write_text(pattern.sub(lambda _: f"{begin}\n{body}\n{end}", text), encoding="utf-8")

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(conformity_report.table(summary))
     if arguments.write:
         conformity_report.write(CHECKOUT / "docs" / "conformity.md", summary)
-    surprises = [line for row in summary.files for line in row.surprises]
+    surprises = [line for row in summary.files if row.file in files for line in row.surprises]
     for line in surprises:
         print(line)
     return 1 if surprises else 0
@@ -124,7 +124,8 @@ def _environment(release: Release, wheel: UpstreamWheel, sdk: Path, torch: Path)
 def _run(files: List[str], arguments: argparse.Namespace, settings: conformity.Settings, release: Release) -> None:
     units = conformity.split(files, arguments.shard, max(1, arguments.jobs))
     if arguments.failed:
-        carry_over(files, settings.results)
+        again = carry_over(files, settings.results)
+        units = [unit for unit in units if unit.file in again]
     elif not arguments.resume:
         for unit in units:
             for path in (unit.record(settings.results), unit.record(settings.results).with_suffix(".log")):
@@ -135,8 +136,12 @@ def _run(files: List[str], arguments: argparse.Namespace, settings: conformity.S
         conformity.run(units, settings, max(1, arguments.jobs), conformity.Progress(shown))
 
 
-def carry_over(files: List[str], results: Path) -> None:
-    """Keep the outcomes of the newest run of these files, with these wheels or others, less its failures."""
+def carry_over(files: List[str], results: Path) -> List[str]:
+    """Keep the outcomes of the newest run of these files, with these wheels or others, less its failures.
+
+    Returns the files that had some.
+    """
+    failed = []
     for file in files:
         target = conformity.folder_of(results, file)
         runs = [path for path in results.parent.glob(f"*/{target.name}") if any(path.glob("*.jsonl"))]
@@ -146,6 +151,7 @@ def carry_over(files: List[str], results: Path) -> None:
         rows = conformity.outcomes(newest)
         kept: Dict[str, conformity.Row] = {n: r for n, r in rows.items() if r["outcome"] not in conformity.FAILURES}
         total = conformity.collected(newest)
+        again = (set(rows) - set(kept)) | conformity.pending(newest)
         shutil.rmtree(str(target), ignore_errors=True)
         target.mkdir(parents=True)
         for row in kept.values():
@@ -153,4 +159,7 @@ def carry_over(files: List[str], results: Path) -> None:
                 row.setdefault("wheels", newest.parent.name)
             conformity.append(target / "0-kept.jsonl", **row)
         conformity.append(target / "0-kept.jsonl", collected=total)
-        (target / conformity.AGAIN).write_text(json.dumps(sorted(set(rows) - set(kept))), encoding="utf-8")
+        if again:
+            failed.append(file)
+        (target / conformity.AGAIN).write_text(json.dumps(sorted(again)), encoding="utf-8")
+    return failed

@@ -2,6 +2,7 @@
 
 import ctypes
 import pathlib
+import struct
 from ctypes import byref, c_char_p, c_size_t, c_void_p
 from typing import Any, List, NamedTuple, Tuple
 
@@ -13,6 +14,8 @@ __global__ void scale(const T* x, T* y, T factor, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = x[i] * factor;
 }
+__constant__ int offsets[3];
+extern "C" __global__ void shift(char first, double* out, int index) { *out = first + offsets[index]; }
 extern "C" __global__ void fill(int* out) { out[threadIdx.x] = VALUE + threadIdx.x; }
 """
 COMPILATION, INVALID_OPTION, NOT_FOUND = 6, 5, 500
@@ -103,6 +106,22 @@ def filled(libraries: Libraries, module: c_void_p) -> List[int]:
     return list(numbers)
 
 
+def shifted(libraries: Libraries, module: c_void_p) -> float:
+    """What the kernel `shift` writes, its arguments packed into one buffer, its variable set through the module."""
+    driver, place, bytes_, memory = libraries.driver, c_void_p(), c_size_t(), c_void_p()
+    assert driver.cuModuleGetGlobal_v2(byref(place), byref(bytes_), module, b"offsets") == 0 and bytes_.value == 12
+    assert driver.cuMemcpyHtoD_v2(place, (ctypes.c_int * 3)(1, 2, 100), c_size_t(12)) == 0
+    assert driver.cuMemAlloc_v2(byref(memory), c_size_t(8)) == 0
+    packed = ctypes.create_string_buffer(struct.pack("@bPi", 5, memory.value, 2))
+    length, function = c_size_t(len(packed) - 1), c_void_p()
+    extra = (c_void_p * 5)(1, ctypes.addressof(packed), 2, ctypes.addressof(length), 0)
+    assert driver.cuModuleGetFunction(byref(function), module, b"shift") == 0
+    assert driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, extra) == 0
+    result = ctypes.c_double()
+    assert driver.cuMemcpyDtoH_v2(byref(result), memory, c_size_t(8)) == 0
+    return result.value
+
+
 def test_a_module_runs_in_both_forms_and_names_its_templates(libraries: Libraries, cache: pathlib.Path) -> None:
     name = "scale<double>"
     program = Program(libraries, SOURCE, ("--gpu-architecture=sm_80", "-DVALUE=7", "-default-device"), (name,))
@@ -116,6 +135,7 @@ def test_a_module_runs_in_both_forms_and_names_its_templates(libraries: Librarie
         launch(libraries, module, program.lowered(name), 32, memory, memory, ctypes.c_double(0.5), ctypes.c_int(3))
         assert libraries.driver.cuMemcpyDtoH_v2(numbers, memory, c_size_t(24)) == 0
         assert list(numbers) == [0.5, 1.0, 1.5]
+        assert shifted(libraries, module) == 105.0
         assert libraries.driver.cuModuleGetFunction(byref(c_void_p()), module, b"absent") == NOT_FOUND
         assert libraries.driver.cuModuleUnload(module) == 0
 

@@ -14,6 +14,7 @@
 #include "device.h"
 #include "host_memory.h"
 #include "ledger.h"
+#include "module.h"
 #include "state.h"
 
 namespace mc {
@@ -379,17 +380,22 @@ mcError_t checkCopy(const void* to, size_t toBytes, const void* from, size_t fro
   const bool wantsDevice[2] = {kind == mcMemcpyHostToDevice || kind == mcMemcpyDeviceToDevice,
                                kind == mcMemcpyDeviceToHost || kind == mcMemcpyDeviceToDevice};
   const Side sides[2] = {target, source};
+  const void* const places[2] = {to, from};
+  const size_t sizes[2] = {toBytes, fromBytes};
   for (int i = 0; i < 2; ++i) {
-    // Pinned memory is an address of both sides. Plain memory is none of the device's, and the reverse.
-    if (wantsDevice[i] ? sides[i] == Side::Unknown : sides[i] == Side::Device) return mcErrorInvalidValue;
+    // Pinned memory is an address of both sides. Plain memory is none of the device's, and the reverse; a variable of
+    // device code is no allocation.
+    const bool variable = wantsDevice[i] && sides[i] == Side::Unknown && insideVariable(places[i], sizes[i]);
+    if (!variable && (wantsDevice[i] ? sides[i] == Side::Unknown : sides[i] == Side::Device))
+      return mcErrorInvalidValue;
   }
   return mcSuccess;
 }
 
 mcError_t checkRange(const void* pointer, size_t bytes) {
   Side side;
-  if (!classify(pointer, bytes, 0, &side) || side == Side::Unknown) return mcErrorInvalidValue;
-  return mcSuccess;
+  if (!classify(pointer, bytes, 0, &side)) return mcErrorInvalidValue;
+  return side != Side::Unknown || insideVariable(pointer, bytes) ? mcSuccess : mcErrorInvalidValue;
 }
 
 }  // namespace

@@ -229,6 +229,18 @@ mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, 
   return fail(mcErrorSymbolNotFound);
 }
 
+bool mc::insideVariable(const void* address, size_t bytes) {
+  const auto place = reinterpret_cast<uintptr_t>(address);
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  for (const auto& [host, variable] : all.variables) {
+    const auto start = reinterpret_cast<uintptr_t>(variable.entry->address);
+    if (place >= start && place - start < variable.entry->bytes)
+      return bytes <= variable.entry->bytes - (place - start);
+  }
+  return false;
+}
+
 mcError_t mcVariableGet(void** address, size_t* bytes, const void* hostVariable) {
   Registry& all = registry();
   {

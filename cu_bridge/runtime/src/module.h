@@ -10,5 +10,8 @@ bool isCompiledKernel(const void* host);
 mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                          bool cooperative);
 void forgetModule(mcModule_t module);
+// Whether [address, address + bytes) lies in a variable of device code. A walk over all of them: for addresses that are
+// no allocation's.
+bool insideVariable(const void* address, size_t bytes);
 
 }  // namespace mc

@@ -525,22 +525,6 @@ CUresult cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
   return result(mcEventElapsedTime(ms, own(start), own(end)));
 }
 
-// ---- Functions of modules (modules.cpp): a handle is the runtime's, the address of a host function -------------------
-
-CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  const mcError_t error = mcKernelCheck(function);
-  if (error == mcSuccess) *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0;
-  return result(error);
-}
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int) { return result(mcKernelCheck(function)); }
-CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) { return result(mcKernelCheck(function)); }
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int blockSize, size_t) {
-  if (blocks == nullptr || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
-  const mcError_t error = mcKernelCheck(function);
-  if (error == mcSuccess) *blocks = blockSize > 1024 ? 0 : 2048 / blockSize < 32 ? 2048 / blockSize : 32;
-  return result(error);
-}
-
 // ---- Names of the first form, for callers that look symbols up by name; the form itself is the same -------------------
 
 #undef cuCtxPushCurrent

@@ -18,10 +18,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "mc_kernel.h"
 #include "mc_runtime.h"
 #include "module_image.h"
-#include "refuse.h"
 
 #pragma GCC visibility push(default)
 #include "cuda.h"
@@ -125,13 +126,42 @@ CUresult findFunction(CUfunction* function, CUmodule module, const char* name) {
   return CUDA_SUCCESS;
 }
 
-CUresult launch(CUfunction function, mcDim3 grid, mcDim3 block, unsigned int sharedBytes, CUstream stream,
-                void** arguments, void** extra) {
-  if (arguments == nullptr && extra != nullptr) {
-    return static_cast<CUresult>(
-        mxmaca::refuse("libcuda", "cuLaunchKernel with packed arguments (extra)", 801, "CUDA_ERROR_NOT_SUPPORTED"));
+// Where the parameters lie in a packed buffer: each at the next place of its alignment.
+CUresult unpack(CUfunction function, void** extra, std::vector<void*>* arguments) {
+  char* buffer = nullptr;
+  size_t room = 0;
+  for (void** at = extra; *at != CU_LAUNCH_PARAM_END; at += 2) {
+    if (at[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = static_cast<char*>(at[1]);
+    } else if (at[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      room = *static_cast<size_t*>(at[1]);
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
   }
-  return result(mcLaunchKernel(function, grid, block, arguments, sharedBytes, reinterpret_cast<mcStream_t>(stream)));
+  size_t offset = 0, bytes = 0, alignment = 1;
+  for (unsigned int i = 0; mcKernelGetParameter(function, i, &bytes, &alignment) == mcSuccess; ++i) {
+    offset = (offset + alignment - 1) / alignment * alignment;
+    if (buffer == nullptr || offset + bytes > room) return CUDA_ERROR_INVALID_VALUE;
+    arguments->push_back(buffer + offset);
+    offset += bytes;
+  }
+  mcGetLastError();  // the one that said that there is no further parameter
+  return CUDA_SUCCESS;
+}
+
+using Launcher = mcError_t (*)(const void*, mcDim3, mcDim3, void**, size_t, mcStream_t);
+
+CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 block, unsigned int sharedBytes,
+                CUstream stream, void** arguments, void** extra) {
+  std::vector<void*> unpacked;
+  if (extra != nullptr) {
+    if (arguments != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult error = unpack(function, extra, &unpacked);
+    if (error != CUDA_SUCCESS) return error;
+    arguments = unpacked.data();
+  }
+  return result(launcher(function, grid, block, arguments, sharedBytes, reinterpret_cast<mcStream_t>(stream)));
 }
 
 }  // namespace
@@ -210,9 +240,12 @@ CUresult cuModuleGetGlobal(CUdeviceptr* pointer, size_t* bytes, CUmodule module,
   if (handle == nullptr) return fail(mcErrorInvalidResourceHandle, "module");
   void* const found = dlsym(handle, name);
   if (found == nullptr) return fail(mcErrorSymbolNotFound, name);
-  (void)pointer;
-  (void)bytes;
-  return result(mcVariableCheck(found));
+  void* address = nullptr;
+  size_t size = 0;
+  if (mcVariableGet(&address, &size, found) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
+  if (pointer != nullptr) *pointer = static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(address));
+  if (bytes != nullptr) *bytes = size;
+  return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
@@ -261,12 +294,48 @@ CUresult cuFuncLoad(CUfunction function) { return result(mcKernelCheck(function)
 CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
                         unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,
                         CUstream stream, void** arguments, void** extra) {
-  return launch(function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream, arguments, extra);
+  return launch(&mcLaunchKernel, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
+                arguments, extra);
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
                                    unsigned int blockX, unsigned int blockY, unsigned int blockZ,
                                    unsigned int sharedBytes, CUstream stream, void** arguments) {
-  return launch(function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream, arguments, nullptr);
+  return launch(&mcLaunchCooperative, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
+                arguments, nullptr);
+}
+
+// What holds for a kernel here; the rest of the attributes speaks of registers and caches, of which there are none.
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const mcError_t error = mcKernelCheck(function);
+  if (error != mcSuccess) return result(error);
+  mcKernelFacts facts{1024, 48 << 10};
+  if (mcKernelGetFacts(&facts, function) != mcSuccess) mcGetLastError();  // implemented by hand: the usual limits
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = static_cast<int>(facts.maxThreads); break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.maxDynamicShared); break;
+    default: *value = 0;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  const mcError_t error = mcKernelCheck(function);
+  if (error != mcSuccess || attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return result(error);
+  if (value < 0) return CUDA_ERROR_INVALID_VALUE;
+  return result(mcKernelSetMaxDynamicShared(function, static_cast<unsigned int>(value)));
+}
+CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) { return result(mcKernelCheck(function)); }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int blockSize,
+                                                     size_t dynamicSharedBytes) {
+  if (blocks == nullptr || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
+  const mcError_t error = mcKernelCheck(function);
+  if (error != mcSuccess) return result(error);
+  *blocks = static_cast<int>(mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(blockSize), dynamicSharedBytes));
+  return CUDA_SUCCESS;
+}
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int blockSize,
+                                                              size_t dynamicSharedBytes, unsigned int) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, blockSize, dynamicSharedBytes);
 }
 
 }  // extern "C"

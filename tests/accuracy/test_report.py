@@ -196,6 +196,15 @@ def test_an_ill_conditioned_operator_is_no_culprit_and_a_wrong_one_behind_it_is(
     assert found.culprit is not None and found.culprit.name0 == "torch.cumsum.1.fwd", found.text()
 
 
+def test_another_form_of_the_same_operator_is_the_culprit(tmp_path: Path) -> None:
+    x = torch.linspace(-3, 3, 256)
+    for side, form in (("a", "none"), ("b", "tanh")):
+        with accuracy.record(output_dir=str(tmp_path / side)):
+            torch.nn.GELU(form)(x * 2) + 1
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    assert result.culprit is not None and result.culprit.name0 == "torch.nn.GELU.1.fwd", result.text()
+
+
 def test_a_truncated_order_file_is_read_up_to_its_last_whole_line(tmp_path: Path, operators: Any) -> None:
     _run(tmp_path / "a")
     order = tmp_path / "a" / "order.jsonl"

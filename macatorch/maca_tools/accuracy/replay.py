@@ -137,18 +137,23 @@ def _unnoticed() -> Iterator[None]:
         torch.set_rng_state(state)
 
 
-def results(load: Loader, name: names.FullName, device: str, double: bool = False) -> Dict[str, Any]:
+def results(
+    load: Loader, name: names.FullName, device: str, double: bool = False, like: Optional[Content] = None
+) -> Dict[str, Any]:
     """Outputs by their path in the record; of a backward operator the gradients of the inputs.
 
-    load gives the content of a file; with double, floating point is computed in float64. Raises AccuracyError for what
-    cannot be run again from a record.
+    load gives the content of a file; with double, floating point is computed in float64. Of like, the input file of
+    another record, everything but the tensors is taken. Raises AccuracyError for what cannot be run again.
     """
     with _unnoticed():
-        return _results(load, name, device, double)
+        return _results(load, name, device, double, like)
 
 
-def _results(load: Loader, name: names.FullName, device: str, double: bool) -> Dict[str, Any]:
+def _results(load: Loader, name: names.FullName, device: str, double: bool, like: Optional[Content]) -> Dict[str, Any]:
     content = load(name._replace(way="fwd", again=0), "input")
+    if like is not None:
+        tensors = dict(capture.paths_of_tensors(content["values"]))
+        content = {**like, "values": _with_tensors(like["values"], "", tensors)}
     values = _restore(content["values"], device, double)
     if name.api.startswith("torch.optim."):
         return _optimizer(name.api, values)
@@ -182,6 +187,18 @@ def _results(load: Loader, name: names.FullName, device: str, double: bool) -> D
     return {f"grad_in.{path}": leaf.grad for path, leaf in leaves.items() if leaf.grad is not None}
 
 
+def _with_tensors(value: Any, path: str, tensors: Dict[str, Any]) -> Any:
+    if isinstance(value, torch.Tensor):
+        if path not in tensors:
+            raise AccuracyError(f"the other record has no tensor {path}")
+        return tensors[path]
+    if isinstance(value, dict):
+        return {key: _with_tensors(part, f"{path}.{key}" if path else str(key), tensors) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_tensors(part, f"{path}[{index}]", tensors) for index, part in enumerate(value))
+    return value
+
+
 def _not_leaves(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.view_as(value) * 1 if value.requires_grad else value
@@ -204,14 +221,19 @@ class OwnError(NamedTuple):
 def own_errors(
     sides: Tuple[Tuple[Loader, names.FullName], Tuple[Loader, names.FullName]],
 ) -> Optional[Dict[str, OwnError]]:
-    """By path of the output; None where the operator cannot be run again from the records."""
+    """By path of the output; None where the operator cannot be run again from the records.
+
+    Both runs are of the operator as side 0 called it: a side 1 with other arguments has an error of its own.
+    """
     gaps: List[Dict[str, Any]] = []
     sizes: Dict[str, float] = {}
     try:
+        first, forward = sides[0][0], sides[0][1]._replace(way="fwd", again=0)
+        like = first(forward, "input")
         for side, (load, name) in enumerate(sides):
             recorded = dict(capture.paths_of_tensors(load(name, "output")["values"]))
             gap: Dict[str, Any] = {}
-            for path, exact in results(load, name, "cpu", double=True).items():
+            for path, exact in results(load, name, "cpu", True, like).items():
                 tensor = recorded.get(path)
                 if (
                     tensor is None

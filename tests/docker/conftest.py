@@ -76,7 +76,8 @@ class Daemon:
         return _runs_a_container(self.folder)
 
     def reason(self) -> str:
-        lines = [line for line in self.log.read_text().splitlines() if "failed" in line or "level=error" in line]
+        telling = ("failed to start daemon", "failed to run a container", "level=fatal", "level=error")
+        lines = [line for line in self.log.read_text().splitlines() if any(sign in line for sign in telling)]
         return lines[-1][-300:] if lines else "it does not answer"
 
     def stop(self) -> None:

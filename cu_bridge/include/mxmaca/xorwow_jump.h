@@ -60,15 +60,30 @@ struct XorwowJumps {
   }
 };
 
+// The polynomial of n units. Neighbouring threads ask for neighbouring numbers: what the digits above the last one give
+// is kept.
+inline XorwowPolynomial xorwow_polynomial(const XorwowJumps& jumps, unsigned long long n) {
+  struct Upper {
+    const XorwowJumps* jumps;
+    unsigned long long digits;
+    XorwowPolynomial product;
+  };
+  static thread_local Upper kept = {nullptr, 0, {{1, 0, 0}}};
+  const unsigned long long digits = n >> 4;
+  if (kept.jumps != &jumps || kept.digits != digits) {
+    XorwowPolynomial product = {{1, 0, 0}};
+    for (unsigned long long rest = digits, window = 1; rest != 0; ++window, rest >>= 4) {
+      if ((rest & 15) != 0) product = times(product, jumps.digit[window][rest & 15]);
+    }
+    kept = {&jumps, digits, product};
+  }
+  if (digits == 0) return jumps.digit[0][n & 15];
+  return (n & 15) == 0 ? kept.product : times(kept.product, jumps.digit[0][n & 15]);
+}
+
 inline void xorwow_jump(unsigned* v, const XorwowJumps& jumps, unsigned long long n) {
   if (n == 0) return;
-  XorwowPolynomial whole = {{1, 0, 0}};
-  bool first = true;
-  for (int window = 0; n != 0; ++window, n >>= 4) {
-    if ((n & 15) == 0) continue;
-    whole = first ? jumps.digit[window][n & 15] : times(whole, jumps.digit[window][n & 15]);
-    first = false;
-  }
+  const XorwowPolynomial whole = xorwow_polynomial(jumps, n);
   unsigned result[5] = {};
   for (int i = 159; i >= 0; --i) {
     xorwow_step(result);

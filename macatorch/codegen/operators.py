@@ -92,6 +92,12 @@ def main() -> int:
         row = next((row for row in table["result_dtypes"] if name in row["operators"]), None)
         return "nullptr" if row is None else f'"{row["results"]}"'
 
+    def alert(name: str) -> str:
+        row = next((row for row in table["nondeterministic"] if matches(name, row["operators"])), None)
+        if row is None:
+            return "nullptr"
+        return f'"{row["name"]}|{row["when"]}"' if "when" in row else f'"{row["name"]}"'
+
     rows: List[str] = []
     unboxed: List[Any] = []
     registered: List[str] = []
@@ -123,10 +129,11 @@ def main() -> int:
             f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", '
             f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
-            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}, {results(name)}}};"
+            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}, {results(name)}, {alert(name)}}};"
         )
         registered.append(symbol)
         special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])
+        special = special or alert(name) != "nullptr"
         if name in table["unboxed"] and not special and unboxable(f.func):
             unboxed.append(f)
 
@@ -151,7 +158,7 @@ def main() -> int:
                 f"DtypeSupport dtypes_{symbol};\n"
                 f'const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
                 f"c10::DispatchKey::{layout}CPU, "
-                f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr, nullptr}};"
+                f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr, nullptr, nullptr}};"
             )
             layouts.setdefault(layout, []).append(symbol)
 
@@ -159,7 +166,7 @@ def main() -> int:
     for list_name, names in table.items():
         if list_name == "device_messages":
             names = [row["operator"] for row in names]
-        elif list_name == "result_dtypes":
+        elif list_name in ("result_dtypes", "nondeterministic"):
             names = [name for row in names for name in row["operators"]]
         missing = [n for n in names if n not in known and not any(k.split(".", 1)[0] == n for k in known)]
         if missing:

@@ -205,6 +205,20 @@ at::Tensor rounded(DeviceCall& call, const at::Tensor& value, const at::Tensor& 
   return call.result(value.to(like.scalar_type()));
 }
 
+/// An output with the strides of upstream's kernels: the query's for flash and cuDNN, heads next to each other otherwise.
+at::Tensor laid_out(DeviceCall& call, const at::Tensor& output, const at::Tensor& query, bool like_query) {
+  const at::Tensor given = call(query);
+  const at::Tensor value = output.to(query.scalar_type());
+  const bool dense = like_query && given.is_non_overlapping_and_dense() && given.sizes() == value.sizes();
+  if (dense ? value.strides() == given.strides() : value.transpose(1, 2).is_contiguous()) {
+    return call.result(value);
+  }
+  at::Tensor result =
+      dense ? at::empty_strided(given.sizes(), given.strides(), value.options())
+            : at::empty({value.size(0), value.size(2), value.size(1), value.size(3)}, value.options()).transpose(1, 2);
+  return call.result(result.copy_(value));
+}
+
 using FlashResult = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
                                at::Tensor, at::Tensor>;
 
@@ -219,7 +233,7 @@ FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at:
   const PhiloxPosition position = attention_position(call, dropout);
   auto [output, logsumexp] = attention_forward(problem, attention_random(position, dropout));
   auto [seed, offset] = position_tensors(call, position, packed);
-  return {rounded(call, output, query),
+  return {laid_out(call, output, query, true),
           call.result(logsumexp.contiguous()),
           at::Tensor(),
           at::Tensor(),
@@ -295,7 +309,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
   if (compute_log_sumexp) {
     padded.narrow(-1, 0, length).copy_(logsumexp);
   }
-  return {rounded(call, output, query), call.result(padded), seed, offset};
+  return {laid_out(call, output, query, false), call.result(padded), seed, offset};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_backward(

@@ -1,6 +1,7 @@
 #include "Operators.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -82,6 +83,12 @@ void check_index_devices(const at::Tensor& self, const IValue& indices) {
   });
 }
 
+/// True for an operator that was told how large its result is (repeat_interleave), and so need not wait for the device.
+bool knows_its_size(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  const auto index = schema.argumentIndexWithName("output_size");
+  return index && !arguments[*index].isNone();
+}
+
 /// The check that TensorIterator makes: the device is that of the first tensor which is not on the CPU, outputs first;
 /// CPU inputs of no dimension are scalars.
 void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
@@ -145,6 +152,35 @@ at::ScalarType wider(at::ScalarType dtype) {
     case at::kComplexHalf: return at::kComplexFloat;
     default: return dtype;
   }
+}
+
+/// What use_deterministic_algorithms says to an operator whose CUDA kernel adds in any order; see
+/// OperatorSpec::nondeterministic. A condition is an argument that is given, `argument=number`, or `argument:floating`.
+void alert_if_nondeterministic(const OperatorSpec& spec, const c10::FunctionSchema& schema,
+                               at::ArrayRef<IValue> arguments) {
+  if (C10_LIKELY(!at::globalContext().deterministicAlgorithms())) {
+    return;
+  }
+  const std::string text(spec.nondeterministic);
+  const size_t space = text.find('|');
+  if (space != std::string::npos) {
+    const std::string condition = text.substr(space + 1);
+    const size_t mark = condition.find_first_of("=:");
+    const auto index = schema.argumentIndexWithName(condition.substr(0, mark));
+    if (!index) {
+      return;
+    }
+    const IValue& value = arguments[*index];
+    const bool holds =
+        mark == std::string::npos ? !value.isNone()
+        : condition[mark] == '='
+            ? value.isInt() ? value.toInt() == std::stoll(condition.substr(mark + 1)) : value.isBool() && value.toBool()
+            : value.isTensor() && value.toTensor().is_floating_point();
+    if (!holds) {
+      return;
+    }
+  }
+  at::globalContext().alertNotDeterministic(text.substr(0, space));
 }
 
 /// The dtype of a result of `dtype` that was computed wider than `narrow`; half-precision numbers may be real or complex.
@@ -218,7 +254,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
   for (auto& [target, value] : written) {
     if (target.sizes() != value.sizes()) {
-      target.resize_(value.sizes());
+      target.layout() == at::kSparse ? target.resize_as_sparse_(value) : target.resize_(value.sizes());
     }
     target.copy_(value);
   }
@@ -353,7 +389,11 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   if (!device || !device->has_index()) {
     device = c10::Device(c10::kCUDA, c10::cuda::current_device());
   }
-  if (spec.synchronises && c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
+  if (C10_UNLIKELY(spec.nondeterministic != nullptr)) {
+    alert_if_nondeterministic(spec, schema, arguments);
+  }
+  if (spec.synchronises && !knows_its_size(schema, arguments) &&
+      c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
     c10::cuda::warn_or_error_on_sync();
   }
 

@@ -30,6 +30,13 @@ void check_same_type(const at::Tensor& input, const at::Tensor& other, const cha
               ") and ", what, " type (", other.toString(), ") should be the same");
 }
 
+/// cuDNN's rule: channels-last where input or weight is. A batch of one has strides that fit both, and the CPU's choice
+/// may then be the other.
+at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight) {
+  const at::MemoryFormat format = input.suggest_memory_format();
+  return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
+}
+
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                        Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
                        c10::SymInt groups) {
@@ -46,7 +53,8 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
       at::_ops::convolution::redispatch(kCpu, widened(call(input)), widened(call(weight)),
                                         cpu_bias ? std::make_optional(widened(*cpu_bias)) : std::nullopt, stride,
                                         padding, dilation, transposed, output_padding, groups);
-  return call.result(is_low(input) ? result.to(input.scalar_type()) : result);
+  result = is_low(input) ? result.to(input.scalar_type()) : result;
+  return call.result(result.contiguous(output_format(input, weight)));
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad_output,

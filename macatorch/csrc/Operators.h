@@ -36,6 +36,7 @@ struct OperatorSpec {
   const char* pair;  // "a b text": upstream's own message where arguments a and b differ in device; nullptr: none
   const char*
       results;  // whose dtype each low-precision result has: an argument's name, or "float"; nullptr: the input's
+  const char* nondeterministic;  // "name condition": what use_deterministic_algorithms complains of; nullptr: nothing
 };
 
 constexpr uint64_t dtype_bit(at::ScalarType dtype) { return uint64_t(1) << static_cast<unsigned>(dtype); }

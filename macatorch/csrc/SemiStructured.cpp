@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <limits>
 #include <numeric>
+#include <string>
 
 #include "Arguments.h"
 #include "DeviceCall.h"

@@ -162,7 +162,7 @@ struct Unboxed<Op, spec, Result(Args...)> {
 
   static Result call(Args... args) {
     unboxed::Survey survey;
-    (survey.see(args, spec.check == DeviceCheck::TensorIterator), ...);
+    (survey.see(args, spec.check == DeviceCheck::TensorIterator && !unboxed::is_mutable_tensor<Args>), ...);
     const uint64_t low = survey.dtypes & kLowPrecision;
     if (C10_UNLIKELY(
             !survey.plain || survey.lead == nullptr ||

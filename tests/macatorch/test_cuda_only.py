@@ -39,7 +39,7 @@ def test_batches_of_compressed_sparse_matrices_multiply(layout: torch.layout) ->
     a = torch.randn(2, 4, 6) * (torch.arange(6) % 3 > 0)
     b, c = torch.randn(2, 6, 4), torch.randn(2, 4, 4)
     options = {"blocksize": (2, 2)} if layout == torch.sparse_bsr else {}
-    sparse = torch.stack([t for t in a]).cuda().contiguous().to_sparse(layout=layout, **options)
+    sparse = a.cuda().contiguous().to_sparse(layout=layout, **options)
     torch.testing.assert_close(torch.bmm(sparse, b.cuda()).cpu(), torch.bmm(a, b))
     out = torch.empty(0, device="cuda")
     torch.baddbmm(c.cuda(), sparse, b.cuda(), beta=2, alpha=3, out=out)

@@ -129,7 +129,8 @@ def main() -> int:
             f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", '
             f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
-            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}, {results(name)}, {alert(name)}}};"
+            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}, {results(name)}, "
+            f"{alert(name)}}};"
         )
         registered.append(symbol)
         special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])

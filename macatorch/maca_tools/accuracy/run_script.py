@@ -87,11 +87,13 @@ def _record(settings: Dict[str, Any]) -> None:
             redirect.__exit__(None, None, None)
 
 
-def _run(settings: Dict[str, Any]) -> "int":
+def _run(settings: Dict[str, Any]) -> int:
     """The run's exit code, in a process that ends with it."""
     log = os.open(settings["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    # What comes from bisect is not the script's to read.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     code = 0
     try:
         _record(settings)

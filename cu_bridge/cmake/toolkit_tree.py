@@ -20,8 +20,8 @@ RELEASES = {12: "12.4", 13: "13.0"}
 RUNTIME_NAME = re.compile(r"lib(?P<name>[\w-]+)\.so\.\d+")
 # Names by which a library is linked besides its own: CUDA's static run time is ours as well, shared.
 ALSO = {"cudart": ["libcudart_static.a"], "cuda": ["stubs/libcuda.so"], "nvidia-ml": ["stubs/libnvidia-ml.so"]}
-# An archive without members: there is no device run time to link, the compiler has it all in place.
-EMPTY_ARCHIVES = ("libcudadevrt.a",)
+# Archives without members: there is no device run time to link, and NVTX is all in its header.
+EMPTY_ARCHIVES = ("libcudadevrt.a", "libnvToolsExt.a")
 
 COMMAND = """#!/bin/sh
 # cucc for CUDA {release}.

@@ -156,5 +156,6 @@ def write(path: Path, summary: Summary) -> None:
         raise FactoryError(f"{path.name} has no place for {summary.torch}.", f"Add the lines {begin} and {end}.")
     body = f"{table(summary)}\n\nWheels `{summary.wheels}`."
     if summary.kept:
-        body += f" {summary.kept} outcomes were kept from a run with earlier wheels; what failed there was run again."
+        body += f" {summary.kept} outcomes were kept from a run with earlier wheels; "
+        body += "what failed there was run again, or counts as failed."
     path.write_text(pattern.sub(lambda _: f"{begin}\n{body}\n{end}", text), encoding="utf-8")

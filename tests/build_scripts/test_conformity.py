@@ -130,6 +130,18 @@ def test_failed_tests_are_run_again_with_other_wheels(tmp_path: Path) -> None:
     assert summary.kept == 1 and summary.total["passed"] == 2
 
 
+def test_a_failure_that_was_not_run_again_counts_as_failed(tmp_path: Path) -> None:
+    old = conformity.folder_of(tmp_path / "old", "test_thing.py")
+    old.mkdir(parents=True)
+    for name, outcome in (("t::a", "passed"), ("t::b", "failed")):
+        conformity.append(old / "1-of-1.jsonl", test=name, outcome=outcome, message="m", seconds=0.0)
+    for _ in range(2):
+        # The second time, what is newest knows the failure only as something to do.
+        assert main_conformity.carry_over(["test_thing.py"], tmp_path / "new") == ["test_thing.py"]
+    total = conformity_report.summarise("1.0", tmp_path / "new", ["test_thing.py"], []).total
+    assert (total["passed"], total["failed"]) == (1, 1)
+
+
 def summary_of(outcomes: List[Tuple[str, str]], tmp_path: Path) -> conformity_report.Summary:
     folder = conformity.folder_of(tmp_path, "test_thing.py")
     folder.mkdir()

@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
 #include <ATen/native/Resize.h>
 
+#include <array>
+
 #include "CompositeTensors.h"
 #include "NeuralNet.h"
 
@@ -31,7 +33,7 @@ at::Tensor& baddbmm_out(const at::Tensor& self, const at::Tensor& batch1, const 
   const at::Tensor start = headers.bind(self, false);
   const at::Tensor sparse = headers.bind(batch1, false);
   const at::Tensor dense = headers.bind(batch2, false);
-  const at::IntArrayRef shape({batch1.size(0), batch1.size(1), batch2.size(2)});
+  const std::array<int64_t, 3> shape{batch1.size(0), batch1.size(1), batch2.size(2)};
   at::native::resize_output(target, shape);
   const at::Tensor expanded = start.expand(shape);
   for (int64_t i = 0; i < shape[0]; ++i) {

@@ -69,12 +69,9 @@ def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
     return sorted(folder.glob("*.whl"))
 
 
-def download(
-    words: Sequence[str], python: str, architecture: str, folder: Path, with_requirements: bool = True
-) -> None:
+def download(words: Sequence[str], python: str, architecture: str, folder: Path) -> None:
     """Fetch wheels for a Linux machine with that Python, and what they require."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
-    command += [] if with_requirements else ["--no-deps"]
     command += ["--only-binary=:all:", "--dest", str(folder), "--python-version", python, "--implementation", "cp"]
     for abi in ("cp" + python.replace(".", ""), "abi3", "none"):
         command += ["--abi", abi]

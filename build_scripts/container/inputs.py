@@ -13,8 +13,8 @@ from ..errors import FactoryError
 from ..progress import step
 from ..releases import Release, Table, UpstreamWheel, sdk_version
 
-# Beside what the wheels require: torch's arrays, and what torchvision needs.
-ALSO = ("numpy", "pillow")
+# Beside what the wheels require: torch's arrays.
+ALSO = ("numpy",)
 COMPANION = "torchvision"
 
 
@@ -37,7 +37,7 @@ def own(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -> L
 
 
 def companion(release: Release, wheel: UpstreamWheel, folder: Path) -> List[Path]:
-    """Our torchvision, where it is built."""
+    """Our torchvision, where it is built. Upstream's carries libraries of NVIDIA's and stays outside."""
     version = release.companions.get(COMPANION)
     return sorted(folder.glob(f"{COMPANION}-{version}+maca*-{wheel.python_tag}-*.whl"))[-1:] if version else []
 
@@ -49,13 +49,11 @@ def gather(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -
     names = {"torch", table.sdk.name}
     wanted = sorted({word for path in ours + vision for word in dependencies.requirements(path, wheel.python, names)})
     wanted += [name for name in ALSO if not any(canonicalize_name(word).startswith(name) for word in wanted)]
-    # Upstream's own, without its requirements: they would bring upstream's torch.
-    bare = [] if vision or COMPANION not in release.companions else [f"{COMPANION}=={release.companions[COMPANION]}"]
-    return ours + vision + _fetched(wanted, bare, wheel)
+    return ours + vision + _fetched(wanted, wheel)
 
 
-def _fetched(wanted: List[str], bare: List[str], wheel: UpstreamWheel) -> List[Path]:
-    key = hashlib.sha256(json.dumps([wanted, bare, wheel.python, wheel.architecture]).encode()).hexdigest()[:20]
+def _fetched(wanted: List[str], wheel: UpstreamWheel) -> List[Path]:
+    key = hashlib.sha256(json.dumps([wanted, wheel.python, wheel.architecture]).encode()).hexdigest()[:20]
     final = cache.folder("image-wheels") / key
     with cache.lock(f"image-wheels-{key}"):
         if not final.is_dir():
@@ -63,8 +61,6 @@ def _fetched(wanted: List[str], bare: List[str], wheel: UpstreamWheel) -> List[P
                 part = work / "wheels"
                 part.mkdir()
                 dependencies.download(wanted, wheel.python, wheel.architecture, part)
-                if bare:
-                    dependencies.download(bare, wheel.python, wheel.architecture, part, with_requirements=False)
                 cache.publish(part, final)
     return sorted(final.glob("*.whl"))
 

@@ -53,8 +53,7 @@ def shelf(tmp_path: Path) -> Path:
     upstream = release.wheel_for(base.of_suite(SUITE, base.load()).python)
     wheel(folder, torch_wheel.file_name(release, upstream, version))
     wheel(folder, sdk_wheel.file_name(table.sdk, version))
-    for name in ("numpy-2.0", "pillow-11.0", f"torchvision-{release.companions['torchvision']}"):
-        wheel(folder, f"{name}-py3-none-any.whl")
+    wheel(folder, "numpy-2.0-py3-none-any.whl")
     return folder
 
 

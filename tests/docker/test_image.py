@@ -109,6 +109,16 @@ def test_the_image_holds_no_leftovers(layers: Any) -> None:
     assert logs == []
 
 
+def test_no_library_of_nvidias_is_inside(layers: Any) -> None:
+    names: Set[str] = {member.name for _, members in layers[1] for member in members}
+    theirs = re.compile(
+        r".*/lib(cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|cupti|nccl|nvrtc|nvjpeg|nvToolsExt)\b.*\.so"
+    )
+    found = {name for name in names if theirs.match(name)}
+    ours = {name for name in found if "/mxmaca/" in name}
+    assert ours and sorted(found - ours) == []
+
+
 def test_the_configuration_says_what_the_image_is(engine: Any, image: str) -> None:
     facts = engine.api.inspect_image(image)
     labels = facts["Config"]["Labels"]

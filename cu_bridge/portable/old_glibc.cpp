@@ -29,6 +29,12 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
 
+USE_BASE_VERSION(int, pthread_create,
+                 (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
+                 (thread, attributes, start, argument))
+USE_BASE_VERSION(int, pthread_detach, (pthread_t thread), (thread))
+USE_BASE_VERSION(int, pthread_join, (pthread_t thread, void** result), (thread, result))
+USE_BASE_VERSION(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
 USE_BASE_VERSION(int, pthread_once, (pthread_once_t * once, void (*routine)()), (once, routine))
 USE_BASE_VERSION(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))
 USE_BASE_VERSION(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock))

@@ -49,7 +49,8 @@ def test_shims_have_their_sonames_and_find_the_runtime_beside_them(sdk: pathlib.
     for path in (sdk / "lib" / f"cuda{major}").iterdir():
         text = subprocess.run(["readelf", "-dW", str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
         assert f"Library soname: [{path.name}]" in text
-        assert re.search(r"\(RPATH\).*\[\$ORIGIN/\.\.\]", text)
+        # The second is for the links in cuda12/lib64 and cuda13/lib64.
+        assert re.search(r"\(RPATH\).*\[\$ORIGIN/\.\.:\$ORIGIN/\.\./\.\./lib\]", text)
         assert "libstdc++" not in text and "libgcc" not in text
 
 

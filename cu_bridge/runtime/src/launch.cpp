@@ -2,9 +2,9 @@
 
 #include "launch.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdio_ext.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -74,7 +74,7 @@ class Pool {
   }
 
   void serve() {
-    pthread_setname_np(pthread_self(), "mc-blocks");
+    prctl(PR_SET_NAME, "mc-blocks");
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
       wake_.wait(lock, [this] { return wanted_ != 0; });

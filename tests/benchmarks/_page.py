@@ -32,7 +32,14 @@ def main() -> None:
         for row in result["rows"]:
             groups.setdefault(row["group"], []).append(row)
     facts = results[0]
-    lines = [BEGIN, "", f"torch {facts['torch']}, {facts['threads']} threads.", ""]
+    lines = [
+        BEGIN,
+        "",
+        "![Each ratio as a bar](performance.png)",
+        "",
+        f"torch {facts['torch']}, {facts['threads']} threads.",
+        "",
+    ]
     for group, rows in groups.items():
         lines += [f"### {group[0].upper()}{group[1:]}", "", *table(rows), ""]
     page = DOCS / "performance.md"

@@ -11,11 +11,14 @@ import torch
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-def _planted() -> Any:
-    spec = importlib.util.spec_from_file_location("planted", os.path.join(_FOLDER, "planted.py"))
+def _beside(name: str) -> Any:
+    """A module of this folder, which is no package."""
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, os.path.join(_FOLDER, name + ".py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["planted"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -23,7 +26,13 @@ def _planted() -> Any:
 @pytest.fixture(scope="session")
 def planted() -> Any:
     """The transformer with places for planted errors."""
-    return _planted()
+    return _beside("planted")
+
+
+@pytest.fixture(scope="session")
+def sweep(planted: Any) -> Any:
+    """Planting at random places, as the sweep over many of them does it."""
+    return _beside("sweep")
 
 
 @pytest.fixture(autouse=True)

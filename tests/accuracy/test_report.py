@@ -112,6 +112,60 @@ def test_metrics_are_those_of_their_definitions() -> None:
     assert metrics.of_tensors(torch.tensor([float("nan")]), one).diff2 == float("inf")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "complex64", "int32"])
+@pytest.mark.parametrize("noise", [1e-6, 1e-2, 1.0])
+def test_metrics_of_many_elements_are_those_of_double_precision_in_one_piece(dtype: str, noise: float) -> None:
+    from maca_tools.accuracy import metrics
+
+    # More than one piece, the last one not whole; neighbours of zero, equal NaN and Inf; strides that differ.
+    kind = getattr(torch, dtype)
+    a = torch.randn(401, 503, dtype=torch.complex64 if kind.is_complex else torch.float32) * 50
+    b = (a * (1 + noise * torch.randn(401, 503))).t().contiguous().t()
+    a[0, :5] = 0
+    a, b = a.to(kind), b.to(kind)
+    x, y = (torch.view_as_real(part) if kind.is_complex else part for part in (a, b))
+    x, y = x.double().flatten(), y.double().flatten()
+    gap = (x - y).abs()
+    relative = torch.where(gap == 0, gap, gap / x.abs())
+    found = metrics.of_tensors(a, b)
+    expected = {
+        "diff1": gap.sum() / x.abs().sum(), "diff2": gap.norm() / x.norm(), "norm": x.norm(), "max_abs": gap.max(),
+        "max_rel": relative.max(), "max0": x.max(), "min1": y.min(), "pcc": torch.corrcoef(torch.stack([x, y]))[0, 1],
+        "cosine": x.dot(y) / x.norm() / y.norm(), "within_1e3": (relative <= 1e-3).double().mean(),
+        "within_5e3": (relative <= 5e-3).double().mean(),
+    }  # fmt: skip
+    for name, value in expected.items():
+        room = 1e-4 if name.startswith("within") else 1e-7
+        assert getattr(found, name) == pytest.approx(float(value), rel=2e-6, abs=room), name
+    assert found.crc_equal == torch.equal(a, b)
+    if found.histogram is not None:
+        # The edges are exact to an eighth of a power of two.
+        scale, tail = float(x.norm()) / len(x) ** 0.5, len(x)
+        assert sum(found.histogram) == len(x)
+        for power, count in zip(range(metrics.HISTOGRAM_LOW, 1), found.histogram):
+            tail -= count
+            low, high = ((gap >= scale * 10.0**power * edge).sum() for edge in (1.001, 0.88))
+            assert low <= tail <= high, power
+
+
+def test_metrics_of_broken_and_extreme_values() -> None:
+    from maca_tools.accuracy import metrics
+
+    a = torch.full((70_000,), 2.0)
+    a[3], a[5], a[69_000] = float("nan"), float("inf"), 1.0
+    b = a.clone()
+    assert metrics.of_tensors(a, b).crc_equal and metrics.of_tensors(a, b).min0 == 1.0
+    b[69_000] = 1.5
+    found = metrics.of_tensors(a, b)
+    assert (found.max_abs, found.crc_equal, found.ulp) == (0.5, False, 1 << 22) and sum(found.histogram or []) == 70_000
+    b[3] = 2.0
+    assert metrics.of_tensors(a, b).diff2 == float("inf")
+    large, small = torch.tensor([3e38, 1.0]), torch.tensor([1e-30, -2e-30])
+    assert metrics.of_tensors(large, -large).max_abs == pytest.approx(6e38)
+    assert metrics.of_tensors(small, -small).diff2 == pytest.approx(2.0)
+    assert metrics.of_tensors(torch.tensor([1e-45]), torch.tensor([-1e-45])).ulp == 2
+
+
 class _Evil:
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -230,6 +230,29 @@ def test_the_address_sanitizer_points_at_the_kernels_line(cucc: Cucc, tmp_path: 
     assert "heap-buffer-overflow" in done.stderr and "heap.cu:4" in done.stderr, done.stderr
 
 
+def test_a_grid_of_more_than_two_to_the_31_threads_runs_each_of_them_once(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    """The index of the loop over threads is an int, and a block of 768 lies on both sides of its largest value."""
+    (tmp_path / "large.cu").write_text(
+        "#include <cstdio>\n"
+        "const unsigned start = 0x7ffffe00u, threads = 768, blocks = 2796203;\n"
+        "__global__ void mark(unsigned* out) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i >= (int)start || i < 0) out[(unsigned)i - start] += 1 + blockIdx.x * threads + threadIdx.x;\n"
+        "}\n"
+        "int main() {\n"
+        "  unsigned* out; cudaMallocManaged(&out, 4096 * 4); cudaMemset(out, 0, 4096 * 4);\n"
+        "  mark<<<blocks, threads>>>(out);\n"
+        "  if (cudaDeviceSynchronize() != cudaSuccess) return 2;\n"
+        "  unsigned wrong = 0;\n"
+        "  for (unsigned i = 0; i < 4096; ++i) wrong += out[i] != (start + i < threads * blocks ? start + i + 1 : 0);\n"
+        '  std::printf("%u wrong\\n", wrong);\n'
+        "}\n"
+    )
+    cucc(tmp_path / "large.cu", "-o", tmp_path / "large")
+    done = subprocess.run([str(tmp_path / "large")], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0 wrong\n", done
+
+
 # ---- The command line ------------------------------------------------------------------------------------------------
 
 SMALL = "__global__ void twice(int* x) { x[threadIdx.x] *= 2; }\n"

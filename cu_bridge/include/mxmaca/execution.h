@@ -104,11 +104,19 @@ constexpr KernelFact fact(int) {
 
 // ---- The loop -----------------------------------------------------------------------------------------------------------
 
+// Note: a vector loop
+// ~~~~~~~~~~~~~~~~~~~
+// The index that most kernels begin with, `int i = blockIdx.x * blockDim.x + threadIdx.x`, is arithmetic modulo 2^32, and
+// a compiler that must allow for a wrap makes no vector loop of it. So the loop over x counts that index itself, as an int,
+// and threadIdx.x is its distance from the block's first one: i is then the counter. The runtime never gives a loop a row
+// in which the counter would pass INT_MAX. The order in which the threads' memory accesses then happen is one that CUDA
+// allows, since nothing orders threads that never wait; and the compiler proves or checks that it makes no difference.
 template <class Body, class... Parameters>
 __attribute__((always_inline)) inline void run_threads(const Body& body, mcKernelContext* context,
                                                        Parameters... parameters) {
   const mcDim3 grid = context->gridDim, block = context->blockDim, end = context->endThread;
-  mcDim3 first = context->firstThread, index = context->block;
+  mcDim3 index = context->block;
+  unsigned x = context->firstThread.x, y = context->firstThread.y, z = context->firstThread.z;
   unsigned long long blocks = context->blocks;
   gridDim = dim3(grid.x, grid.y, grid.z);
   blockDim = dim3(block.x, block.y, block.z);
@@ -117,30 +125,34 @@ __attribute__((always_inline)) inline void run_threads(const Body& body, mcKerne
     blockIdx.x = index.x;
     blockIdx.y = index.y;
     blockIdx.z = index.z;
-    unsigned x = first.x, y = first.y;
-    for (unsigned z = first.z; z < end.z; ++z) {
-      for (; y < end.y; ++y) {
-        threadIdx.y = y;
-        threadIdx.z = z;
-        for (; x < end.x; ++x) {
-          threadIdx.x = x;
-          body(parameters...);
-          if (parked) return;
-        }
-        x = 0;
+    const unsigned base = index.x * block.x;
+    const int last = static_cast<int>(base + (end.x - 1));
+    for (;;) {
+      threadIdx.y = y;
+      threadIdx.z = z;
+      int counter = static_cast<int>(base + x);
+      do {
+        threadIdx.x = static_cast<unsigned>(counter) - base;
+        body(parameters...);
+        if (parked) return;
+      } while (counter++ < last);
+      x = 0;
+      if (++y >= end.y) {
+        if (++z >= end.z) break;
+        y = 0;
       }
-      y = 0;
     }
     if (--blocks == 0) return;
-    first = mcDim3{0, 0, 0};
+    y = z = 0;
     if (++index.x == grid.x) {
       index.x = 0;
       if (++index.y == grid.y) {
         index.y = 0;
         ++index.z;
       }
+      context->block = index;
     }
-    context->block = index;
+    context->block.x = index.x;
     context->blocks = blocks;
   }
 }

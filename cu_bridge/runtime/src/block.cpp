@@ -37,6 +37,14 @@ mcDim3 blockIndex(uint64_t linear, mcDim3 grid) {
           static_cast<unsigned>(rows / grid.y)};
 }
 
+// Whether the global index of a row's threads is below 2^31 for some and not for others (the note in execution.h).
+bool passesIntMax(mcDim3 grid, mcDim3 block, unsigned index) {
+  constexpr uint64_t kMost = uint64_t{1} << 31;
+  if (uint64_t{grid.x} * block.x <= kMost) return false;
+  const uint64_t base = (uint64_t{index} * block.x) & 0xffffffffU;
+  return base < kMost && base + block.x > kMost;
+}
+
 uint64_t mix(uint64_t value) {  // splitmix64
   value += 0x9e3779b97f4a7c15ULL;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -204,15 +212,18 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
     live_ = threads_;
     split_ = false;
     blocksLeft_ = 0;
-    if (launch_->schedule.order == Schedule::kForward) {
+    const bool forward = launch_->schedule.order == Schedule::kForward;
+    if (forward && !passesIntMax(launch_->grid, launch_->block, context_.block.x)) {
       order_.clear();
-      context_.blocks = count;
+      // A grid in which some block must be run by single threads is run block by block.
+      context_.blocks = uint64_t{launch_->grid.x} * launch_->block.x > 0x80000000U ? 1 : count;
+      blocksLeft_ = count - context_.blocks;
     } else {
       order_.resize(threads_);
       std::iota(order_.begin(), order_.end(), 0U);
       if (launch_->schedule.order == Schedule::kReverse) {
         std::reverse(order_.begin(), order_.end());
-      } else {
+      } else if (!forward) {
         for (unsigned i = threads_; i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
       }
       // A block whose threads run one by one counts as split from the start.
@@ -414,7 +425,7 @@ void Worker::park(unsigned thread) {
   fiber->thread = thread;
   if (!split_) {
     split_ = true;
-    blocksLeft_ = context_.blocks - 1;
+    blocksLeft_ += context_.blocks - 1;
     std::memset(ended_, 0, sizeof ended_);
     live_ = threads_;
     rangeStart_ = 0;

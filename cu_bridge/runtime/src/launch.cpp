@@ -46,6 +46,11 @@ class Pool {
     }
     const std::lock_guard<std::mutex> held(busy_, std::adopt_lock);
     start();
+    if (others_ == 0) {
+      launch.chunk = launch.blocks;
+      Worker::mine().run(launch);
+      return;
+    }
     const uint64_t workers = others_ + 1;
     const uint64_t perBlock = threads / launch.blocks;
     launch.chunk =

@@ -364,7 +364,8 @@ class Driver:
         flags = ["-w", "-ffunction-sections", "-fdata-sections", "-fno-math-errno", "-fno-trapping-math"]
         flags += ["-fvisibility=hidden", "-fno-semantic-interposition"]
         # Static variables of templates, the blocks' shared memory among them, belong to this object alone.
-        flags += [] if "clang" in os.path.basename(self.compiler) else ["-fno-gnu-unique"]
+        # A short vector loop that crosses a line of the instruction cache takes a quarter longer.
+        flags += [] if "clang" in os.path.basename(self.compiler) else ["-fno-gnu-unique", "-falign-loops=32"]
         if options.value("fuse").lower() == "false":
             flags.append("-ffp-contract=off")
         return flags

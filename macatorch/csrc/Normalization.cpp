@@ -12,8 +12,13 @@
 
 #include "Arguments.h"
 #include "DeviceCall.h"
+#include "Operators.h"
 
 namespace macatorch {
+
+MACATORCH_SPEC(native_batch_norm_backward);
+MACATORCH_SPEC(batch_norm_backward);
+
 namespace {
 
 constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
@@ -58,6 +63,34 @@ void cudnn_batch_norm_out(const c10::OperatorHandle& op, torch::jit::Stack* stac
   given.give(written("out0", output), written("out1", mean), written("out2", invstd), written("out3", reserve));
 }
 
+/// A batch of one can be dense in channels-last order and have a first stride that denies it (the gradient of a transposed
+/// view, say). Upstream's CPU kernel then reads input and gradient in different orders, on the CPU as well: the same
+/// elements with the order's own strides, as in a larger batch.
+at::Tensor plain_strides(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_contiguous()) {
+    return tensor;
+  }
+  if (tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) {
+    return tensor.as_strided(tensor.sizes(), c10::get_channels_last_strides_2d(tensor.sizes()));
+  }
+  if (tensor.is_contiguous(at::MemoryFormat::ChannelsLast3d)) {
+    return tensor.as_strided(tensor.sizes(), c10::get_channels_last_strides_3d(tensor.sizes()));
+  }
+  return tensor;
+}
+
+/// batch_norm's backward as the CPU computes it, from strides that it reads right.
+template <const OperatorSpec& spec>
+void batch_norm_backward_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  for (auto value = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()); value != stack->end();
+       ++value) {
+    if (value->isTensor()) {
+      *value = plain_strides(value->toTensor());
+    }
+  }
+  call_boxed(spec, op, stack);
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
     const at::Tensor& input, const at::Tensor& grad_output, const at::Tensor& weight,
     const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var,
@@ -65,8 +98,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
     const at::Tensor& /*reserve*/) {
   DeviceCall call(input);
   auto [grad_input, grad_weight, grad_bias] = at::_ops::native_batch_norm_backward::redispatch(
-      kCpu, call(grad_output), call(input), call(weight), call(running_mean), call(running_var), call(save_mean),
-      call(save_invstd),
+      kCpu, plain_strides(call(grad_output)), plain_strides(call(input)), call(weight), call(running_mean),
+      call(running_var), call(save_mean), call(save_invstd),
       /*train=*/true, epsilon, {true, true, true});
   return call.results(grad_input, grad_weight, grad_bias);
 }
@@ -249,6 +282,8 @@ void register_normalizations(torch::Library& cuda) {
   cuda.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
   implement<cudnn_batch_norm_out>(cuda, "cudnn_batch_norm.out");
   cuda.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
+  implement<batch_norm_backward_boxed<spec_native_batch_norm_backward>>(cuda, "native_batch_norm_backward");
+  implement<batch_norm_backward_boxed<spec_batch_norm_backward>>(cuda, "batch_norm_backward");
   cuda.impl("batch_norm_stats", TORCH_FN(batch_norm_stats));
   cuda.impl("batch_norm_elemt", TORCH_FN(batch_norm_elemt));
   cuda.impl("batch_norm_elemt.out", TORCH_FN(batch_norm_elemt_out));

@@ -92,3 +92,40 @@ def test_batched_keys_fill_their_own_parts() -> None:
     whole = random.uniform_(keys.view(4, 1, 2), torch.empty(4, 5, device="cuda"))
     for key, row in zip(keys, whole):
         assert torch.equal(random.uniform_(key, torch.empty(5, device="cuda")), row)
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluating"])
+@pytest.mark.parametrize("of_gradient", ["contiguous", "channels-last", "of a transposed view"])
+@pytest.mark.parametrize("of_input", ["contiguous", "channels-last", "of a transposed view"])
+def test_batch_norm_of_a_batch_of_one_has_the_gradient_of_its_values(
+    of_input: str, of_gradient: str, training: bool
+) -> None:
+    """Upstream's CPU kernel has not, where input and gradient differ in strides that mean nothing in a batch of one."""
+    torch.manual_seed(0)
+    channels, size = 8, 4
+
+    def laid_out(value: torch.Tensor, strides: str) -> torch.Tensor:
+        if strides == "contiguous":
+            return value.cuda(memory_format=torch.contiguous_format)
+        value = value.cuda(memory_format=torch.channels_last)
+        rows = (channels, 1, size * channels, channels)
+        return value if strides == "channels-last" else value.as_strided(value.shape, rows)
+
+    x, grad = torch.randn(2, 1, channels, size, size, dtype=torch.double).unbind()
+    weight, mean = torch.randn(2, channels, dtype=torch.double).unbind()
+    var = torch.rand(channels, dtype=torch.double) + 0.5
+
+    def run(x: torch.Tensor, grad: torch.Tensor, *others: torch.Tensor) -> tuple:
+        weight, mean, var = (other.clone() for other in others)
+        leaves = (x.detach().requires_grad_(), weight.requires_grad_(), torch.zeros_like(weight).requires_grad_())
+        y = torch.nn.functional.batch_norm(leaves[0], mean, var, *leaves[1:], training)
+        return torch.autograd.grad(y, leaves, grad)
+
+    want = run(x.reshape(1, channels, -1), grad.reshape(1, channels, -1), weight, mean, var)
+    got = run(
+        laid_out(x.float(), of_input),
+        laid_out(grad.float(), of_gradient),
+        *(v.float().cuda() for v in (weight, mean, var)),
+    )
+    for value, right in zip(got, want):
+        torch.testing.assert_close(value.cpu(), right.float().reshape(value.shape), rtol=1e-4, atol=1e-4)

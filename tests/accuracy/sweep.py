@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import planted
 
 from maca_tools import accuracy
-from maca_tools.accuracy import record_dir, report
+from maca_tools.accuracy import bisect, record_dir, report
 from maca_tools.accuracy.__main__ import main as command
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -75,14 +75,22 @@ def by_report(clean: str, dtype: str, way: str, place: int, folder: str, layers:
     return Outcome(result.culprit is not None and result.culprit.name0 == name, name, result.text())
 
 
-def by_bisect(clean: str, dtype: str, way: str, place: int, folder: str, layers: int = 12) -> Outcome:
-    """Whether bisect ends with the error that was planted on the device; its folder is folder/out."""
+def by_bisect(
+    clean: str, dtype: str, way: str, place: int, folder: str, layers: int = 12, server: Any = None
+) -> Outcome:
+    """Whether bisect ends with the error that was planted on the device; its folder is folder/out.
+
+    Without a server the command is called as a user calls it.
+    """
     arguments = ["--device", "{device}", "--dtype", dtype, "--plant", f"{way}:{place}", "--only-on", "cuda"]
+    arguments += ["--layers", str(layers)]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        code = command(
-            ["bisect", planted.__file__, "-o", os.path.join(folder, "out"), "--", *arguments, "--layers", str(layers)]
-        )
+        out = os.path.join(folder, "out")
+        if server is None:
+            code = command(["bisect", planted.__file__, "-o", out, "--", *arguments])
+        else:
+            code = bisect.run(planted.__file__, "cpu", "cuda", out, None, 0, arguments, server)
     name = expected(clean, place, way, layers)
     return Outcome(code == 1 and f"the operator is {name}\n" in printed.getvalue(), name, printed.getvalue())
 
@@ -112,6 +120,7 @@ def main() -> int:
     tried: Dict[Tuple[str, str, str], List[bool]] = {}
     with tempfile.TemporaryDirectory() as folder, open(chosen.state, "a", encoding="utf-8") as state:
         clean: Dict[Tuple[str, str], str] = {}
+        server = bisect.Server()
         for kind, dtype, way, index in _cases(chosen.places, [chosen.only] if chosen.only else ["report", "bisect"]):
             place = places(chosen.seed, dtype, way, chosen.places, 12)[index]
             key = (chosen.seed, kind, dtype, way, place)
@@ -122,8 +131,10 @@ def main() -> int:
                         record("cpu", dtype, there) if kind == "report" else record_script(dtype, there)
                     )
                 began = time.monotonic()
-                run = by_report if kind == "report" else by_bisect
-                found = run(clean[kind, dtype], dtype, way, place, folder)
+                if kind == "report":
+                    found = by_report(clean[kind, dtype], dtype, way, place, folder)
+                else:
+                    found = by_bisect(clean[kind, dtype], dtype, way, place, folder, server=server)
                 took = time.monotonic() - began
                 print(f"{kind} {dtype} {way} {place} {found.expected}: {found.named} ({took:.0f} s)", flush=True)
                 if not found.named:
@@ -133,6 +144,7 @@ def main() -> int:
                 state.flush()
                 done[key] = found.named
             tried.setdefault((kind, dtype, way), []).append(done[key])
+        server.close()
     for (kind, dtype, way), outcomes in sorted(tried.items()):
         print(f"{kind} {dtype} {way}: {sum(outcomes)} of {len(outcomes)}")
     for kind in sorted({kind for kind, _, _ in tried}):

@@ -41,13 +41,51 @@ class _Pair(NamedTuple):
     operators: List[Dict[str, Any]]
 
 
+class Server:
+    """The process that runs scripts, each run in a fork of it; may serve several calls of run. See run_script."""
+
+    def __init__(self) -> None:
+        self._process: Any = None
+
+    def run(self, settings: Dict[str, Any]) -> int:
+        """The exit code of one run. See run_script, Note [A process a run]."""
+        if self._process is None or self._process.poll() is not None:
+            environment = dict(os.environ)
+            package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            environment["PYTHONPATH"] = os.pathsep.join(
+                part for part in (package, environment.get("PYTHONPATH")) if part
+            )
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "maca_tools.accuracy.run_script"],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        self._process.stdin.write(json.dumps(settings) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not hasattr(os, "fork"):
+            self._process.wait()
+        return int(answer) if answer.strip() else self._process.wait() or -1
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.stdin.close()
+            self._process.wait()
+            self._process.stdout.close()
+            self._process = None
+
+
 class _Runs:
     """Runs of the script, each pair with its records and report in a folder of its own."""
 
-    def __init__(self, script: str, devices: Tuple[str, str], output: str, seed: int, arguments: Sequence[str]) -> None:
+    def __init__(
+        self, server: Server, script: str, devices: Tuple[str, str], output: str, seed: int, arguments: Sequence[str]
+    ) -> None:
+        self._server = server
         self._script, self._devices, self._output = script, devices, output
         self._seed, self._arguments = seed, list(arguments)
-        self._server: Any = None
         self.step = 0
 
     def pair(self, what: str, **record: Any) -> _Pair:
@@ -60,7 +98,7 @@ class _Runs:
             shutil.rmtree(place, ignore_errors=True)
             os.makedirs(folder, exist_ok=True)
             log = os.path.join(folder, f"side{side}.log")
-            code = self._run(
+            code = self._server.run(
                 {
                     "script": self._script,
                     "device": device,
@@ -79,35 +117,6 @@ class _Runs:
         with open(os.path.join(folder, report.NAME + ".jsonl"), encoding="utf-8") as file:
             operators = [json.loads(line) for line in file]
         return _Pair(sides[0], sides[1], result, operators)
-
-    def _run(self, settings: Dict[str, Any]) -> int:
-        """The exit code of one run. See run_script, Note [A process a run]."""
-        if self._server is None or self._server.poll() is not None:
-            environment = dict(os.environ)
-            package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-            environment["PYTHONPATH"] = os.pathsep.join(
-                part for part in (package, environment.get("PYTHONPATH")) if part
-            )
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "maca_tools.accuracy.run_script"],
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        self._server.stdin.write(json.dumps(settings) + "\n")
-        self._server.stdin.flush()
-        answer = self._server.stdout.readline()
-        if not hasattr(os, "fork"):
-            self._server.wait()
-        return int(answer) if answer.strip() else self._server.wait() or -1
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.stdin.close()
-            self._server.wait()
-            self._server.stdout.close()
-            self._server = None
 
 
 def _first_bad(pair: _Pair) -> Tuple[Optional[str], Optional[str], Optional[str]]:
@@ -138,7 +147,14 @@ def _first_bad(pair: _Pair) -> Tuple[Optional[str], Optional[str], Optional[str]
 
 
 def run(
-    script: str, device0: str, device1: str, output: str, skip: Optional[int], seed: int, arguments: Sequence[str]
+    script: str,
+    device0: str,
+    device1: str,
+    output: str,
+    skip: Optional[int],
+    seed: int,
+    arguments: Sequence[str],
+    server: Optional[Server] = None,
 ) -> int:
     """0 if the devices agree, 1 if an operator was found; the folder `culprit` has its inputs and reproduce.py."""
     if not os.path.isfile(script):
@@ -147,11 +163,13 @@ def run(
         os.makedirs(output, exist_ok=True)
     except OSError as error:
         raise AccuracyError(f"{output} cannot be written: {error}") from error
-    runs = _Runs(os.path.abspath(script), (device0, device1), output, seed, arguments)
+    used = server or Server()
+    runs = _Runs(used, os.path.abspath(script), (device0, device1), output, seed, arguments)
     try:
         found = _narrow(runs, _FIRST_SKIP if skip is None else skip) or _whole(runs)
     finally:
-        runs.close()
+        if server is None:
+            used.close()
     if found is None:
         print("bisect: no operator makes an error of its own")
         return 0
@@ -235,7 +253,8 @@ def _save(found: _Pair, output: str, device0: str, device1: str) -> None:
             if stream.key == found.result.culprit.stream and str(entry.name) in wanted:
                 for part in entry.parts:
                     shutil.copy(stream.path(entry, part), culprit)
-    report.generate(found.side0, found.side1, culprit)
+    with open(found.result.files[0], encoding="utf-8") as lines:
+        report.write(found.result, lines, found.side0, found.side1, culprit)
     with open(os.path.join(culprit, "reproduce.py"), "w", encoding="utf-8") as file:
         file.write(_REPRODUCER.format(name=name, device0=device0, device1=device1))
     print(f"bisect: the operator is {name}")

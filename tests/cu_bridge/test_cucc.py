@@ -1,14 +1,13 @@
 """cucc and the execution of kernels: every feature in every schedule, wrong kernels, the command line."""
 
-import os
 import pathlib
 import re
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, Dict, List
+from typing import Callable, List
 
 import pytest
+from compiling import Cucc, clean_environment, make_cucc
 
 HERE = pathlib.Path(__file__).resolve().parent
 KERNELS = HERE / "kernels"
@@ -20,25 +19,12 @@ FILES = [stem for stem, cases in CASES.items() if cases]
 # Files that are programs of their own and count their failures.
 PROGRAMS = [stem for stem, cases in CASES.items() if not cases]
 SCHEDULES = ("forward", "reverse", "random:1", "random:2")
-Cucc = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def clean_environment(**variables: str) -> Dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MACA_", "NVCC_", "CUCC_"))}
-    return {**kept, **variables}
 
 
 @pytest.fixture(scope="session")
 def cucc(sdk: pathlib.Path) -> Cucc:
     """Return a function that runs the installed cucc."""
-
-    def run(*arguments: object, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, str(sdk / "bin" / "cucc"), *map(str, arguments)]
-        done = subprocess.run(command, env=clean_environment(**variables), capture_output=True, text=True, timeout=300)
-        assert not check or done.returncode == 0, done.stdout + done.stderr
-        return done
-
-    return run
+    return make_cucc(sdk)
 
 
 @pytest.fixture(scope="session")

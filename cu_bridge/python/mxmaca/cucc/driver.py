@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import objects, rewrite, toolkit
+from . import messages, objects, rewrite, toolkit
 from .errors import CuccError
-from .options import Options, parse
+from .options import Options, describe, parse
 
 CUDA, CXX, C, ASSEMBLER, OBJECT = "cu", "c++", "c", "assembler", "object"
 LANGUAGES = {
@@ -29,10 +30,6 @@ LANGUAGES = {
     ".s": ASSEMBLER,
     ".S": "assembler-with-cpp",
 }
-NO_CODE = {
-    "ptx": "there is no PTX for the simulated device",
-    "cuda": "there is no single source file between the two passes",
-}
 # On the command line and not in a header, because for a system header's macro the preprocessor writes line markers into
 # the middle of declarations.
 SPECIFIERS = tuple(
@@ -43,6 +40,13 @@ SPECIFIERS = tuple(
     "__align__(n)=__attribute__((aligned(n)))",
     "__grid_constant__=",
 )
+# The warnings that rewriting finds, by kind: the flag that asks for each.
+OWN_WARNINGS = {"default-stream-launch": "warn_default_stream", "missing-launch-bounds": "warn_launch_bounds"}
+TIME_HEADING = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit"
+# Warnings that the optimiser finds by the paths it sees: in the device pass, which is optimised whatever -O says, they
+# would speak of host code that the host pass is silent about.
+BY_PATHS = ("maybe-uninitialized", "array-bounds", "stringop-overflow", "stringop-overread", "restrict", "nonnull")
+BY_PATHS += ("null-dereference", "free-nonheap-object", "dangling-pointer", "use-after-free", "infinite-recursion")
 # The device's compute capability. Code for an older one runs on it as well.
 CAPABILITY = 80
 PREAMBLE_END = """
@@ -77,7 +81,10 @@ class Driver:
         self.options = options
         self.major = toolkit.cuda_major()
         self.compiler = self._host_compiler()
+        self._clang: Optional[bool] = None
         self.folder = Path()
+        self.times: List[str] = []
+        self.output = ""  # what is being made
 
     # ---- Tools ------------------------------------------------------------------------------------------------------
 
@@ -102,6 +109,25 @@ class Driver:
             )
         return found
 
+    @property
+    def is_clang(self) -> bool:
+        if self._clang is None:
+            done = subprocess.run([self.compiler, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self._clang = b"clang" in done.stdout
+        return self._clang
+
+    def warn(self, text: str, kind: str = "", where: str = "cucc") -> None:
+        """Say a warning of cucc's own; it is an error if -Werror names its kind.
+
+        Raises:
+            CuccError: it is one.
+        """
+        kinds = self.options.all("errors")
+        if kind in kinds or "all-warnings" in kinds:
+            raise CuccError(f"{where}: error: {text} [-Werror {kind if kind in kinds else 'all-warnings'}]")
+        if not self.options.flag("no_warnings"):
+            print(f"{where}: warning: {text}", file=sys.stderr)
+
     def show(self, command: Sequence[str]) -> None:
         if self.options.flag("verbose") or self.options.flag("dry_run"):
             print("#$ " + " ".join(shlex.quote(str(part)) for part in command), file=sys.stderr)
@@ -111,8 +137,8 @@ class Driver:
         if text:
             sys.stderr.write(text)
 
-    def capture(self, command: Sequence[str]) -> str:
-        """Run a tool and return what it said on stderr.
+    def capture(self, command: Sequence[str], phase: str = "", source: str = "") -> str:
+        """Run a tool and return what it said on stderr. -time names its phase.
 
         Raises:
             Failed: its exit status is not 0.
@@ -121,7 +147,9 @@ class Driver:
         if self.options.flag("dry_run"):
             return ""
         try:
+            begin = time.monotonic()
             done = subprocess.run([str(part) for part in command], stderr=subprocess.PIPE, stdout=None)
+            self.timed(phase or os.path.basename(str(command[0])), time.monotonic() - begin, source)
         except OSError as error:
             raise CuccError(f"cucc: fatal: {command[0]}: {error.strerror}") from None
         text = done.stderr.decode("utf-8", "replace")
@@ -131,6 +159,23 @@ class Driver:
             raise Failed(done.returncode if done.returncode > 0 else 1, text)
         return text
 
+    def timed(self, phase: str, seconds: float, source: str = "") -> None:
+        self.times.append(f"{source} , {phase} , {source} , {self.output} , , cucc , {seconds * 1000:.4f} , ms")
+
+    def _write_times(self) -> None:
+        name = self.options.value("time")
+        if not name or self.options.flag("dry_run"):
+            return
+        if name == "-":
+            print("\n".join([TIME_HEADING, *self.times]))
+            return
+        try:
+            with open(name, "a", encoding="utf-8") as file:
+                heading = [TIME_HEADING] if file.tell() == 0 else []
+                file.writelines(line + "\n" for line in [*heading, *self.times])
+        except OSError as error:
+            raise CuccError(f"cucc: fatal: -time: {name}: {error.strerror}") from None
+
     # ---- What is asked for ------------------------------------------------------------------------------------------
 
     def main(self) -> int:
@@ -139,25 +184,79 @@ class Driver:
             print(toolkit.version_text(self.major), end="")
             return 0
         if options.flag("help"):
-            print("usage: cucc [options] file...\nThe options are nvcc's; docs/cu_bridge.md lists them.")
+            print(describe())
             return 0
-        if options.flag("list_architectures"):
-            print("compute_80\nsm_80")
+        if options.flag("list_architectures") or options.flag("list_codes"):
+            both = options.flag("list_architectures") and options.flag("list_codes")
+            one = "compute_80" if options.flag("list_architectures") else "sm_80"
+            print("arch=compute_80,code=sm_80" if both else one)
             return 0
-        for name, why in NO_CODE.items():
-            if options.flag(name):
-                raise CuccError(f"cucc: fatal: --{name}: {why}")
         sources = [Source(path, self._language(path, given)) for path, given in options.inputs]
         if not sources:
             raise CuccError("cucc: fatal: No input files specified; use option --help for more information")
         for source in sources:
-            if not options.flag("dry_run") and not os.path.exists(source.path) and source.path != "-":
+            missing = not os.path.exists(source.path) and source.path != "-" and not source.path.startswith("-l")
+            if missing and not options.flag("dry_run") and not options.flag("clean"):
                 raise CuccError(f"cucc: fatal: {source.path}: No such file or directory")
         if options.flag("verbose") or options.flag("dry_run"):
             self._show_setting()
-        with tempfile.TemporaryDirectory(prefix="cucc-") as folder:
+        if options.flag("clean"):
+            return self._clean(sources)
+        parent = None
+        if options.flag("beside_output") and self._objects_only():
+            parent = os.path.dirname(os.path.abspath(options.value("output") or sources[0].path))
+        try:
+            temporary = tempfile.TemporaryDirectory(prefix="cucc-", dir=parent)
+        except OSError as error:
+            raise CuccError(f"cucc: fatal: no folder for intermediate files: {error}") from None
+        with temporary as folder:
             self.folder = Path(folder)
-            return self._make(sources)
+            status = self._make(sources)
+        self._write_times()
+        return status
+
+    def _objects_only(self) -> bool:
+        return any(map(self.options.flag, ("compile", "device_c", "device_w")))
+
+    def _clean(self, sources: Sequence[Source]) -> int:
+        """Remove what the same command without -clean makes."""
+        options, names = self.options, []
+        made = [source for source in sources if source.language != OBJECT]
+        if self._objects_only():
+            names = [options.value("output") or self._beside(source.path, ".o") for source in made]
+            for source in made:
+                flags = self._dependency_flags(source, only=False)
+                names += [flags[at + 1] for at, flag in enumerate(flags) if flag == "-MF"]
+        elif any(map(options.flag, ("preprocess", "dependencies", "user_dependencies"))):
+            names = [name for name in (options.value("output"), options.value("dependency_file")) if name]
+        else:
+            names = [self._linked_name(sources)]
+        if options.flag("keep"):
+            names += [str(name) for source in made for name in self._kept(source)]
+        for name in names:
+            if options.flag("verbose") or options.flag("dry_run"):
+                self.show(["rm", name])
+            if os.path.isfile(name) and not options.flag("dry_run"):
+                os.remove(name)
+        return 0
+
+    def _linked_name(self, sources: Sequence[Source]) -> str:
+        options = self.options
+        default = "a.out"
+        if options.flag("library"):
+            default = "a.a"
+        elif options.flag("relocatable_link"):
+            default = "a.o"
+        elif options.flag("device_link"):
+            default = "a_dlink.o"
+        elif options.flag("cubin") or options.flag("fatbin"):
+            default = self._beside(sources[0].path, ".cubin" if options.flag("cubin") else ".fatbin")
+        return options.value("output") or default
+
+    def _kept(self, source: Source) -> List[Path]:
+        """The intermediate files that -keep keeps: both passes' text and object."""
+        folder, stem = Path(self.options.value("keep_directory") or "."), Path(source.path).stem
+        return [folder / f"{stem}.{name}{suffix}" for name in ("device", "host") for suffix in (".ii", ".o")]
 
     def _show_setting(self) -> None:
         top = toolkit.tree(self.major) if toolkit.tree(self.major).is_dir() else toolkit.root()
@@ -181,7 +280,7 @@ class Driver:
 
     def _make(self, sources: List[Source]) -> int:
         options = self.options
-        objects_only = options.flag("compile") or options.flag("device_c") or options.flag("device_w")
+        objects_only = self._objects_only()
         if options.flag("preprocess") or options.flag("dependencies") or options.flag("user_dependencies"):
             for source in sources:
                 self.run(
@@ -208,15 +307,20 @@ class Driver:
             compiled[source.path] = output
         if objects_only:
             return 0
+        output = self.output = self._linked_name(sources)
         if options.flag("library"):
-            self.run(["ar", "rcs", options.value("output") or "a.a", *[compiled.get(s.path, s.path) for s in sources]])
+            archiver = options.value("archiver") or "ar"
+            parts = [compiled.get(source.path, source.path) for source in sources]
+            self.run([archiver, "rcs", *options.all("archive_options"), output, *parts])
             return 0
-        output = options.value("output")
-        if image:
-            output = output or self._beside(sources[0].path, ".cubin" if options.flag("cubin") else ".fatbin")
-        self._link(compiled, output or "a.out", shared=image or options.flag("shared"))
+        if options.flag("relocatable_link"):
+            parts = [compiled.get(part, part) for part in options.link_order]
+            flags = [*self._shared_flags(), *(part for option in options.linker for part in ("-Xlinker", option))]
+            self.run([self.compiler, "-r", "-nostdlib", *flags, *parts, "-o", output])
+            return 0
+        self._link(compiled, output, shared=image or options.flag("shared"))
         if options.flag("run") and not options.flag("dry_run"):
-            return subprocess.call([os.path.abspath(output or "a.out"), *options.all("run_arguments")])
+            return subprocess.call([os.path.abspath(output), *options.all("run_arguments")])
         return 0
 
     def _beside(self, path: str, suffix: str) -> str:
@@ -226,8 +330,6 @@ class Driver:
     @staticmethod
     def _language(path: str, given: str) -> str:
         if given:
-            if given not in ("cu", "c", "c++"):
-                raise CuccError(f"cucc: fatal: Value '{given}' is not defined for option 'x'")
             return {"cu": CUDA, "c": C, "c++": CXX}[given]
         suffix = Path(path).suffix
         if suffix in LANGUAGES:
@@ -242,7 +344,7 @@ class Driver:
 
     def _architecture(self) -> int:
         """`__CUDA_ARCH__`: the highest that was asked for and that the device can run."""
-        texts = [self.options.value("architecture")] + self.options.all("code") + self.options.all("generate_code")
+        texts = self.options.all("architecture") + self.options.all("code") + self.options.all("generate_code")
         numbers = []
         for text in texts:
             for word in text.replace("[", ",").replace("]", ",").replace("=", ",").split(","):
@@ -251,22 +353,22 @@ class Driver:
                     numbers.append(int(digits))
         fit = [number for number in numbers if number <= CAPABILITY]
         if numbers and not fit:
-            print(
-                f"cucc: warning: the device has compute capability 8.0; code for sm_{min(numbers)} would not run "
-                "on it, so it is compiled for sm_80",
-                file=sys.stderr,
+            self.warn(
+                f"the device has compute capability 8.0; code for sm_{min(numbers)} would not run on it, so it is "
+                "compiled for sm_80"
             )
         return max(fit) * 10 if fit else CAPABILITY * 10
 
     def _relocatable(self) -> bool:
-        return self.options.flag("device_c") or self.options.value("relocatable").lower() in ("true", "1", "yes")
+        options = self.options
+        return options.value("relocatable") == "true" or any(map(options.flag, ("device_c", "relocatable_link", "lto")))
 
     def _macros(self, device: bool, cuda: bool) -> List[str]:
         options = self.options
         release, build = toolkit.RELEASES[self.major]
-        macros = [f"MXMACA_CUDA_MAJOR={self.major}"]
+        macros = [f"MXMACA_CUDA_MAJOR={self.major}", "__NVCC__=1"]
         if cuda:
-            macros += ["__MXMACA_CUCC__=1", "__CUDACC__=1", "__NVCC__=1", f"__CUDACC_VER_MAJOR__={self.major}"]
+            macros += ["__MXMACA_CUCC__=1", "__CUDACC__=1", f"__CUDACC_VER_MAJOR__={self.major}"]
             macros += [f"__CUDACC_VER_MINOR__={release.split('.')[1]}", f"__CUDACC_VER_BUILD__={build}"]
             macros += [f"__CUDA_ARCH_LIST__={self._arch}", *SPECIFIERS]
             macros.append("__host__=__mxmaca_host__" if self._relocatable() else "__host__=")
@@ -290,9 +392,25 @@ class Driver:
         """What both the preprocessor and the compiler want to know."""
         options = self.options
         flags = [f"-std={options.value('standard')}"] if options.value("standard") else []
-        flags += options.host + list(options.all("compiler_options"))
-        if options.value("machine", "64") not in ("64", "64-bit"):
-            raise CuccError(f"cucc: fatal: Value '{options.value('machine')}' is not defined for option 'machine'")
+        for name, flag in (("template_depth", "-ftemplate-depth"), ("random_seed", "-frandom-seed")):
+            flags += [f"{flag}={options.value(name)}"] if options.value(name) else []
+        if options.value("template_backtrace"):
+            limit = "-ftemplate-backtrace-limit"
+            flags.append(f"{limit}={options.value('template_backtrace')}")
+        flags += ["-fno-exceptions"] if options.flag("no_exceptions") else []
+        return flags + options.host + list(options.all("compiler_options"))
+
+    def _warning_flags(self) -> List[str]:
+        """What the host compiler shall warn about, in both passes."""
+        options, kinds = self.options, self.options.all("errors")
+        if options.flag("no_warnings"):
+            return ["-w"]
+        flags = ["-Wreorder"] if options.flag("warn_reorder") else []
+        flags += ["-Wno-deprecated-declarations"] if options.flag("no_deprecated") else []
+        flags += ["-Werror"] if "all-warnings" in kinds else []
+        flags += [f"-Werror={kind}" for kind in ("reorder", "deprecated-declarations") if kind in kinds]
+        if options.value("brief") == "true":
+            flags.append("-fno-caret-diagnostics" if self.is_clang else "-fno-diagnostics-show-caret")
         return flags
 
     def _preprocess_command(self, source: Source, device: bool, output: Optional[str], only: bool = False) -> List[str]:
@@ -347,12 +465,16 @@ class Driver:
 
     def _optimisation(self, device: bool) -> List[str]:
         options = self.options
+        # -dopt=on keeps the optimisation under -G, with line numbers alone.
+        slow = options.flag("device_debug") and not options.value("device_optimize")
         if device:
-            level = "0" if options.flag("device_debug") else "3"
+            level = "0" if slow else {"max": "0", "mid": "1", "min": "2"}.get(options.value("fast_compile"), "3")
             flags = [f"-O{level}"]
         else:
             flags = [f"-O{options.value('optimize')}"] if options.value("optimize") else []
-        if options.flag("debug") or options.flag("device_debug"):
+        if options.flag("device_debug") and device and not slow:
+            flags.append("-g1")
+        elif options.flag("debug") or options.flag("device_debug"):
             flags.append("-g")
         elif options.flag("line_info") and device:
             flags.append("-g1")
@@ -361,14 +483,36 @@ class Driver:
     def _device_flags(self) -> List[str]:
         options = self.options
         # The device's arithmetic sets no errno and raises no signals.
-        flags = ["-w", "-ffunction-sections", "-fdata-sections", "-fno-math-errno", "-fno-trapping-math"]
+        flags = ["-ffunction-sections", "-fdata-sections", "-fno-math-errno", "-fno-trapping-math"]
         flags += ["-fvisibility=hidden", "-fno-semantic-interposition"]
         # Static variables of templates, the blocks' shared memory among them, belong to this object alone.
         # A short vector loop that crosses a line of the instruction cache takes a quarter longer.
-        flags += [] if "clang" in os.path.basename(self.compiler) else ["-fno-gnu-unique", "-falign-loops=32"]
+        flags += [] if self.is_clang else ["-fno-gnu-unique", "-falign-loops=32"]
+        if options.value("stack_protector"):
+            flags.append(
+                "-fstack-protector-strong" if options.value("stack_protector") == "true" else "-fno-stack-protector"
+            )
+        if options.all("reports"):
+            flags.append("-Rpass=inline" if self.is_clang else "-fopt-info-inline-optimized")
         if options.value("fuse").lower() == "false":
             flags.append("-ffp-contract=off")
         return flags
+
+    def _pass_warnings(self, device: bool) -> List[str]:
+        """What is warned about in one of the two passes; what both say is said once (messages.py)."""
+        flags = ["-Wno-unknown-pragmas"]
+        if self.is_clang:
+            flags += ["-Wno-unknown-warning-option", "-Wno-unknown-attributes", "-Wno-ignored-attributes"]
+        if device:
+            flags += [f"-Wno-{name}" for name in BY_PATHS]
+        return [*self._warning_flags(), *flags]
+
+    def _rewriting(self) -> rewrite.Choices:
+        options = self.options
+        asked = frozenset(
+            kind for kind, flag in OWN_WARNINGS.items() if options.flag(flag) or kind in options.all("errors")
+        )
+        return rewrite.Choices(options.value("static_stub") == "true", options.value("hidden") == "true", asked)
 
     # ---- Compiling --------------------------------------------------------------------------------------------------
 
@@ -379,7 +523,7 @@ class Driver:
             command[1] = "-c"
             command += ["-fPIC"] if force_pic else []
             command += ["-pg"] if options.flag("profile") else []
-            command += ["-w"] if options.flag("no_warnings") else []
+            command += self._warning_flags()
             self._said(self._try(command))
             return
         self._arch = self._architecture()
@@ -395,13 +539,17 @@ class Driver:
         for thread in threads:
             thread.join()
         device, host = passes
-        # Device functions and their mistakes are in both passes: they are said once.
-        for one in (device, host):
-            if one.problem is not None:
-                if isinstance(one.problem, Failed):
-                    self._said((one.problem.status, one.problem.text))
+        for one in passes:
+            if one.problem is not None and not isinstance(one.problem, Failed):
                 raise one.problem
-        sys.stderr.write(host.said)
+        sys.stderr.write(messages.merged(host.said, device.said))
+        for one in passes:
+            if isinstance(one.problem, Failed):
+                raise Failed(one.problem.status)
+        for warning in device.result.warnings:
+            self.warn(warning.text, warning.kind, warning.where)
+        if "cross-execution-space-call" in self.options.all("errors"):
+            self._check_calls(device, host, folder)
         part = folder / "joined.o"
         objects.join(
             host.object,
@@ -416,10 +564,29 @@ class Driver:
         )
         self._place(part, output)
         if options.flag("keep"):
-            keep = Path(options.value("keep_directory") or ".")
-            for one in passes:
-                stem = Path(source.path).stem
-                shutil.copy(str(one.text), str(keep / f"{stem}.{'device' if one.device else 'host'}.ii"))
+            files = [file for one in passes for file in (one.text, one.object)]
+            for file, kept in zip(files, self._kept(source)):
+                self._place(file, str(kept))
+
+    def _check_calls(self, device: "Pass", host: "Pass", folder: Path) -> None:
+        """-Werror cross-execution-space-call: the device pass once more without inlining, and what its kernels call.
+
+        Raises:
+            CuccError: a kernel calls functions of the host.
+        """
+        checked = folder / "checked.o"
+        command = [self.compiler, "-c", "-x", "c++-cpp-output", *self._shared_flags(), *self._device_flags()]
+        self.run([*command, "-w", "-O0", "-g1", str(device.text), "-o", str(checked)])
+        names = [name for name, _, _ in objects.kernels(objects.symbols(host.object))]
+        found = objects.host_calls(checked, names, device.result.device_functions, folder, self.run)
+        if found:
+            names = [objects.demangled(name) for name, _ in found]
+            lines = [
+                f'{where}: error: calling a __host__ function("{name}") from device code is not '
+                "allowed [-Werror cross-execution-space-call]"
+                for name, (_, where) in zip(names, found)
+            ]
+            raise CuccError("\n".join(lines))
 
     @staticmethod
     def _place(part: Path, output: str) -> None:
@@ -445,6 +612,7 @@ class Driver:
                     *self._shared_flags(),
                     *self._optimisation(device),
                     *(self._device_flags() if device else []),
+                    *self._warning_flags(),
                     *pic,
                     f"{'device' if device else 'host'}.ii",
                 ]
@@ -487,6 +655,7 @@ class Driver:
         command += self._shared_flags()
         command += ["-pg"] if options.flag("profile") else []
         command += [compiled.get(part, part) for part in options.link_order]
+        command += [part for option in options.linker for part in ("-Xlinker", option)]
         command += [f"-L{path}" for path in options.all("library_path")]
         if options.value("run_time", "static") != "none":
             names = [path.name for path in sorted(libraries.glob("libcudart.so.*"))]
@@ -515,22 +684,28 @@ class Pass:
     def run(self) -> None:
         try:
             self._run()
-        except (CuccError, Failed) as problem:
+        except Failed as problem:
+            self.said += problem.text
             self.problem = problem
         except Exception as problem:  # a thread's exception would be lost
             self.problem = problem
 
     def _run(self) -> None:
         driver, options = self.driver, self.driver.options
-        self.said = driver.capture(driver._preprocess_command(self.source, self.device, str(self.preprocessed)))
+        path, name = self.source.path, "device" if self.device else "host"
+        self.said = driver.capture(
+            driver._preprocess_command(self.source, self.device, str(self.preprocessed)), f"preprocess ({name})", path
+        )
+        begin = time.monotonic()
         text = self.preprocessed.read_bytes().decode("latin-1")
-        self.result = rewrite.rewrite(text, self.device, driver._relocatable())
+        self.result = rewrite.rewrite(text, self.device, driver._relocatable(), driver._rewriting())
         written = self.result.text
         if not self.device:
-            where = os.path.abspath(options.value("output") or self.source.path)
+            where = os.path.abspath(options.value("output") or path)
             self.identity = hashlib.sha256(written.encode("latin-1") + where.encode()).hexdigest()[:16]
             written += PREAMBLE_END.format(identity=self.identity)
         self.text.write_bytes(written.encode("latin-1"))
+        driver.timed(f"rewrite ({name})", time.monotonic() - begin, path)
         command = [
             driver.compiler,
             "-c",
@@ -539,10 +714,12 @@ class Pass:
             *driver._shared_flags(),
             *driver._optimisation(self.device),
         ]
-        command += driver._device_flags() if self.device else ["-Wno-unknown-pragmas", "-Wno-unused-function"]
-        command += ["-w"] if options.flag("no_warnings") and not self.device else []
+        command += driver._device_flags() if self.device else []
+        command += driver._pass_warnings(self.device)
         command += ["-pg"] if options.flag("profile") and not self.device else []
-        self.said += driver.capture([*command, *self.extra, str(self.text), "-o", str(self.object)])
+        self.said += driver.capture(
+            [*command, *self.extra, str(self.text), "-o", str(self.object)], f"compile ({name})", path
+        )
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

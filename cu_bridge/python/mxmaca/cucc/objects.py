@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
 
+from . import toolkit
 from .errors import CuccError
 from .rewrite import FUNCTION_SECTION, Variable
 
@@ -214,6 +215,67 @@ def join(
         # A variable of the same name in another object is another variable.
         inner += [host_variables[v.section].symbol for v in shared]
     run(["objcopy", *_listed(folder, "localize-symbols", inner), str(merged), str(output)])
+
+
+def host_calls(
+    checked: Path, kernel_names: Sequence[str], device_functions: Set[str], folder: Path, run: Run
+) -> List[Tuple[str, str]]:
+    """The host's own functions that kernels call, with a place, in a device object compiled without inlining.
+
+    Plain functions are seen, in this file or another; not templates, inline functions, members of the standard library.
+    """
+    if not kernel_names:
+        return []
+    reached = folder / "checked.reached.o"
+    _write(folder / "check.ld", [f'-u "{name}"' for name in kernel_names])
+    run(
+        [
+            "ld",
+            "-r",
+            "--gc-sections",
+            f"@{folder / 'check.ld'}",
+            "-e",
+            kernel_names[0],
+            str(checked),
+            "-o",
+            str(reached),
+        ]
+    )
+    done = subprocess.run(["nm", "-l", str(reached)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = []
+    for line in done.stdout.splitlines():
+        match = re.match(r"^[0-9a-f ]{16} ([TtU]) (_Z\w+)(?:\t(.*))?$", line)
+        if match is None or match.group(2) in kernel_names:
+            continue
+        name, where = match.group(2), match.group(3) or ""
+        # What is undefined and has no place belongs to code that no kernel reaches.
+        if not where or where.startswith(str(toolkit.include())):
+            continue
+        words = _name_parts(name)
+        # Lambdas, the engine's and the libraries' own.
+        if not words or "Ul" in name or words[0] in ("mxmaca", "std", "cuda") or words[-1].startswith("__"):
+            continue
+        if not set(words).intersection(device_functions):
+            found.append((name, where))
+    return found
+
+
+def demangled(name: str) -> str:
+    done = subprocess.run(["c++filt", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return done.stdout.strip() or name
+
+
+def _name_parts(mangled: str) -> List[str]:
+    """The names in a mangled function name without template arguments: _ZN1a1fEi is a, f."""
+    match = re.match(r"^_ZN?K?L?", mangled)
+    at, parts = match.end() if match else 0, []
+    while True:
+        length = re.match(r"L?(\d+)", mangled[at:])
+        if length is None:
+            return parts
+        at += length.end()
+        parts.append(mangled[at : at + int(length.group(1))])
+        at += int(length.group(1))
 
 
 def _device_only(host: Dict[str, Symbol], functions: Set[str]) -> List[str]:

@@ -1,42 +1,56 @@
 """The command line: nvcc's options as a table."""
 
+import re
 import shlex
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .errors import CuccError
 
-FLAG, VALUE, LIST, JOINED, HOST, IGNORED, IGNORED_VALUE = (
-    "flag",
-    "value",
-    "list",
-    "joined",
-    "host",
-    "ignored",
-    "ignored value",
-)
+FLAG, VALUE, LIST, JOINED = "flag", "value", "list", "joined"
+NOTHING, NOTHING_VALUE, REFUSED = "nothing", "nothing, with a value", "refused"
+TRUTH = ("true", "false")
+ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_\d+[af]?|all|all-major|native|arch|code")
 
 
 class Option(NamedTuple):
-    """One option: how it is stored, what it takes, how it is written."""
+    """One option: how it is stored, what it takes, how it is written.
+
+    `values` are the only ones it takes, if there are any. `why` is the reason of an option that is taken and changes
+    nothing, or that is refused.
+    """
 
     name: str
     kind: str
     spellings: Tuple[str, ...]
+    values: Tuple[str, ...] = ()
+    why: str = ""
 
 
-def _option(name: str, kind: str, *spellings: str) -> Option:
-    return Option(name, kind, spellings)
+def _option(name: str, kind: str, *spellings: str, values: Tuple[str, ...] = ()) -> Option:
+    return Option(name, kind, spellings, values)
 
 
-# VALUE keeps the last, LIST all, split at commas; JOINED may have its value attached (-Ifoo); HOST goes on to the host
-# compiler as it is. IGNORED options speak of NVIDIA's tools or hardware alone: nothing that they ask for can be missed.
+def _nothing(why: str, *spellings: str) -> Option:
+    return Option("", NOTHING, spellings, (), why)
+
+
+def _nothing_value(why: str, *spellings: str, values: Tuple[str, ...] = ()) -> Option:
+    return Option("", NOTHING_VALUE, spellings, values, why)
+
+
+def _refused(why: str, *spellings: str) -> Option:
+    return Option("", REFUSED, spellings, (), why)
+
+
+# VALUE keeps the last, LIST all, split at commas; JOINED may have its value attached (-Ifoo).
 TABLE: Tuple[Option, ...] = (
     # What to make
     _option("compile", FLAG, "-c", "--compile"),
     _option("device_c", FLAG, "-dc", "--device-c"),
     _option("device_w", FLAG, "-dw", "--device-w"),
     _option("device_link", FLAG, "-dlink", "--device-link"),
+    _option("link", FLAG, "-link", "--link"),
     _option("preprocess", FLAG, "-E", "--preprocess"),
     _option("dependencies", FLAG, "-M", "--generate-dependencies"),
     _option("user_dependencies", FLAG, "-MM", "--generate-nonsystem-dependencies"),
@@ -46,16 +60,17 @@ TABLE: Tuple[Option, ...] = (
     _option("dependency_file", VALUE, "-MF", "--dependency-output"),
     _option("dependency_target", VALUE, "-MT", "--dependency-target-name"),
     _option("library", FLAG, "-lib", "--lib"),
+    _option("relocatable_link", FLAG, "-r", "--relocatable-link"),
     _option("shared", FLAG, "-shared", "--shared"),
     _option("cubin", FLAG, "-cubin", "--cubin"),
     _option("fatbin", FLAG, "-fatbin", "--fatbin"),
-    _option("ptx", FLAG, "-ptx", "--ptx"),
-    _option("cuda", FLAG, "-cuda", "--cuda"),
     _option("run", FLAG, "-run", "--run"),
     _option("run_arguments", LIST, "-run-args", "--run-args"),
+    _option("clean", FLAG, "-clean", "--clean-targets"),
     _option("output", VALUE, "-o", "--output-file"),
     _option("output_directory", VALUE, "-odir", "--output-directory"),
-    _option("language", VALUE, "-x", "--x"),
+    _option("beside_output", FLAG, "-objtemp", "--objdir-as-tempdir"),
+    _option("language", VALUE, "-x", "--x", values=("c", "c++", "cu")),
     # Preprocessor and libraries
     _option("define", JOINED, "-D", "--define-macro"),
     _option("undefine", JOINED, "-U", "--undefine-macro"),
@@ -66,24 +81,36 @@ TABLE: Tuple[Option, ...] = (
     _option("link_library", JOINED, "-l", "--library"),
     # Language and code
     _option("standard", VALUE, "-std", "--std"),
+    _option("template_depth", VALUE, "-ftemplate-depth", "--ftemplate-depth"),
+    _option("template_backtrace", VALUE, "-ftemplate-backtrace-limit", "--ftemplate-backtrace-limit"),
+    _option("random_seed", VALUE, "-frandom-seed", "--frandom-seed"),
+    _option("no_exceptions", FLAG, "-noeh", "--no-exceptions"),
     _option("optimize", JOINED, "-O", "--optimize"),
-    _option("device_optimize", VALUE, "-dopt", "--dopt"),
+    _option("device_optimize", VALUE, "-dopt", "--dopt", values=("on",)),
+    _option("fast_compile", VALUE, "-Ofc", "--Ofast-compile", values=("0", "max", "mid", "min")),
+    _option("reports", LIST, "-opt-info", "--optimization-info"),
     _option("debug", FLAG, "-g", "--debug"),
     _option("device_debug", FLAG, "-G", "--device-debug"),
     _option("line_info", FLAG, "-lineinfo", "--generate-line-info"),
     _option("profile", FLAG, "-pg", "--profile"),
-    _option("machine", VALUE, "-m", "--machine"),
-    _option("machine64", FLAG, "-m64"),
-    _option("relocatable", VALUE, "-rdc", "--relocatable-device-code"),
-    _option("architecture", VALUE, "-arch", "--gpu-architecture"),
+    _option("stack_protector", VALUE, "-device-stack-protector", "--device-stack-protector", values=TRUTH),
+    _option("machine", VALUE, "-m", "--machine", values=("64",)),
+    _option("machine64", FLAG, "-m64", "--m64"),
+    _option("relocatable", VALUE, "-rdc", "--relocatable-device-code", values=TRUTH),
+    _option("static_stub", VALUE, "-static-global-template-stub", "--static-global-template-stub", values=TRUTH),
+    _option(
+        "hidden",
+        VALUE,
+        "-device-entity-has-hidden-visibility",
+        "--device-entity-has-hidden-visibility",
+        values=TRUTH,
+    ),
+    _option("architecture", VALUE + "s", "-arch", "--gpu-architecture"),
     _option("code", LIST, "-code", "--gpu-code"),
     _option("generate_code", VALUE + "s", "-gencode", "--generate-code"),
     _option("fast_math", FLAG, "-use_fast_math", "--use_fast_math"),
-    _option("flush", VALUE, "-ftz", "--ftz"),
-    _option("precise_division", VALUE, "-prec-div", "--prec-div"),
-    _option("precise_root", VALUE, "-prec-sqrt", "--prec-sqrt"),
-    _option("fuse", VALUE, "-fmad", "--fmad"),
-    _option("default_stream", VALUE, "-default-stream", "--default-stream"),
+    _option("fuse", VALUE, "-fmad", "--fmad", values=TRUTH),
+    _option("default_stream", VALUE, "-default-stream", "--default-stream", values=("legacy", "null", "per-thread")),
     _option(
         "extended_lambda",
         FLAG,
@@ -93,26 +120,51 @@ TABLE: Tuple[Option, ...] = (
         "--expt-extended-lambda",
     ),
     _option("relaxed_constexpr", FLAG, "-expt-relaxed-constexpr", "--expt-relaxed-constexpr"),
-    _option("run_time", VALUE, "-cudart", "--cudart"),
+    _option("run_time", VALUE, "-cudart", "--cudart", values=("none", "shared", "static")),
     # Tools
     _option("host_compiler", VALUE, "-ccbin", "--compiler-bindir"),
+    _option("archiver", VALUE, "-arbin", "--archiver-binary"),
     _option("compiler_options", LIST, "-Xcompiler", "--compiler-options"),
     _option("linker_options", LIST, "-Xlinker", "--linker-options"),
     _option("archive_options", LIST, "-Xarchive", "--archive-options"),
+    _option("unknown_to_compiler", FLAG, "-forward-unknown-to-host-compiler", "--forward-unknown-to-host-compiler"),
+    _option("unknown_to_linker", FLAG, "-forward-unknown-to-host-linker", "--forward-unknown-to-host-linker"),
+    _option("unknown_to_both", FLAG, "-forward-unknown-opts", "--forward-unknown-opts"),
     _option("options_file", LIST, "-optf", "--options-file"),
     _option("dry_run", FLAG, "-dryrun", "--dryrun"),
     _option("verbose", FLAG, "-v", "--verbose"),
+    _option("time", VALUE, "-time", "--time"),
     _option("version", FLAG, "-V", "--version"),
     _option("help", FLAG, "-h", "--help"),
     _option("keep", FLAG, "-keep", "--keep", "-save-temps", "--save-temps"),
     _option("keep_directory", VALUE, "-keep-dir", "--keep-dir"),
+    _option("list_architectures", FLAG, "-arch-ls", "--list-gpu-arch"),
+    _option("list_codes", FLAG, "-code-ls", "--list-gpu-code"),
+    # Messages
     _option("no_warnings", FLAG, "-w", "--disable-warnings"),
-    _option("errors", LIST, "-Werror", "--Werror"),
-    _option("list_architectures", FLAG, "-arch-ls", "--list-gpu-arch", "-code-ls", "--list-gpu-code"),
-    # Of NVIDIA's own tools and hardware
     _option(
-        "",
-        IGNORED_VALUE,
+        "errors",
+        LIST,
+        "-Werror",
+        "--Werror",
+        values=(
+            "all-warnings",
+            "cross-execution-space-call",
+            "default-stream-launch",
+            "deprecated-declarations",
+            "ext-lambda-captures-this",
+            "missing-launch-bounds",
+            "reorder",
+        ),
+    ),
+    _option("warn_reorder", FLAG, "-Wreorder", "--Wreorder"),
+    _option("warn_default_stream", FLAG, "-Wdefault-stream-launch", "--Wdefault-stream-launch"),
+    _option("warn_launch_bounds", FLAG, "-Wmissing-launch-bounds", "--Wmissing-launch-bounds"),
+    _option("no_deprecated", FLAG, "-Wno-deprecated-declarations", "--Wno-deprecated-declarations"),
+    _option("brief", VALUE, "-brief-diag", "--brief-diagnostics", values=TRUTH),
+    # Taken, and without effect on this device
+    _nothing_value(
+        "the tools that they speak to do not run: no PTX, no machine code of NVIDIA's is made",
         "-Xptxas",
         "--ptxas-options",
         "-Xnvlink",
@@ -122,104 +174,137 @@ TABLE: Tuple[Option, ...] = (
         "-Xfatbin",
         "--fatbin-options",
         "-Xcicc",
-        "-maxrregcount",
-        "--maxrregcount",
+    ),
+    _nothing_value("the device has no registers to share out", "-maxrregcount", "--maxrregcount"),
+    _nothing("the device has no registers to share out", "-res-usage", "--resource-usage"),
+    _nothing_value(
+        "denormals are kept, divisions and roots rounded to nearest, whatever is asked for: values are those of "
+        "false, true, true",
+        "-ftz",
+        "--ftz",
+        "-prec-div",
+        "--prec-div",
+        "-prec-sqrt",
+        "--prec-sqrt",
+        values=TRUTH,
+    ),
+    _nothing(
+        "device code is always compiled for speed, and file by file; no value depends on it",
+        "-extra-device-vectorization",
+        "--extra-device-vectorization",
+        "-restrict",
+        "--restrict",
+        "-gen-opt-lto",
+        "--gen-opt-lto",
+    ),
+    _nothing_value(
+        "device code is always compiled for speed, and file by file; no value depends on it",
+        "-jtd",
+        "--jump-table-density",
+    ),
+    _nothing_value(
+        "both passes run at once, and there is one architecture",
         "-t",
         "--threads",
         "-split-compile",
         "--split-compile",
+        "-split-compile-extended",
+        "--split-compile-extended",
+    ),
+    _nothing("both passes run at once, and there is one architecture", "-jobserver", "--jobserver"),
+    _nothing_value(
+        "numbers of messages of NVIDIA's front end, which does not run",
+        "-diag-error",
+        "--diag-error",
         "-diag-suppress",
         "--diag-suppress",
         "-diag-warn",
         "--diag-warn",
-        "-diag-error",
-        "--diag-error",
-        "-compress-mode",
-        "--compress-mode",
-        "-static-global-template-stub",
-        "--static-global-template-stub",
-        "-objtemp",
-        "--objdir-as-tempdir",
+    ),
+    _nothing(
+        "numbers of messages of NVIDIA's front end, which does not run",
+        "-err-no",
+        "--display-error-number",
+        "-no-err-no",
+        "--no-display-error-number",
+    ),
+    _nothing_value("device code is not compressed", "-compress-mode", "--compress-mode"),
+    _nothing("device code is not compressed", "-no-compress", "--no-compress"),
+    _nothing_value(
+        "the toolkit's folders are fixed, and its device functions are headers",
         "-target-dir",
         "--target-directory",
-        "-ewp",
-        "--extensible-whole-program",
+        "-ldir",
+        "--libdevice-directory",
+    ),
+    _nothing("the toolkit's folders are fixed, and its device functions are headers", "-noprof", "--dont-use-profile"),
+    _nothing_value(
+        "there is no device runtime library: kernels launch no kernels",
         "-cudadevrt",
         "--cudadevrt",
-        "-dlink-time-opt",
-        "-err-no",
-        "--forward-slash-prefix-opts",
-        "-opt-info",
-        "--optimization-info",
-        "-ofc",
-        "--ofast-compile",
-        "-time",
-        "--time",
-        "-jobserver-fds",
+        values=("none", "static"),
     ),
-    _option(
-        "",
-        IGNORED,
-        "-res-usage",
-        "--resource-usage",
-        "-Wno-deprecated-gpu-targets",
-        "--Wno-deprecated-gpu-targets",
-        "-Wno-deprecated-declarations-gpu",
-        "-restrict",
-        "--restrict",
-        "-allow-unsupported-compiler",
-        "--allow-unsupported-compiler",
-        "-forward-unknown-to-host-compiler",
-        "--forward-unknown-to-host-compiler",
-        "-forward-unknown-opts",
-        "--forward-unknown-opts",
-        "-forward-unknown-to-host-linker",
-        "--forward-unknown-to-host-linker",
-        "-dlto",
-        "--dlink-time-opt",
-        "-lto",
-        "--lto",
-        "-nodlink",
-        "--no-device-link",
-        "-noprof",
-        "--dont-use-profile",
+    _nothing("device code of several files is joined by the host's linker", "-nodlink", "--no-device-link"),
+    _nothing(
+        "no PTX is made that it could change", "-src-in-ptx", "--source-in-ptx", "-reloc-ptx", "--relocatable-ptx"
+    ),
+    _nothing(
+        "no PTX is made that it could change: what no kernel reaches is left out",
+        "-keep-device-functions",
+        "--keep-device-functions",
+    ),
+    _nothing_value("code for all kernels is made, the listed ones among them", "-e", "--entries"),
+    _nothing(
+        "functions of the standard library may be called in device code, with or without it",
         "-nohdmoveforward",
         "--no-host-device-move-forward",
         "-nohdinitlist",
         "--no-host-device-initializer-list",
-        "-src-in-ptx",
-        "--source-in-ptx",
-        "-extra-device-vectorization",
-        "--extra-device-vectorization",
-        "-no-compress",
-        "--no-compress",
-        "-Wreorder",
-        "--Wreorder",
-        "-Wdefault-stream-launch",
-        "--Wdefault-stream-launch",
-        "-Wmissing-launch-bounds",
-        "--Wmissing-launch-bounds",
+    ),
+    _nothing(
+        "device code reads the host's memory, so `this` may be captured",
         "-Wext-lambda-captures-this",
         "--Wext-lambda-captures-this",
-        "-keep-device-functions",
-        "--keep-device-functions",
-        "-clean",
-        "--clean-targets",
-        "-minimal",
-        "--minimal",
-        "-brief-diag",
-        "-jobserver",
-        "--jobserver",
-        "-no-align-double",
-        "-display-error-number",
-        "--display-error-number",
+    ),
+    _nothing("no architecture is deprecated", "-Wno-deprecated-gpu-targets", "--Wno-deprecated-gpu-targets"),
+    _nothing(
+        "no version of the host compiler is refused", "-allow-unsupported-compiler", "--allow-unsupported-compiler"
+    ),
+    _nothing(
+        "they concern Windows or 32-bit hosts",
         "-use-local-env",
         "--use-local-env",
+        "-force-cl-env-setup",
+        "--force-cl-env-setup",
+        "--no-align-double",
     ),
+    _nothing_value(
+        "they concern Windows or 32-bit hosts",
+        "-idp",
+        "--input-drive-prefix",
+        "-ddp",
+        "--dependency-drive-prefix",
+        "-dp",
+        "--drive-prefix",
+    ),
+    # Link-time optimisation: relocatable code, as with nvcc, but optimised file by file
+    _option("lto", FLAG, "-dlto", "--dlink-time-opt", "-lto", "--lto"),
+    # Refused
+    _refused("there is no PTX for the simulated device", "-ptx", "--ptx"),
+    _refused("there is no single source file between the two passes", "-cuda", "--cuda"),
+    _refused("there is no such code for the simulated device", "-optix-ir", "--optix-ir", "-ltoir", "--ltoir"),
+    _refused("kernels launch no kernels, so nothing can be left open", "-ewp", "--extensible-whole-program"),
+    _refused("-fsanitize=address,undefined checks kernels here", "-sanitize", "--sanitize"),
+    _refused("-time writes the time of each phase", "-fdevice-time-trace", "--fdevice-time-trace"),
+    _refused("-Xcompiler -fsyntax-only checks both passes", "-fdevice-syntax-only", "--fdevice-syntax-only"),
+    _refused("the host's linker needs no script for device code", "-hls", "--host-linker-script"),
+    _refused("the host's linker needs no script for device code", "-aug-hls", "--augment-host-linker-script"),
+    _refused("QNX is not supported", "-qpp-config", "--qpp-config"),
+    _refused("there are no tools that load such code", "-astoolspatch", "--compile-as-tools-patch"),
 )
 VALUES = VALUE + "s"
 BY_SPELLING: Dict[str, Option] = {spelling: option for option in TABLE for spelling in option.spellings}
-# Options of the host compiler that nvcc hands on, by their beginnings.
+# Options of the host compiler that go on to it although nvcc would refuse them, by their beginnings.
 HOST_PREFIXES = (
     "-f",
     "-W",
@@ -235,13 +320,12 @@ HOST_PREFIXES = (
     "-idirafter",
     "-no-pie",
     "-pie",
-    "-s",
     "-g",
-    "-r",
     "-B",
     "--param",
     "--sysroot",
 )
+HOST_WORDS = ("-s",)
 HOST_VALUES = ("-iquote", "-idirafter", "-imacros", "--param", "-z", "-T", "-u", "-B")
 JOINED_SPELLINGS = ("-D", "-U", "-I", "-L", "-l", "-O")
 
@@ -255,6 +339,7 @@ class Options:
         self.lists: Dict[str, List[str]] = {}
         self.inputs: List[Tuple[str, str]] = []  # file and the language given for it
         self.host: List[str] = []
+        self.linker: List[str] = []  # unknown options that the linker shall have
         self.link_order: List[str] = []  # inputs and -l, as the linker wants them
 
     def flag(self, name: str) -> bool:
@@ -298,6 +383,10 @@ def parse(arguments: Sequence[str]) -> Options:
         CuccError: an option is unknown or lacks its value; the message names it.
     """
     options = Options()
+    # These hold for the whole command line, also for what stands before them.
+    for option in map(BY_SPELLING.get, arguments):
+        if option is not None and option.name.startswith("unknown_to_"):
+            options.flags.add(option.name)
     _read(options, list(arguments), 0)
     return options
 
@@ -311,42 +400,52 @@ def _read(options: Options, arguments: List[str], depth: int) -> None:
             options.inputs.append((argument, options.value("language")))
             options.link_order.append(argument)
             continue
-        spelling, equals, attached = argument.partition("=")
-        option = BY_SPELLING.get(argument) or (BY_SPELLING.get(spelling) if equals else None)
-        value = None
-        if option is not None and argument not in BY_SPELLING:
-            value = attached
+        option, value = _recognised(argument)
         if option is None:
-            prefix = next((p for p in JOINED_SPELLINGS if argument.startswith(p)), None)
-            threads = argument[:2] == "-t" and argument[2:].isdigit()
-            if prefix is not None:
-                option, value = BY_SPELLING[prefix], argument[len(prefix) :]
-            elif threads:
-                continue
-            elif argument.startswith("-std") or argument.startswith("-x") and len(argument) > 2 and argument[1] == "x":
-                option, value = BY_SPELLING["-x"], argument[2:]
-            elif argument.startswith(HOST_PREFIXES) or argument in HOST_VALUES:
+            if argument in HOST_VALUES:
+                options.host += [argument, _next(arguments, at, argument)]
+                at += 1
+            elif argument in HOST_WORDS or argument.startswith(HOST_PREFIXES):
                 options.host.append(argument)
-                if argument in HOST_VALUES:
-                    options.host.append(_next(arguments, at, argument))
-                    at += 1
-                continue
             else:
-                raise CuccError(f"cucc: fatal: Unknown option '{argument}'")
-        if option.kind in (FLAG, IGNORED):
-            if value is not None and value.lower() not in ("true", "1", "yes"):
-                if value.lower() in ("false", "0", "no"):
-                    options.flags.discard(option.name)
-                    continue
-                if option.kind == FLAG:
-                    raise CuccError(f"cucc: fatal: '{spelling}' takes no value, and '{value}' was given")
-            if option.kind == FLAG:
-                options.flags.add(option.name)
+                _unknown(options, argument)
+            continue
+        if option.kind == REFUSED:
+            raise CuccError(f"cucc: fatal: '{argument}' is not supported: {option.why}")
+        if option.kind in (FLAG, NOTHING):
+            if value is not None:
+                raise CuccError(f"cucc: fatal: no argument expected after '{argument.partition('=')[0]}'")
+            options.flags.add(option.name)
             continue
         if value is None:
             value = _next(arguments, at, argument)
             at += 1
         _store(options, option, value, depth)
+
+
+def _recognised(argument: str) -> Tuple[Optional[Option], Optional[str]]:
+    """The option that the argument is, and the value that is attached to it."""
+    if argument in BY_SPELLING:
+        return BY_SPELLING[argument], None
+    spelling, equals, attached = argument.partition("=")
+    if equals and spelling in BY_SPELLING:
+        return BY_SPELLING[spelling], attached
+    if argument[:2] == "-t" and argument[2:].isdigit():
+        return BY_SPELLING["-t"], argument[2:]
+    for prefix in JOINED_SPELLINGS:
+        if argument.startswith(prefix):
+            return BY_SPELLING[prefix], argument[len(prefix) :]
+    return None, None
+
+
+def _unknown(options: Options, argument: str) -> None:
+    known = False
+    for flag, where in (("unknown_to_compiler", options.host), ("unknown_to_linker", options.linker)):
+        if options.flag(flag) or options.flag("unknown_to_both"):
+            where.append(argument)
+            known = True
+    if not known:
+        raise CuccError(f"cucc: fatal: Unknown option '{argument}'")
 
 
 def _next(arguments: List[str], at: int, option: str) -> str:
@@ -356,8 +455,6 @@ def _next(arguments: List[str], at: int, option: str) -> str:
 
 
 def _store(options: Options, option: Option, value: str, depth: int) -> None:
-    if option.kind == IGNORED_VALUE:
-        return
     if option.name == "options_file":
         if depth > 20:
             raise CuccError(f"cucc: fatal: options file {value} includes itself")
@@ -368,13 +465,21 @@ def _store(options: Options, option: Option, value: str, depth: int) -> None:
                 raise CuccError(f"cucc: fatal: options file {name}: {error.strerror}") from None
             _read(options, shlex.split(text, comments=True), depth + 1)
         return
+    values = [_unquote(part) for part in split_commas(value)] if option.kind == LIST else [value]
+    for part in values:
+        if option.values and part not in option.values:
+            raise CuccError(
+                f"cucc: fatal: Value '{part}' is not defined for option '{option.spellings[-1].lstrip('-')}'; "
+                f"it takes {', '.join(option.values)}"
+            )
+    if option.kind == NOTHING_VALUE:
+        return
     if option.kind == VALUE:
         options.values[option.name] = value
         return
-    values = [value]
-    if option.kind == LIST:
-        values = [_unquote(part) for part in split_commas(value)]
-    elif option.name in ("include", "library_path", "link_library"):
+    if option.name in ("architecture", "code", "generate_code"):
+        _check_architectures(option, value)
+    if option.name in ("include", "library_path", "link_library"):
         values = split_commas(value)
     options.lists.setdefault(option.name, []).extend(values)
     if option.name == "link_library":
@@ -389,3 +494,27 @@ def _unquote(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     return text
+
+
+def _check_architectures(option: Option, value: str) -> None:
+    for part in re.split(r"[\[\],=\s\"']+", value):
+        if part and not ARCHITECTURE.fullmatch(part):
+            raise CuccError(f"cucc: fatal: Unsupported gpu architecture '{part}' ({option.spellings[0]})")
+
+
+def describe() -> str:
+    """The table as text, for --help."""
+    lines = ["usage: cucc [options] file...", "", "Options that act, as nvcc's do:"]
+    lines += ["  " + ", ".join(option.spellings) for option in TABLE if not option.why]
+    for kinds, title in (
+        ((NOTHING, NOTHING_VALUE), "Options that are taken and change nothing on this device:"),
+        ((REFUSED,), "Options that are refused:"),
+    ):
+        reasons: Dict[str, List[str]] = {}
+        for option in TABLE:
+            if option.kind in kinds:
+                reasons.setdefault(option.why, []).extend(option.spellings)
+        lines += ["", title]
+        for why, spellings in reasons.items():
+            lines += [f"  {', '.join(spellings)}", f"      {why}"]
+    return "\n".join(lines)

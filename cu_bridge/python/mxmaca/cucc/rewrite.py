@@ -17,7 +17,7 @@ sanitizers speak of the user's lines.
 
 import bisect
 import re
-from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from . import ptx
 from .errors import CuccError
@@ -54,6 +54,25 @@ class Variable(NamedTuple):
     kind: str  # device, constant or managed
 
 
+class Warned(NamedTuple):
+    """A place that one of nvcc's own warnings is about."""
+
+    kind: str
+    where: str
+    text: str
+
+
+class Choices(NamedTuple):
+    """What the command line says of stubs and variables in the host pass."""
+
+    static_stubs: bool = False  # templates' stubs belong to this object alone
+    hidden: bool = False  # no other library sees stubs and variables
+    warn: FrozenSet[str] = frozenset()  # the kinds of nvcc's own warnings that are asked for
+
+
+DEFAULT = Choices()
+
+
 class Result(NamedTuple):
     """Rewritten text and what the linking of the two passes wants to know."""
 
@@ -61,13 +80,15 @@ class Result(NamedTuple):
     variables: List[Variable]
     device_functions: Set[str]  # unqualified names
     has_cuda: bool
+    warnings: List[Warned]
 
 
 class Rewriter:
     """One pass over one preprocessed text."""
 
-    def __init__(self, text: str, device: bool, relocatable: bool = False) -> None:
-        self.text, self.device, self.relocatable = text, device, relocatable
+    def __init__(self, text: str, device: bool, relocatable: bool = False, choices: Choices = DEFAULT) -> None:
+        self.text, self.device, self.relocatable, self.choices = text, device, relocatable, choices
+        self.warnings: List[Warned] = []
         self.edits: List[Tuple[int, int, str]] = []
         self.raw = self._raw_strings()
         self.raw_starts = [start for start, _ in self.raw]
@@ -114,6 +135,14 @@ class Rewriter:
             return f"line {self.text.count(chr(10), 0, place) + 1}"
         line = int(marker.group(1)) + self.text.count("\n", marker.end() + 1, place)
         return f"{marker.group(2)}:{line}"
+
+    def _warn(self, kind: str, place: int, text: str) -> None:
+        if kind not in self.choices.warn:
+            return
+        markers = list(LINE_MARKER.finditer(self.text, 0, place))
+        if markers and markers[-1].group().endswith((" 3", " 3 4")):  # a system header
+            return
+        self.warnings.append(Warned(kind, self.where(place), text))
 
     def skip_space(self, place: int) -> int:
         match = SPACE.match(self.text, place)
@@ -223,7 +252,8 @@ class Rewriter:
                     self.replace(match.start(), match.end(), "__attribute__((noinline))")
             else:
                 self._assembly(match.start(), match.end())
-        return Result(self._apply(), self.variables, self.device_functions, seen or bool(self.device_functions))
+        used = seen or bool(self.device_functions)
+        return Result(self._apply(), self.variables, self.device_functions, used, self.warnings)
 
     def _apply(self) -> str:
         # An edit inside another one's text has been taken into account by neither: the outer ones keep the text of
@@ -361,6 +391,8 @@ class Rewriter:
         call = self.skip_space(end + 3)
         if not self.text.startswith("(", call):
             raise CuccError(f"{self.where(end)}: error: '(' expected behind '>>>'")
+        if len(parts) < 4:
+            self._warn("default-stream-launch", place, "explicit stream argument not provided in kernel launch")
         start, close = self._callee(place), self.closing(call)
         configuration = [self._flat(a, b).strip() for a, b in parts] + ["0", "0"][len(parts) - 2 :]
         push = "(::__cudaPushCallConfiguration({}, {}, {}, (::cudaStream_t)({})) ? (void)0 : (void)".format(
@@ -451,7 +483,13 @@ class Rewriter:
             head = text[max(0, start - 400) : start]
             found = re.search(r"__mxmaca_launch_bounds__\s*\(([^;{}]*)\)\s*(?:\w|\s)*$", head)
             bounds = found.group(1).split(",")[0] if found else ""
+        if not bounds:
+            self._warn("missing-launch-bounds", start, "no __launch_bounds__ specified for __global__ function")
         if self.device:
+            # The body reads its own copies of them.
+            for a, b in self.split(at + 1, close):
+                if self._flat(a, b).strip() not in ("void", "..."):
+                    self.replace(self._default(a, b), self._default(a, b), " __attribute__((unused))")
             self._device_kernel(start, end, at, close, body, body_end)
         else:
             self._host_kernel(start, end, at, close, body, body_end, bounds)
@@ -469,7 +507,13 @@ class Rewriter:
         )
 
     def _host_kernel(self, start: int, end: int, at: int, close: int, body: int, body_end: int, bounds: str) -> None:
-        self.replace(start, end, "__attribute__((noinline, noipa)) ")
+        text = self.text
+        static = ""
+        head = text[self._head_start(start) : start] if self.choices.static_stubs else ""
+        if self.choices.static_stubs and not self.relocatable and self._is_template(start) and "static" not in head:
+            static = "static "
+        hidden = ', visibility("hidden")' if self.choices.hidden else ""
+        self.replace(start, end, f"{static}__attribute__((noinline, noipa{hidden})) ")
         names = []
         for a, b in self.split(at + 1, close):
             if self._flat(a, b).strip() == "void":
@@ -493,6 +537,17 @@ class Rewriter:
             + '__asm__ __volatile__("" : : "r"(__mxmaca_arguments) : "memory"); }'
         )
         self.replace(body, body_end + 1, stub + self._line_ends(body, body_end + 1))
+
+    def _is_template(self, start: int) -> bool:
+        """Whether `template <…>` stands before the declaration, and not the `template <>` of a specialisation."""
+        at = self._head_start(start)
+        at = self._back_space(at) if at else at
+        if not at or self.text[at - 1] != ">":
+            return False
+        opening = self._open_angle(at - 1)
+        return self._word_before(self._back_space(opening)) == "template" and bool(
+            self.text[opening + 1 : at - 1].strip()
+        )
 
     def _default(self, start: int, end: int) -> int:
         """Where the default value of a parameter begins, or its end."""
@@ -706,7 +761,8 @@ class Rewriter:
         self.variables.append(Variable(section, kind))
         # Start-up code of the device pass does not run, so an initialiser that needs some must be an error.
         constant = "__constinit " if self.device and "has_constinit" in self.text else ""
-        self.replace(start, end, f'__attribute__((section("{section}"), used)) {constant}')
+        hidden = ', visibility("hidden")' if self.choices.hidden and not self.device else ""
+        self.replace(start, end, f'__attribute__((section("{section}"), used{hidden})) {constant}')
 
     def _host(self, start: int, end: int) -> None:
         self.replace(start, end, "")
@@ -760,10 +816,10 @@ class Rewriter:
             self.replace(start, stop, replacement + self._line_ends(start, stop).rstrip(" "))
 
 
-def rewrite(text: str, device: bool, relocatable: bool = False) -> Result:
+def rewrite(text: str, device: bool, relocatable: bool = False, choices: Choices = DEFAULT) -> Result:
     """Rewrite preprocessed CUDA C++ for one of the two passes.
 
     Raises:
         CuccError: the text cannot be understood; the message names file and line.
     """
-    return Rewriter(text, device, relocatable).run()
+    return Rewriter(text, device, relocatable, choices).run()

@@ -1,0 +1,33 @@
+"""Running the installed cucc, for the tests of everything that it compiles."""
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Callable, Dict
+
+Cucc = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def clean_environment(**variables: str) -> Dict[str, str]:
+    """Return the environment without what would change the device or the compiler, and with `variables`."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MACA_", "NVCC_", "CUCC_"))}
+    return {**kept, **variables}
+
+
+def make_cucc(sdk: pathlib.Path) -> Cucc:
+    """Return a function that runs the installed cucc; keywords are environment variables."""
+
+    def run(*arguments: object, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, str(sdk / "bin" / "cucc"), *map(str, arguments)]
+        done = subprocess.run(command, env=clean_environment(**variables), capture_output=True, text=True, timeout=300)
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def run_program(program: pathlib.Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run what was compiled, for a minute at most."""
+    environment = clean_environment(**variables)
+    return subprocess.run([str(program), *arguments], env=environment, capture_output=True, text=True, timeout=60)

@@ -57,6 +57,31 @@ def unboxable(schema: Any) -> bool:
     return not (written and len(schema.returns) != 1)
 
 
+def stubs(include: Path, binary: bytes, left: Iterable[str]) -> Dict[str, List[str]]:
+    """Header by header, the function tables (DispatchStub) that it declares and libtorch_cuda refers to."""
+    declaration = re.compile(r"DECLARE_DISPATCH\(\s*(?:[^()]|\((?:[^()]|\([^()]*\))*\))*?,\s*(\w+)\s*\)")
+    found: Dict[str, List[str]] = {}
+    seen = set(left)
+    for path in sorted((include / "ATen" / "native").rglob("*.h")):
+        header = str(path.relative_to(include))
+        for name in declaration.findall(path.read_text(errors="replace")):
+            if name not in seen and f"_ZN2at6native{len(name)}{name}E".encode() in binary:
+                seen.add(name)
+                found.setdefault(header, []).append(name)
+    return found
+
+
+def stub_registrations(tables: Dict[str, List[str]], function: str) -> str:
+    rows = [
+        f'  reroute_stub<at::native::{name}_DECLARE_DISPATCH_type, at::native::{name}>("{name}");'
+        for header in sorted(tables)
+        for name in tables[header]
+    ]
+    lines = ['#include "Stubs.h"', "", *[f"#include <{header}>" for header in sorted(tables)], ""]
+    lines += ["namespace macatorch {", "", f"void {function}() {{", *rows, "}", "", "} // namespace macatorch", ""]
+    return "\n".join(lines)
+
+
 def main() -> int:
     arguments = parse_arguments()
     sys.path.insert(0, str(arguments.site))
@@ -67,7 +92,8 @@ def main() -> int:
     parsed = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml"))
     iterator = iterator_operators(native / "native_functions.yaml")
     table: Dict[str, Any] = tomllib.loads(arguments.table.read_text())
-    wrappers = set(re.findall(rb"wrapper_\w*CUDA_\w+", arguments.library.read_bytes()))
+    binary = arguments.library.read_bytes()
+    wrappers = set(re.findall(rb"wrapper_\w*CUDA_\w+", binary))
 
     by_name = {str(f.func.name): f for f in parsed.native_functions}
 
@@ -165,6 +191,8 @@ def main() -> int:
 
     known = set(by_name)
     for list_name, names in table.items():
+        if list_name in ("stubs_left", "stub_headers_apart"):
+            continue
         if list_name == "device_messages":
             names = [row["operator"] for row in names]
         elif list_name in ("result_dtypes", "nondeterministic"):
@@ -198,6 +226,11 @@ def main() -> int:
     lines += [f"  register_shard_{i}(CUDA);" for i in range(arguments.shards)]
     lines += ["}", "} // namespace macatorch", ""]
     write(arguments.out / "operators.cpp", "\n".join(lines))
+    tables = stubs(arguments.site / "torch" / "include", binary, table["stubs_left"])
+    # Some headers cannot be read together: they declare the same name in two ways.
+    apart = {header: names for header, names in tables.items() if header in table["stub_headers_apart"]}
+    for number, part in enumerate(({h: n for h, n in tables.items() if h not in apart}, apart)):
+        write(arguments.out / f"stubs_{number}.cpp", stub_registrations(part, f"register_stubs_{number}"))
     for i, shard in enumerate(shards):
         roots = sorted({f.root_name for f in shard})
         lines = [
@@ -216,7 +249,9 @@ def main() -> int:
             )
         lines += ["}", "} // namespace macatorch", ""]
         write(arguments.out / f"unboxed_{i}.cpp", "\n".join(lines))
-    print(f"{len(registered)} operators, {len(unboxed)} of them unboxed")
+    print(
+        f"{len(registered)} operators, {len(unboxed)} of them unboxed; {sum(map(len, tables.values()))} function tables"
+    )
     return 0
 
 

@@ -26,6 +26,10 @@ void register_sequence_attention(torch::Library& cuda);
 void register_stateless_random(torch::Library& cuda);
 /// Products of batches of compressed sparse matrices.
 void register_sparse_products();
+/// Nested tensors times dense ones.
+void register_nested();
+/// Function tables of sparse operators.
+void register_sparse_stubs();
 /// Matrix products with scales, groups, another result dtype, or packed 4-bit weights.
 void register_matrix_products(torch::Library& cuda);
 /// 2:4 semi-structured sparse matrices.

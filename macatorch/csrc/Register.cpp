@@ -25,6 +25,10 @@ struct Registration {
     c10::WarningUtils::WarningHandlerGuard guard(&handler);
     install_allocator();
     register_generated();
+    register_stubs_0();
+    register_stubs_1();
+    register_sparse_stubs();
+    register_nested();
     register_copies(cuda);
     register_quantized();
     register_views(cuda);

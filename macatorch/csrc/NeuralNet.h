@@ -16,6 +16,8 @@ void register_recurrent(torch::Library& cuda);
 void register_grid_samplers(torch::Library& cuda);
 /// softmax and log_softmax that change the dtype on the way.
 void register_softmax(torch::Library& cuda);
+/// Integers and booleans where only CUDA's kernel takes them: histc, trace, abs.
+void register_dtypes(torch::Library& cuda);
 /// ctc_loss.
 void register_losses(torch::Library& cuda);
 /// scaled_dot_product_attention: flash, memory-efficient and cuDNN forms, forward and backward.

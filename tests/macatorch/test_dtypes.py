@@ -100,3 +100,42 @@ def test_the_call_that_learns_of_a_missing_dtype_is_right_already(name: str) -> 
         got = call(x.cuda())
         assert got.is_cuda and got.dtype == torch.float16
         torch.testing.assert_close(got.cpu(), call(x.float()).half())
+
+
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_histc_counts_integers(dtype: torch.dtype) -> None:
+    values = torch.tensor([0, 1, 1, 3, 7, 7, 7, 9, 100], dtype=dtype)
+    got = torch.histc(values.cuda(), bins=4, min=0, max=7)
+    assert got.dtype == dtype and got.tolist() == [3, 1, 0, 3]  # the quotient 4 v / 7 in whole numbers, 4 counts as 3
+    out = torch.empty(0, dtype=dtype, device="cuda")
+    torch.histc(values.cuda(), bins=101, out=out)  # from the least to the largest value
+    assert out.tolist() == torch.bincount(values.long(), minlength=101).tolist()
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        torch.histc(values.cuda(), out=torch.empty(0, device="cuda"))
+
+
+def test_booleans_have_a_trace_and_an_absolute_value() -> None:
+    mask = torch.tensor([[True, False, True], [False, True, True]], device="cuda")
+    trace = mask.trace()
+    assert trace.dtype == torch.int64 and trace.item() == 2
+    assert torch.equal(mask.abs(), mask)
+    with pytest.raises(RuntimeError, match="matrix"):
+        mask[0].trace()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.complex32], ids=str)
+@pytest.mark.parametrize("name", ["fft", "fft2", "fftn", "ifft", "ifftn", "hfft", "hfftn", "irfft", "irfft2", "ihfftn"])
+def test_half_precision_is_transformed(name: str, dtype: torch.dtype) -> None:
+    if dtype.is_complex and name == "ihfftn":
+        pytest.skip("takes real numbers")
+    torch.manual_seed(0)
+    wide = torch.complex64 if dtype.is_complex else torch.float32
+    x = torch.randn(2, 4, 4, dtype=wide).to(dtype)
+    transform = getattr(torch.fft, name)
+    want = transform(x.to(wide))
+    got = transform(x.cuda())
+    assert got.dtype == {torch.float32: torch.float16, torch.complex64: torch.complex32}[want.dtype]
+    torch.testing.assert_close(got.cpu().to(want.dtype), want, rtol=2e-2, atol=2e-2)

@@ -2,7 +2,7 @@
 
 Summaries find the stretch, whole tensors the operator: only from those gen_report can run a suspect again and tell its
 own error from the one that it passes on. In low precision the first operator that is off may have done no more than
-round; then all suspects of the run are recorded in full, a few at a time, in their order.
+round; then the whole run is recorded in full, or, where that is too large, its suspects, a few at a time and in order.
 """
 
 import json
@@ -166,7 +166,8 @@ def run(
     used = server or Server()
     runs = _Runs(used, os.path.abspath(script), (device0, device1), output, seed, arguments)
     try:
-        found = _narrow(runs, _FIRST_SKIP if skip is None else skip) or _whole(runs)
+        found, size = _narrow(runs, _FIRST_SKIP if skip is None else skip)
+        found = found or _whole(runs, size)
     finally:
         if server is None:
             used.close()
@@ -177,24 +178,32 @@ def run(
     return 1
 
 
-def _narrow(runs: _Runs, width: int) -> Optional[_Pair]:
-    """The pair whose culprit it is, or None where the first operator that is off only passes on or rounds."""
+def _narrow(runs: _Runs, width: int) -> Tuple[Optional[_Pair], int]:
+    """The pair whose culprit it is, or None where the first operator that is off only passes on or rounds.
+
+    And about how many bytes one side of the whole run is in full.
+    """
     limits: List[Optional[str]] = []
+    size = 0
     while width > 0 or limits:
         what = f"skip={width}" + (f", op_range={limits}" if limits else ", the whole run")
         pair = runs.pair(what, record_level=1, op_range=limits, skip=width)
+        size = size or sum(_sizes(pair.side0).values()) * (width + 1)
         before, bad, following = _first_bad(pair)
         if bad is None:
-            return None
+            return None, size
         print(f"bisect: off at {bad}, after {before or 'the start'}", flush=True)
         if width == 0:
-            return _in_full(runs, pair)
+            return _in_full(runs, pair), size
         limits = [before, following] if before or following else []
         width //= 4
-    return None
+    return None, size
 
 
-def _whole(runs: _Runs) -> Optional[_Pair]:
+def _whole(runs: _Runs, size: int) -> Optional[_Pair]:
+    if size <= _MOST_BYTES // 2:
+        pair = runs.pair("skip=0, the whole run in full", record_level=2)
+        return pair if pair.result.culprit is not None else None
     return _in_full(runs, runs.pair("skip=0, the whole run", record_level=1))
 
 

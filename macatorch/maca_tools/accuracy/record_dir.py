@@ -157,9 +157,17 @@ def load(path: str) -> Part:
         values: Dict[str, Any] = dict(_flat(content["values"], ""))
     except (TypeError, ValueError) as error:
         return Part({}, [], {}, {}, f"{name} is damaged ({error})")
-    stack = [str(line) for line in content.get("stack") or []]
-    origin = {str(entry.get("path")): entry for entry in content.get("tensors", []) if isinstance(entry, dict)}
-    return Part(values, stack, origin, content)
+    stack = [line for line in str(content.get("stack") or "").split("\n") if line]
+    return Part(values, stack, {str(entry.get("path")): entry for entry in layout(content)}, content)
+
+
+def layout(content: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """What a file says of each of its tensors as it was before the copy: path, dtype, shape, stride, device."""
+    try:
+        found = json.loads(content.get("tensors") or "[]")
+    except (TypeError, ValueError):
+        return []
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 # A smaller file is read faster than it is mapped.

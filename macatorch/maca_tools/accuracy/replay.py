@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, O
 
 import torch
 
-from maca_tools.accuracy import capture, check, metrics, names
+from maca_tools.accuracy import capture, check, metrics, names, record_dir
 from maca_tools.accuracy.errors import AccuracyError
 
 # What gen_report runs again: both inputs and results are held in double precision, so this bounds its memory.
@@ -160,7 +160,7 @@ def _results(load: Loader, name: names.FullName, device: str, double: bool, like
     leaves: Dict[str, Any] = {}
     if name.way == "bwd":
         tensors = dict(capture.paths_of_tensors(values))
-        for entry in content["tensors"]:
+        for entry in record_dir.layout(content):
             if entry["requires_grad"]:
                 leaves[entry["path"]] = tensors[entry["path"]].requires_grad_()
     # In-place operators must not write a leaf.

@@ -398,7 +398,7 @@ class Stream:
 
 def _extra(run: Any) -> Dict[str, Any]:
     """What a file says besides its values."""
-    return {**(run.extra if isinstance(run, Running) else {}), "stack": run.stack}
+    return {**(run.extra if isinstance(run, Running) else {}), "stack": "\n".join(run.stack)}
 
 
 class _Watch:

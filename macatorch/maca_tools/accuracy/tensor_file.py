@@ -53,6 +53,8 @@ class _Pickler(pickle.Pickler):
 
     def __init__(self, file: Any) -> None:
         super().__init__(file, protocol=2)
+        # No memory of what was written: a half of the opcodes, and so of the time that loading takes.
+        self.fast = True
         self.tensors: List[Any] = []
 
     def reducer_override(self, value: Any) -> Any:

@@ -137,7 +137,9 @@ class Writer:
     def _write(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> Written:
         layout: List[Dict[str, Any]] = []
         stored = capture.stored(values, self._level, layout)
-        content = {"name": name, "part": part, "level": self._level, "values": stored, "tensors": layout, **extra}
+        content = {"name": name, "part": part, "level": self._level, "values": stored, **extra}
+        # As text: loading with weights_only costs a microsecond for each number and string.
+        content["tensors"] = json.dumps(layout)
         # A name of its own until it is whole: a reader never meets half a file.
         partial = os.path.join(folder, f"partial{next(self._numbers)}.tmp")
         try:

@@ -235,7 +235,9 @@ def test_a_grid_of_more_than_two_to_the_31_threads_runs_each_of_them_once(cucc: 
         "}\n"
     )
     cucc(tmp_path / "large.cu", "-o", tmp_path / "large")
-    done = subprocess.run([str(tmp_path / "large")], env=clean_environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [str(tmp_path / "large")], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
     assert done.stdout == "0 wrong\n", done
 
 

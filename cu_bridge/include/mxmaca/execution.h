@@ -171,6 +171,13 @@ __attribute__((always_inline)) inline void run_kernel(const Body& body, void (Bo
   run_kernel(body, call, std::index_sequence_for<Parameters...>());
 }
 
+// Where the body is a function: under -G, and with clang.
+template <class... Parameters>
+__attribute__((always_inline)) inline void run_named(void (*body)(Parameters...)) {
+  const auto call = [body](Parameters... parameters) { body(static_cast<Parameters&&>(parameters)...); };
+  run_kernel(call, &decltype(call)::operator());
+}
+
 }  // namespace mxmaca
 
 // ---- Barriers -----------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "host_memory.h"
 #include "ledger.h"
 #include "module.h"
+#include "sanitizer.h"
 #include "state.h"
 
 namespace mc {
@@ -177,7 +178,8 @@ mcError_t allocate(uint64_t account, size_t capacity, Allocation allocation, voi
   const size_t charged = roundUp(allocation.size, pageSize());
   if (!ledger().charge(account, charged, capacity)) return fail(mcErrorMemoryAllocation);
   size_t mapped = 0;
-  void* const memory = hostGrants(charged) ? mapMemory(allocation.size, &mapped, -1) : nullptr;
+  const size_t guard = addressesAreChecked() ? pageSize() : 0;
+  void* const memory = hostGrants(charged) ? mapMemory(allocation.size + guard, &mapped, -1) : nullptr;
   if (memory == nullptr) {
     ledger().release(account, charged);
     return fail(mcErrorMemoryAllocation);
@@ -185,6 +187,7 @@ mcError_t allocate(uint64_t account, size_t capacity, Allocation allocation, voi
   // A forked child may not use the device. If it inherited the pages, every later write here would first copy one, and
   // the copies would be on nobody's account.
   if (allocation.kind != mcMemoryHost) madvise(memory, mapped, MADV_DONTFORK);
+  if (guard != 0) poison(static_cast<char*>(memory) + allocation.size, mapped - allocation.size);
   markInitialized();
   allocation.base = reinterpret_cast<uintptr_t>(memory);
   allocation.mapped = mapped;
@@ -200,6 +203,7 @@ mcError_t release(void* pointer, mcMemoryKind kind) {
   if (pointer == nullptr || isForkedChild()) return checkSticky();
   Allocation allocation;
   if (!eraseAllocation(pointer, kind, Origin::Owned, &allocation)) return fail(mcErrorInvalidValue);
+  unpoison(pointer, allocation.mapped);
   munmap(pointer, allocation.mapped);
   if (allocation.file >= 0) close(allocation.file);
   ledger().release(allocation.account, allocation.charged);

@@ -70,6 +70,12 @@ mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arg
     if (found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
     kernel = found->second;
   }
+  if (kernel.entry->deviceFunction == nullptr) {
+    const std::string text = "kernel " + demangled(kernel.entry->name) +
+                             " exists in the host's code alone: where __CUDA_ARCH__ is defined nothing launches or "
+                             "instantiates it";
+    return failWith(mcErrorInvalidDeviceFunction, text.c_str());
+  }
   const unsigned threads = block.x * block.y * block.z;
   const unsigned bound = kernel.entry->facts[0];
   if (bound != 0 && threads > bound) {
@@ -109,7 +115,8 @@ mcModule_t mcModuleLoad(const mcModuleTable* table) {
   for (size_t i = 0; i < table->kernelCount; ++i) {
     const mcKernelEntry& entry = table->kernels[i];
     // Instances of one template in several object files have one host function; any of their device functions will do.
-    all.kernels.emplace(reinterpret_cast<uintptr_t>(entry.hostFunction), Kernel{&entry, module});
+    const auto place = all.kernels.emplace(reinterpret_cast<uintptr_t>(entry.hostFunction), Kernel{&entry, module}).first;
+    if (place->second.entry->deviceFunction == nullptr) place->second = Kernel{&entry, module};
   }
   for (size_t i = 0; i < table->variableCount; ++i) {
     const mcVariableEntry& entry = table->variables[i];

@@ -90,6 +90,10 @@ class Driver:
 
     def _host_compiler(self) -> str:
         chosen = self.options.value("host_compiler") or os.environ.get("NVCC_CCBIN", "")
+        # The compiler that the user's other sources are compiled with; of `ccache g++` the last word.
+        own = shlex.split(os.environ.get("CXX", ""))
+        if not chosen and own and shutil.which(own[-1]):
+            chosen = own[-1]
         if chosen:
             path = Path(chosen)
             if path.is_dir():
@@ -388,17 +392,21 @@ class Driver:
                 macros.append("CUDA_API_PER_THREAD_DEFAULT_STREAM=1")
         return [f"-D{macro}" for macro in macros]
 
-    def _shared_flags(self) -> List[str]:
+    def _shared_flags(self, cuda: bool = True) -> List[str]:
         """What both the preprocessor and the compiler want to know."""
         options = self.options
+        given = [*options.host, *options.all("compiler_options")]
         flags = [f"-std={options.value('standard')}"] if options.value("standard") else []
+        # nvcc's default, whatever the host compiler's is.
+        if cuda and not flags and not any(option.startswith(("-std=", "--std=", "-ansi")) for option in given):
+            flags = ["-std=gnu++17"]
         for name, flag in (("template_depth", "-ftemplate-depth"), ("random_seed", "-frandom-seed")):
             flags += [f"{flag}={options.value(name)}"] if options.value(name) else []
         if options.value("template_backtrace"):
             limit = "-ftemplate-backtrace-limit"
             flags.append(f"{limit}={options.value('template_backtrace')}")
         flags += ["-fno-exceptions"] if options.flag("no_exceptions") else []
-        return flags + options.host + list(options.all("compiler_options"))
+        return flags + given
 
     def _warning_flags(self) -> List[str]:
         """What the host compiler shall warn about, in both passes."""
@@ -428,7 +436,7 @@ class Driver:
         for value in options.all("system_include"):
             command += ["-isystem", value]
         command += ["-isystem", str(toolkit.include())]
-        command += self._shared_flags()
+        command += self._shared_flags(cuda)
         if cuda:
             command += ["-include", "cuda_runtime.h"]
         for value in options.all("pre_include"):
@@ -512,7 +520,13 @@ class Driver:
         asked = frozenset(
             kind for kind, flag in OWN_WARNINGS.items() if options.flag(flag) or kind in options.all("errors")
         )
-        return rewrite.Choices(options.value("static_stub") == "true", options.value("hidden") == "true", asked)
+        return rewrite.Choices(
+            static_stubs=options.value("static_stub") == "true",
+            hidden=options.value("hidden") == "true",
+            # clang numbers the lambdas of a file, in the names of kernels too: there may be none in one pass alone.
+            named=self.is_clang or (options.flag("device_debug") and not options.value("device_optimize")),
+            warn=asked,
+        )
 
     # ---- Compiling --------------------------------------------------------------------------------------------------
 

@@ -120,7 +120,8 @@ def _table(
     lines += [f".hidden __mxmaca_table_{identity}", f"__mxmaca_table_{identity}:"]
     lines += [f".quad 1, {len(entries)}, .Lkernels, {len(variables)}, .Lvariables", ".Lkernels:"]
     for position, (function, device, _, facts) in enumerate(entries):
-        lines.append(f'.quad "{function}", "{device}", .Lname{position}, "{facts}"')
+        pointer = f'"{device}"' if device else "0"
+        lines.append(f'.quad "{function}", {pointer}, .Lname{position}, "{facts}"')
     lines.append(".Lvariables:")
     for position, (host, device, size, kind) in enumerate(variables):
         lines.append(f'.quad "{host}", "{device}", {size}, .Lvariable{position}, {flags[kind]}')
@@ -146,10 +147,12 @@ def join(
 ) -> None:
     """Make `output` of the two objects. `folder` is for intermediate files."""
     host_symbols, device_symbols = symbols(host), symbols(device)
-    found = [entry for entry in kernels(host_symbols) if entry[0] in device_symbols]
+    found = kernels(host_symbols)
+    # Without device code are those that only the host's text launches; they are in the table, to be refused by name.
+    missing = {function for function, _, _ in found if function not in device_symbols}
     host_variables = variable_symbols(host, variables)
     device_variables = variable_symbols(device, variables)
-    names = [function for function, _, _ in found]
+    names = [function for function, _, _ in found if function not in missing]
     shared = [v for v in variables if v.section in host_variables and v.section in device_variables]
     # Storage that both passes share: managed variables, and what device code of other objects refers to by name.
     managed = [
@@ -181,7 +184,9 @@ def join(
     # The host object: what is local must be found by the table; device functions of the same name in other files, each
     # of them its own program on a device, must not clash.
     facts = [mark for _, _, mark in found]
-    local = [n for n in names + facts if host_symbols[n].kind.islower() and host_symbols[n].kind not in "uvw"]
+    local = [
+        n for n in [*names, *missing, *facts] if host_symbols[n].kind.islower() and host_symbols[n].kind not in "uvw"
+    ]
     local += [host_variables[v.section].symbol for v in shared if host_variables[v.section].local]
     weak = _device_only(host_symbols, device_functions)
     # The device's version of a function that other objects call takes the name; nobody calls the host's.
@@ -194,7 +199,9 @@ def join(
         changes += _listed(folder, "localize-symbols", hidden_names)
         run(["objcopy", *changes, str(host), str(prepared)])
 
-    entries = [(function, prefix + function, name, mark) for function, name, mark in found]
+    entries = [
+        (function, "" if function in missing else prefix + function, name, mark) for function, name, mark in found
+    ]
     table_variables = [
         (
             host_variables[v.section].symbol,

@@ -67,6 +67,7 @@ class Choices(NamedTuple):
 
     static_stubs: bool = False  # templates' stubs belong to this object alone
     hidden: bool = False  # no other library sees stubs and variables
+    named: bool = False  # for debuggers: a thread's code is a function of the kernel's name
     warn: FrozenSet[str] = frozenset()  # the kinds of nvcc's own warnings that are asked for
 
 
@@ -433,7 +434,7 @@ class Rewriter:
 
     def _global(self, start: int, end: int) -> None:
         text = self.text
-        at, name_end, bounds = end, end, ""
+        at, name, bounds = end, "", ""
         while True:  # to the parameters
             at = self.skip_space(at)
             attribute = ATTRIBUTE.match(text, at)
@@ -461,8 +462,7 @@ class Rewriter:
                 at = self.closing(self.skip_space(word.end())) + 1
                 continue
             at = word.end() if word else at + 1
-            name_end = at
-        del name_end
+            name = word.group() if word else name
         close = self.closing(at)
         body = self.skip_space(close + 1)
         while True:
@@ -490,15 +490,20 @@ class Rewriter:
             for a, b in self.split(at + 1, close):
                 if self._flat(a, b).strip() not in ("void", "..."):
                     self.replace(self._default(a, b), self._default(a, b), " __attribute__((unused))")
-            self._device_kernel(start, end, at, close, body, body_end)
+            self._device_kernel(start, end, at, close, body, body_end, name)
         else:
             self._host_kernel(start, end, at, close, body, body_end, bounds)
 
-    def _device_kernel(self, start: int, end: int, at: int, close: int, body: int, body_end: int) -> None:
+    def _device_kernel(self, start: int, end: int, at: int, close: int, body: int, body_end: int, name: str) -> None:
         self.replace(start, end, "__attribute__((used, noipa, noinline)) ")
         parameters = ", ".join(self._flat(a, self._default(a, b)) for a, b in self.split(at + 1, close))
         parameters = re.sub(r"\b__mxmaca_\w+__", "", parameters)
         self.kernel_bodies.append((body, body_end))
+        if self.choices.named:
+            # A function of the kernel's name, in which debuggers find a thread's parameters and variables.
+            self.replace(body, body, "{ struct __mxmaca_threads { static void " + name + "(" + parameters + ") ")
+            self.replace(body_end + 1, body_end + 1, " }; ::mxmaca::run_named(&__mxmaca_threads::" + name + "); }")
+            return
         self.replace(body, body, "{ const auto __mxmaca_body = [](" + parameters + ") __attribute__((always_inline)) ")
         self.replace(
             body_end + 1,

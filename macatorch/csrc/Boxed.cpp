@@ -83,10 +83,21 @@ void check_index_devices(const at::Tensor& self, const IValue& indices) {
   });
 }
 
-/// True for an operator that was told how large its result is (repeat_interleave), and so need not wait for the device.
-bool knows_its_size(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
-  const auto index = schema.argumentIndexWithName("output_size");
-  return index && !arguments[*index].isNone();
+/// Whether an operator that may wait for the device does: not if it was told how large its result is (repeat_interleave),
+/// nor for indices that are there already, on the device and not as a mask.
+bool waits(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  if (const auto size = schema.argumentIndexWithName("output_size")) {
+    return arguments[*size].isNone();
+  }
+  const auto indices = schema.argumentIndexWithName("indices");
+  if (!indices || !arguments[*indices].isList()) {
+    return true;
+  }
+  bool found = false;
+  for_each_tensor(arguments[*indices], [&](const at::Tensor& index) {
+    found |= index.is_cpu() || index.scalar_type() == at::kBool || index.scalar_type() == at::kByte;
+  });
+  return found;
 }
 
 /// The check that TensorIterator makes: the device is that of the first tensor which is not on the CPU, outputs first;
@@ -110,8 +121,13 @@ void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IVal
       break;
     }
   }
+  int scalars = 0;
   for (const auto& [tensor, written] : operands) {
     const bool scalar = !written && tensor.is_cpu() && tensor.dim() == 0;
+    scalars += scalar && !common.is_cpu() ? 1 : 0;
+    // where() takes its scalars to the device itself.
+    TORCH_CHECK(scalars <= 1 || schema.name() == "aten::where",
+                "Trying to pass too many CPU scalars to non-CPU kernel!");
     TORCH_CHECK(scalar || common == tensor.device(),
                 "Expected all tensors to be on the same device, but found at least two devices, ", common, " and ",
                 tensor.device(), "!");
@@ -242,7 +258,8 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
       });
     } else {
       value = map_tensors(value, widen);
-      if (value.isInt() && schema.arguments()[i].type()->str() == "int" && schema.arguments()[i].name() == "dtype") {
+      const std::string type = schema.arguments()[i].type()->str();
+      if (value.isInt() && (type == "int" || type == "int?") && schema.arguments()[i].name() == "dtype") {
         const auto dtype = static_cast<at::ScalarType>(value.toInt());
         if ((wide & dtype_bit(dtype)) != 0) {
           narrow = dtype;
@@ -280,7 +297,9 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
 
 void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack, uint64_t dtypes) {
   const uint64_t low = dtypes & kLowPrecision;
-  const uint64_t wide = low & (spec.widens ? kLowPrecision : spec.dtypes->wide.load(std::memory_order_relaxed));
+  // A product of two dtypes is refused by the kernel itself; made one dtype it would be computed.
+  const bool always = spec.widens && (spec.results != nullptr || (dtypes & (dtypes - 1)) == 0);
+  const uint64_t wide = low & (always ? kLowPrecision : spec.dtypes->wide.load(std::memory_order_relaxed));
   if (C10_UNLIKELY(wide != 0)) {
     call_widened(spec, op, stack, wide);
     return;
@@ -393,7 +412,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   if (C10_UNLIKELY(spec.nondeterministic != nullptr)) {
     alert_if_nondeterministic(spec, schema, arguments);
   }
-  if (spec.synchronises && !knows_its_size(schema, arguments) &&
+  if (spec.synchronises && waits(schema, arguments) &&
       c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
     c10::cuda::warn_or_error_on_sync();
   }

@@ -28,6 +28,12 @@ void register_sequence_attention(torch::Library& cuda);
 void register_stateless_random(torch::Library& cuda);
 /// Products of batches of compressed sparse matrices.
 void register_sparse_products();
+/// Where LAPACK raises and CUDA's solvers do not.
+void register_linear_algebra(torch::Library& cuda);
+/// Sums without NaN, permutations of nothing, scattered products.
+void register_reductions(torch::Library& cuda);
+/// log_sigmoid without a buffer.
+void register_log_sigmoid(torch::Library& cuda);
 /// Nested tensors times dense ones.
 void register_nested();
 /// Function tables of sparse operators.

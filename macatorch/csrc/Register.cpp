@@ -29,6 +29,9 @@ struct Registration {
     register_stubs_1();
     register_sparse_stubs();
     register_nested();
+    register_linear_algebra(cuda);
+    register_log_sigmoid(cuda);
+    register_reductions(cuda);
     register_copies(cuda);
     register_quantized();
     register_views(cuda);

@@ -24,6 +24,7 @@ struct Survey {
   const c10::TensorImpl* lead = nullptr;  // the first tensor on the device
   uint64_t dtypes = 0;
   bool plain = true;
+  bool scalar = false;  // one CPU scalar was there
 
   void see(const at::Tensor& tensor, bool scalars_allowed) {
     const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
@@ -37,7 +38,9 @@ struct Survey {
       } else if (C10_UNLIKELY(lead->device() != impl->device())) {
         plain = false;
       }
-    } else if (!(scalars_allowed && impl->dim() == 0 && impl->device_type() == c10::kCPU)) {
+    } else if (!scalar && scalars_allowed && impl->dim() == 0 && impl->device_type() == c10::kCPU) {
+      scalar = true;
+    } else {
       plain = false;
     }
   }

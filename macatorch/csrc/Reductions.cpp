@@ -1,0 +1,82 @@
+#include <ATen/ATen.h>
+
+#include "Arguments.h"
+#include "NeuralNet.h"
+#include "Operators.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(nansum);
+MACATORCH_SPEC(nansum_out);
+MACATORCH_SPEC(randperm_generator_out);
+MACATORCH_SPEC(scatter_reduce);
+MACATORCH_SPEC(scatter__reduce);
+MACATORCH_SPEC(scatter_reduce_out);
+MACATORCH_SPEC(scatter_value_reduce);
+MACATORCH_SPEC(scatter__value_reduce);
+MACATORCH_SPEC(scatter_value_reduce_out);
+
+namespace {
+
+using c10::OperatorHandle;
+using torch::jit::Stack;
+
+/// The CPU's kernel takes no complex numbers. A number counts as not there if either of its parts is NaN.
+template <const OperatorSpec& spec>
+void nansum(const OperatorHandle& op, Stack* stack) {
+  Arguments arguments(op, stack);
+  const at::Tensor self = arguments.tensor("self");
+  if (!self.is_complex()) {
+    call_boxed(spec, op, stack);
+    return;
+  }
+  const at::Tensor numbers = at::where(at::isnan(self), at::zeros({}, self.options()), self);
+  const c10::IValue dim = arguments["dim"];
+  const std::vector<int64_t> list = dim.isNone() ? std::vector<int64_t>() : dim.toIntVector();
+  const at::OptionalIntArrayRef dims = dim.isNone() ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(list);
+  at::Tensor out = arguments.tensor("out");
+  if (out.defined()) {
+    at::sum_out(out, numbers, dims, arguments.flag("keepdim"), arguments.dtype("dtype"));
+    arguments.give(out);
+  } else {
+    arguments.give(at::sum(numbers, dims, arguments.flag("keepdim"), arguments.dtype("dtype")));
+  }
+}
+
+/// A permutation of nothing draws nothing, so that the generator may be of any device.
+void randperm(const OperatorHandle& op, Stack* stack) {
+  Arguments arguments(op, stack);
+  if (arguments.integer("n") == 0) {
+    at::Tensor out = arguments.tensor("out");
+    arguments.give(out.resize_({0}));
+  } else {
+    call_boxed(spec_randperm_generator_out, op, stack);
+  }
+}
+
+/// CUDA has no atomic product of complex numbers.
+template <const OperatorSpec& spec>
+void scatter_reduced(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const at::Tensor self = arguments.tensor("self");
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex() || arguments["reduce"].toStringRef() != "multiply",
+                              "\"cuda_scatter_gather_base_kernel_reduce_multiply\" not implemented for '",
+                              self.scalar_type(), "'");
+  call_boxed(spec, op, stack);
+}
+
+}  // namespace
+
+void register_reductions(torch::Library& cuda) {
+  implement<&nansum<spec_nansum>>(cuda, "nansum");
+  implement<&nansum<spec_nansum_out>>(cuda, "nansum.out");
+  implement<&randperm>(cuda, "randperm.generator_out");
+  implement<&scatter_reduced<spec_scatter_reduce>>(cuda, "scatter.reduce");
+  implement<&scatter_reduced<spec_scatter__reduce>>(cuda, "scatter_.reduce");
+  implement<&scatter_reduced<spec_scatter_reduce_out>>(cuda, "scatter.reduce_out");
+  implement<&scatter_reduced<spec_scatter_value_reduce>>(cuda, "scatter.value_reduce");
+  implement<&scatter_reduced<spec_scatter__value_reduce>>(cuda, "scatter_.value_reduce");
+  implement<&scatter_reduced<spec_scatter_value_reduce_out>>(cuda, "scatter.value_reduce_out");
+}
+
+}  // namespace macatorch

@@ -1,0 +1,134 @@
+"""Where upstream's CUDA operators differ from the CPU kernels that compute here: values, errors, shapes of results."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+import pytest
+import torch
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("window", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
+def test_a_window_is_rounded_once(window: str, dtype: torch.dtype) -> None:
+    function = getattr(torch, f"{window}_window")
+    assert torch.equal(function(50, dtype=dtype, device="cuda").cpu(), function(50, dtype=torch.float32).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_sum_without_nan_is_rounded_once(dtype: torch.dtype) -> None:
+    x = torch.randn(40, 31, generator=torch.Generator().manual_seed(1)).to(dtype)[:, ::2]
+    x[3] = float("nan")
+    assert torch.equal(torch.nansum(x.cuda(), 1).cpu(), torch.nansum(x.float(), 1).to(dtype))
+
+
+def test_a_sum_without_nan_of_complex_numbers() -> None:
+    nan = float("nan")
+    x = torch.tensor([[1 + 2j, complex(nan, 1)], [complex(3, nan), 4 - 1j]], device="cuda")
+    assert torch.nansum(x).item() == 5 + 1j
+    assert torch.nansum(x, 0, keepdim=True).tolist() == [[1 + 2j, 4 - 1j]]
+    out = torch.empty(0, dtype=x.dtype, device="cuda")
+    assert torch.nansum(x, 1, out=out).tolist() == [1 + 2j, 4 - 1j] and out.shape == (2,)
+
+
+def test_a_permutation_of_nothing_takes_any_generator() -> None:
+    assert torch.randperm(0, device="cuda", generator=torch.Generator("cpu")).shape == (0,)
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
+        torch.randperm(1, device="cuda", generator=torch.Generator("cpu"))
+
+
+def test_the_inverse_of_a_singular_factor_is_not_finite() -> None:
+    factor = torch.tensor([[[0.0, 0.0], [1.0, 2.0]], [[1.0, 0.0], [1.0, 2.0]]], device="cuda")
+    inverse = torch.cholesky_inverse(factor)
+    assert not inverse[0].isfinite().all()
+    torch.testing.assert_close(inverse[1].cpu(), torch.cholesky_inverse(factor[1].cpu()))
+    out = torch.empty(2, 2, device="cuda")
+    assert torch.cholesky_inverse(factor[0], out=out) is out and not out.isfinite().all()
+
+
+MIXED: Dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "dot": lambda a, b: torch.dot(a[0, 0], b[0, 0]),
+    "vdot": lambda a, b: torch.vdot(a[0, 0], b[0, 0]),
+    "mm": lambda a, b: torch.mm(a[0], b[0]),
+    "mv": lambda a, b: torch.mv(a[0], b[0, 0]),
+    "bmm": torch.bmm,
+    "addmm": lambda a, b: torch.addmm(a[0], a[0], b[0]),
+    "baddbmm": lambda a, b: torch.baddbmm(a, a, b),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("low", [torch.float16, torch.bfloat16], ids=str)
+def test_a_product_of_two_dtypes_is_refused(name: str, low: torch.dtype) -> None:
+    a, b = torch.ones(2, 3, 3, device="cuda"), torch.ones(2, 3, 3, device="cuda", dtype=low)
+    with pytest.raises(RuntimeError, match=r"(same|have) .*dtype|expected scalar type|should have the same"):
+        MIXED[name](a, b)
+
+
+def test_dot_looks_at_dtypes_before_sizes() -> None:
+    with pytest.raises(RuntimeError, match="dot : expected both vectors to have same dtype"):
+        torch.dot(torch.ones(1, device="cuda"), torch.ones(3, device="cuda", dtype=torch.float16))
+
+
+@pytest.mark.parametrize("value", [2.0, "tensor"])
+def test_a_scattered_product_of_complex_numbers_is_refused(value: Any) -> None:
+    x = torch.ones(3, dtype=torch.complex64, device="cuda")
+    index = torch.tensor([0, 0, 1], device="cuda")
+    with pytest.raises(RuntimeError, match="not implemented for 'ComplexFloat'"):
+        x.scatter_(0, index, x.clone() if value == "tensor" else value, reduce="multiply")
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_one_cpu_scalar_is_taken_two_are_not() -> None:
+    x, scalar = torch.ones((), device="cuda"), torch.tensor(2.0)
+    assert torch.add(x, scalar).item() == 3
+    with pytest.raises(RuntimeError, match="Trying to pass too many CPU scalars to non-CPU kernel!"):
+        torch.add(scalar, scalar, out=x)
+    assert x.item() == 1
+    assert torch.where(torch.ones(2, device="cuda") > 0, scalar, torch.tensor(1.0)).tolist() == [2, 2]
+
+
+def test_log_sigmoid_keeps_no_buffer() -> None:
+    x = torch.linspace(-20, 20, 9)
+    output, buffer = torch.ops.aten.log_sigmoid_forward(x.cuda())
+    assert buffer.shape == (0,) and buffer.is_cuda
+    torch.testing.assert_close(output.cpu(), torch.nn.functional.logsigmoid(x))
+    gradients = []
+    for device in ("cuda", "cpu"):
+        leaf = x.to(device).requires_grad_()
+        (first,) = torch.autograd.grad(torch.nn.functional.logsigmoid(leaf).sum(), leaf, create_graph=True)
+        first.pow(2).sum().backward()
+        gradients.append([first.detach().cpu(), leaf.grad.cpu()])
+    torch.testing.assert_close(*gradients)
+
+
+def test_sync_debug_mode_hears_of_masks_and_host_indices() -> None:
+    x, mask = torch.arange(4.0, device="cuda"), torch.tensor([True, False, True, False], device="cuda")
+    index = torch.tensor([0, 1], device="cuda")
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for wait in (
+            lambda: x[mask],
+            lambda: x[index.cpu()],
+            lambda: torch.ops.aten.index_put(x, [mask], index.float()),
+        ):
+            with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+                wait()
+        x[index]
+        x[index] = torch.zeros(2, device="cuda")
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_a_refused_graph_capture_leaves_everything_as_it_was() -> None:
+    torch.manual_seed(5)
+    state, stream = torch.cuda.get_rng_state(), torch.cuda.current_stream()
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match="graph capture is not implemented"), torch.cuda.graph(graph):
+        raise AssertionError("the block must not run")
+    with torch.cuda.stream(torch.cuda.Stream()), pytest.raises(RuntimeError, match="graph capture is not implemented"):
+        graph.capture_begin()
+    assert torch.cuda.current_stream() == stream and torch.equal(torch.cuda.get_rng_state(), state)
+    assert not torch.cuda.is_current_stream_capturing()
+    torch.rand(3, device="cuda")
+    torch.cuda.empty_cache()

@@ -10,6 +10,8 @@ import os
 import re
 from typing import Optional
 
+from .engine_threads import settle_at_exit
+
 __all__ = ["preload"]
 
 # A run-time name carries its major version; the bare .so names serve linkers only.
@@ -27,6 +29,7 @@ def preload() -> None:
     """
     from torch.version import cuda, maca
 
+    settle_at_exit()
     root = _sdk_root(maca)
     directory = os.path.join(root, "lib", "cuda" + str(cuda).split(".")[0])
     try:

@@ -104,6 +104,23 @@ constexpr KernelFact fact(int) {
 
 // ---- The loop -----------------------------------------------------------------------------------------------------------
 
+// Goes on with the next of the loop's blocks.
+__attribute__((always_inline)) inline bool next_block(mcKernelContext* context, mcDim3& index,
+                                                      unsigned long long& blocks) {
+  if (--blocks == 0) return false;
+  if (++index.x == context->gridDim.x) {
+    index.x = 0;
+    if (++index.y == context->gridDim.y) {
+      index.y = 0;
+      ++index.z;
+    }
+    context->block = index;
+  }
+  context->block.x = index.x;
+  context->blocks = blocks;
+  return true;
+}
+
 // Note: a vector loop
 // ~~~~~~~~~~~~~~~~~~~
 // The index that most kernels begin with, `int i = blockIdx.x * blockDim.x + threadIdx.x`, is arithmetic modulo 2^32, and
@@ -142,33 +159,92 @@ __attribute__((always_inline)) inline void run_threads(const Body& body, mcKerne
         y = 0;
       }
     }
-    if (--blocks == 0) return;
+    if (!next_block(context, index, blocks)) return;
     y = z = 0;
-    if (++index.x == grid.x) {
-      index.x = 0;
-      if (++index.y == grid.y) {
-        index.y = 0;
-        ++index.z;
-      }
-      context->block = index;
-    }
-    context->block.x = index.x;
-    context->blocks = blocks;
   }
 }
 
-template <class Body, class... Parameters, std::size_t... position>
-__attribute__((always_inline)) inline void run_kernel(const Body& body, void (Body::*)(Parameters...) const,
+// The loop of a phase, for kernels that are one loop for each stretch between two waits (the note in cucc's phases.py).
+constexpr unsigned most_threads = 1024;
+struct Phase {
+  template <class Region>
+  __attribute__((always_inline)) void operator()(const Region& region) const {
+    const int width = static_cast<int>(blockDim.x);
+    int row = 0;
+    for (unsigned z = 0; z < blockDim.z; ++z) {
+      for (unsigned y = 0; y < blockDim.y; ++y) {
+        threadIdx.y = y;
+        threadIdx.z = z;
+        for (int x = 0; x < width; ++x) {
+          threadIdx.x = static_cast<unsigned>(x);
+          region(row + x);
+        }
+        row += width;
+      }
+    }
+  }
+};
+
+template <class Phases, class... Parameters>
+__attribute__((always_inline)) inline void run_phases(const Phases& phases, mcKernelContext* context,
+                                                      Parameters... parameters) {
+  const mcDim3 grid = context->gridDim, block = context->blockDim;
+  mcDim3 index = context->block;
+  unsigned long long blocks = context->blocks;
+  gridDim = dim3(grid.x, grid.y, grid.z);
+  blockDim = dim3(block.x, block.y, block.z);
+  parked = false;
+  context->wholeBlocks = mcBlocksInPhases;
+  do {
+    blockIdx.x = index.x;
+    blockIdx.y = index.y;
+    blockIdx.z = index.z;
+    phases(Phase(), parameters...);
+  } while (next_block(context, index, blocks));
+}
+
+template <class... T>
+struct Types {};
+template <class T>
+struct Same {
+  typedef T type;
+};
+
+// What run_kernel is given for a kernel that has no phases.
+struct OneLoop {};
+
+template <class Body, class... Parameters>
+__attribute__((always_inline)) inline void run_blocks(const Body& body, const OneLoop&, Types<Parameters...>,
+                                                      mcKernelContext* context,
+                                                      typename Same<Parameters>::type... parameters) {
+  run_threads<Body, Parameters...>(body, context, parameters...);
+}
+template <class Body, class Phases, class... Parameters>
+__attribute__((always_inline)) inline void run_blocks(const Body& body, const Phases& phases, Types<Parameters...>,
+                                                      mcKernelContext* context,
+                                                      typename Same<Parameters>::type... parameters) {
+  // Where another order of the threads is asked for, to find mistakes, each has its own stack.
+  if (context->wholeBlocks) {
+    run_phases<Phases, Parameters...>(phases, context, parameters...);
+  } else {
+    run_threads<Body, Parameters...>(body, context, parameters...);
+  }
+}
+
+template <class Body, class Phases, class... Parameters, std::size_t... position>
+__attribute__((always_inline)) inline void run_kernel(const Body& body, const Phases& phases,
+                                                      void (Body::*)(Parameters...) const,
                                                       std::index_sequence<position...>) {
   mcKernelContext* const context = ::__cudaKernelEnter();
   (void)context->arguments;
-  run_threads<Body, Parameters...>(
-      body, context, *static_cast<typename std::remove_cv<Parameters>::type*>(context->arguments[position])...);
+  run_blocks(body, phases, Types<Parameters...>(), context,
+             *static_cast<typename std::remove_cv<Parameters>::type*>(context->arguments[position])...);
 }
 
-template <class Body, class... Parameters>
-__attribute__((always_inline)) inline void run_kernel(const Body& body, void (Body::*call)(Parameters...) const) {
-  run_kernel(body, call, std::index_sequence_for<Parameters...>());
+template <class Body, class Phases = OneLoop, class... Parameters>
+__attribute__((always_inline)) inline void run_kernel(const Body& body, void (Body::*call)(Parameters...) const,
+                                                      const Phases& phases = Phases()) {
+  run_kernel(body, phases, call, std::index_sequence_for<Parameters...>());
 }
 
 // Where the body is a function: under -G, and with clang.
@@ -244,6 +320,47 @@ static inline unsigned shuffle_xor_lane(unsigned own, int bits, int width) {
   const unsigned from = own ^ static_cast<unsigned>(bits);
   // A lane of a later group may not be read, one of an earlier group may.
   return from >= ((own & ~(static_cast<unsigned>(width) - 1)) + static_cast<unsigned>(width)) ? own : from;
+}
+
+// A shuffle between two phases: the first puts the lanes' values into an array that has room for a warp at both ends, so
+// that the second can read its neighbours' unconditionally, and with them many at a time.
+constexpr unsigned lanes_bytes = 8 * (most_threads + 64);
+template <class T>
+__attribute__((always_inline)) inline T lane_at(const char* lanes, int thread) {
+  T value;
+  __builtin_memcpy(static_cast<void*>(&value), lanes + (thread + 32) * static_cast<int>(sizeof(T)), sizeof(T));
+  return value;
+}
+template <class T>
+__attribute__((always_inline)) inline void put_lane(char* lanes, int thread, const T& value) {
+  __builtin_memcpy(lanes + (thread + 32) * static_cast<int>(sizeof(T)), static_cast<const void*>(&value), sizeof(T));
+}
+// A lane that is not there has no value to give; its reader gets its own.
+static inline int threads_of_block() { return static_cast<int>(blockDim.x * blockDim.y * blockDim.z); }
+template <class T>
+__attribute__((always_inline)) inline T lane_down(const char* lanes, int thread, unsigned delta, int width) {
+  const T own = lane_at<T>(lanes, thread), other = lane_at<T>(lanes, thread + static_cast<int>(delta & 31));
+  const unsigned place = static_cast<unsigned>(thread) & (static_cast<unsigned>(width) - 1);
+  const bool there = thread + static_cast<int>(delta & 31) < threads_of_block();
+  return (delta < static_cast<unsigned>(width) - place) & there ? other : own;
+}
+template <class T>
+__attribute__((always_inline)) inline T lane_up(const char* lanes, int thread, unsigned delta, int width) {
+  const T own = lane_at<T>(lanes, thread), other = lane_at<T>(lanes, thread - static_cast<int>(delta & 31));
+  return (static_cast<unsigned>(thread) & (static_cast<unsigned>(width) - 1)) < delta ? own : other;
+}
+template <class T>
+__attribute__((always_inline)) inline T lane_from(const char* lanes, int thread, unsigned from) {
+  const int source = (thread & ~31) + static_cast<int>(from);
+  return lane_at<T>(lanes, source < threads_of_block() ? source : thread);
+}
+template <class T>
+__attribute__((always_inline)) inline T lane_xor(const char* lanes, int thread, int bits, int width) {
+  return lane_from<T>(lanes, thread, shuffle_xor_lane(static_cast<unsigned>(thread) & 31, bits, width));
+}
+template <class T>
+__attribute__((always_inline)) inline T lane_index(const char* lanes, int thread, int index, int width) {
+  return lane_from<T>(lanes, thread, shuffle_index_lane(static_cast<unsigned>(thread) & 31, index, width));
 }
 
 }  // namespace mxmaca

@@ -23,10 +23,13 @@ typedef struct mcKernelContext {
   mcDim3 block;                   // the first block, then the current one
   unsigned long long blocks;      // blocks to run, the current one included; x runs fastest
   mcDim3 firstThread, endThread;  // of the first block; later blocks start at 0
-  unsigned int wholeBlocks;       // firstThread is 0 and endThread is blockDim
+  unsigned int wholeBlocks;       // 1: firstThread is 0 and endThread is blockDim; the kernel may set mcBlocksInPhases
   unsigned int dynamicSharedBytes;
   void* dynamicShared;
 } mcKernelContext;
+
+// The kernel runs one loop over the threads for each stretch between two waits, so none of them can be parked.
+enum { mcBlocksInPhases = 2 };
 
 typedef void (*mcDeviceFunction)(void);
 

@@ -421,6 +421,9 @@ void Worker::switchTo(Fiber* next) {
 void Worker::park(unsigned thread) {
   Fiber* const fiber = currentFiber_;
   if (fiber->parked) return;
+  if (context_.wholeBlocks == mcBlocksInPhases) {
+    failHere(mcErrorLaunchFailure, "cucc took a function for one that does not wait; compile with -G and report this");
+  }
   fiber->parked = true;
   fiber->thread = thread;
   if (!split_) {

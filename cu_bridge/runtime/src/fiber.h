@@ -16,7 +16,7 @@ struct Stack {
   char* top = nullptr;
 };
 
-constexpr size_t kStackBytes = size_t{128} << 10;
+constexpr size_t kStackBytes = size_t{256} << 10;
 
 // Stacks for `count` fibers, with a guard page below each. False: the system gives no memory.
 bool makeStacks(Stack* stacks, size_t count);

@@ -526,6 +526,7 @@ class Driver:
             # clang numbers the lambdas of a file, in the names of kernels too: there may be none in one pass alone.
             named=self.is_clang or (options.flag("device_debug") and not options.value("device_optimize")),
             warn=asked,
+            phases=not options.flag("device_debug"),
         )
 
     # ---- Compiling --------------------------------------------------------------------------------------------------

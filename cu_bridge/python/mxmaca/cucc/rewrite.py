@@ -19,7 +19,7 @@ import bisect
 import re
 from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
-from . import ptx
+from . import phases, ptx
 from .errors import CuccError
 
 PREFIX = "__mxmaca_"
@@ -69,6 +69,7 @@ class Choices(NamedTuple):
     hidden: bool = False  # no other library sees stubs and variables
     named: bool = False  # for debuggers: a thread's code is a function of the kernel's name
     warn: FrozenSet[str] = frozenset()  # the kinds of nvcc's own warnings that are asked for
+    phases: bool = True  # kernels may become loops between their waits (phases.py)
 
 
 DEFAULT = Choices()
@@ -96,7 +97,9 @@ class Rewriter:
         self.variables: List[Variable] = []
         self.device_functions: Set[str] = set()
         self.counter = 0
-        self.kernel_bodies: List[Tuple[int, int]] = []
+        self.kernels: List[Tuple[int, int, int, int]] = []  # device pass: parameters' and body's brackets
+        self.variable_words: Set[str] = set()  # of the declarations of device variables
+        self.markers: Optional[List[Tuple[int, int, str]]] = None
 
     # ---- Reading ----------------------------------------------------------------------------------------------------
 
@@ -253,6 +256,7 @@ class Rewriter:
                     self.replace(match.start(), match.end(), "__attribute__((noinline))")
             else:
                 self._assembly(match.start(), match.end())
+        self._finish_kernels()
         used = seen or bool(self.device_functions)
         return Result(self._apply(), self.variables, self.device_functions, used, self.warnings)
 
@@ -498,18 +502,52 @@ class Rewriter:
         self.replace(start, end, "__attribute__((used, noipa, noinline)) ")
         parameters = ", ".join(self._flat(a, self._default(a, b)) for a, b in self.split(at + 1, close))
         parameters = re.sub(r"\b__mxmaca_\w+__", "", parameters)
-        self.kernel_bodies.append((body, body_end))
         if self.choices.named:
             # A function of the kernel's name, in which debuggers find a thread's parameters and variables.
             self.replace(body, body, "{ struct __mxmaca_threads { static void " + name + "(" + parameters + ") ")
             self.replace(body_end + 1, body_end + 1, " }; ::mxmaca::run_named(&__mxmaca_threads::" + name + "); }")
             return
+        self.kernels.append((at, close, body, body_end))
         self.replace(body, body, "{ const auto __mxmaca_body = [](" + parameters + ") __attribute__((always_inline)) ")
-        self.replace(
-            body_end + 1,
-            body_end + 1,
-            "; ::mxmaca::run_kernel(__mxmaca_body, &decltype(__mxmaca_body)::operator()); }",
-        )
+
+    def _finish_kernels(self) -> None:
+        """The calls of the loops; what they need is edited by now."""
+        for at, close, body, body_end in self.kernels:
+            parameters = self.split(at + 1, close)
+            text = phases.generate(self, body, body_end, parameters) if self.choices.phases else None
+            call = "; ::mxmaca::run_kernel(__mxmaca_body, &decltype(__mxmaca_body)::operator()"
+            if text is not None:
+                flat = ", ".join(self._flat(a, self._default(a, b)) for a, b in parameters)
+                flat = re.sub(r"\b__mxmaca_\w+__", "", flat)
+                flat = "" if flat.strip() == "void" else flat
+                first = "const ::mxmaca::Phase& __mxmaca_phase"
+                call = (
+                    f"; const auto __mxmaca_phases = []({first}{', ' if flat.strip() else ''}{flat}) "
+                    f"__attribute__((always_inline)) {text}{self.marker(body_end, quiet=False)}{call}, __mxmaca_phases"
+                )
+            self.replace(body_end + 1, body_end + 1, call + "); }")
+
+    def marker(self, place: int, quiet: bool = True) -> str:
+        """A line marker for text from this place that is written elsewhere; quiet: without warnings."""
+        if self.markers is None:
+            self.markers = [(m.end(), int(m.group(1)), m.group(2)) for m in LINE_MARKER.finditer(self.text)]
+        index = bisect.bisect_right(self.markers, (place,)) - 1
+        if index < 0:
+            return "\n"
+        end, line, name = self.markers[index]
+        line += self.text.count("\n", end + 1, place)
+        return f'\n# {line} "{name}"{" 3" if quiet else ""}\n'
+
+    def edited(self, start: int, stop: int) -> str:
+        """The text between the places as the edits so far leave it."""
+        inside = [edit for edit in self.edits if start <= edit[0] and edit[1] <= stop]
+        parts, at = [], start
+        for begin, end, text in sorted(inside, key=lambda edit: (edit[0], edit[1])):
+            if begin < at:
+                continue
+            parts += [self.text[at:begin], text]
+            at = end
+        return "".join([*parts, self.text[at:stop]])
 
     def _host_kernel(self, start: int, end: int, at: int, close: int, body: int, body_end: int, bounds: str) -> None:
         text = self.text
@@ -746,6 +784,7 @@ class Rewriter:
                 self.device_functions.add(name)
             self.replace(start, end, self._function_mark(start, words, at) if structure == "(" else "")
             return
+        self.variable_words.update(IDENTIFIER.findall(self.text[end : self._declaration_end(end)]))
         head = self._head(start)
         if "extern" in head + words or "constexpr" in head + words or self._in_class_constant(head + words, structure):
             self.replace(start, end, "")

@@ -291,7 +291,8 @@ CASE(a_function_that_waits) {
 
 __global__ void keeps_effect_in_shuffle(const int* in, int* out) {
   int v = in[blockIdx.x * blockDim.x + threadIdx.x], n = 0;
-  int w = __shfl_sync(0xffffffffu, v + n++, 1) + n;
+  int w = __shfl_sync(0xffffffffu, v + n++, 1);
+  w += n;
   __syncthreads();
   for (int k = 0; k < 3; ++k) {
     if (v < 0) break;

@@ -186,23 +186,76 @@ def test_record_switch_works_inside_anothers_mode(device: str, tmp_path: Path, o
     ]
 
 
-def test_unusual_tensors_are_recorded_as_plain_data(tmp_path: Path, operators: Any) -> None:
-    dense = torch.eye(3)
+def test_unusual_tensors_are_recorded_as_plain_data_with_their_values(tmp_path: Path, operators: Any) -> None:
+    dense = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
     with accuracy.record(output_dir=str(tmp_path)):
-        sparse = dense.to_sparse()
-        torch.quantize_per_tensor(dense, 0.1, 0, torch.qint8)
-        torch.nested.nested_tensor([dense, dense[:2]]) + 1
-        sparse + sparse
-    for path in tmp_path.glob("*.pt"):
-        _load(path)
-    assert any("quantize_per_tensor" in name for name in operators(tmp_path))
+        dense.to_sparse() * 2
+        dense.to_sparse_csr()
+        torch.quantize_per_tensor(dense, 0.5, 1, torch.qint8)
+        torch.nested.nested_tensor([dense, dense[:1]]) - 1
+    found = {".".join(name.split(".")[:-2]): name for name in operators(tmp_path)}
+
+    def result(api: str) -> Any:
+        return _load(tmp_path / f"{found[api]}.output.pt")["values"]["result"]
+
+    sparse = result("torch.Tensor.mul")
+    assert sparse["indices"].tolist() == [[0, 1], [1, 0]] and sparse["values"].tolist() == [4, 6]
+    assert result("torch.Tensor.to_sparse_csr")["crow"].tolist() == [0, 1, 2]
+    quantised = result("torch.quantize_per_tensor")
+    assert quantised["int"].tolist() == [[1, 5], [7, 1]] and (quantised["scale"], quantised["zero_point"]) == (0.5, 1)
+    assert [part.tolist() for part in result("torch.Tensor.sub")["parts"]] == [[[-1, 1], [2, -1]], [[-1, 1]]]
+
+
+def test_foreach_has_its_tensors_before_and_after(device: str, tmp_path: Path) -> None:
+    pair = [torch.ones(2, device=device), torch.zeros(2, device=device)]
+    with accuracy.record(output_dir=str(tmp_path)):
+        torch._foreach_add_(pair, 1.5)
+    before = _load(tmp_path / "torch._foreach_add_.0.fwd.input.pt")["values"]["args"][0]
+    after = _load(tmp_path / "torch._foreach_add_.0.fwd.output.pt")["values"]
+    assert [part.tolist() for part in before] == [[1, 1], [0, 0]]
+    written = list(after["after"].values()) if "after" in after else after["result"]
+    assert [part.tolist() for part in written] == [[2.5, 2.5], [1.5, 1.5]]
+
+
+def test_an_optimizers_step_is_one_operator_with_gradients_and_state(
+    device: str, tmp_path: Path, operators: Any
+) -> None:
+    weight = nn.Parameter(torch.ones(2, device=device))
+    optimizer = torch.optim.SGD([weight], lr=0.5, momentum=0.9)
+    weight.grad = torch.tensor([1.0, 2.0], device=device)
+    with accuracy.record(output_dir=str(tmp_path)):
+        optimizer.step()
+    assert operators(tmp_path) == ["torch.optim.SGD.0.fwd"]
+    before, after = (_load(tmp_path / f"torch.optim.SGD.0.fwd.{part}.pt")["values"] for part in ("input", "output"))
+    assert (before["params"][0].tolist(), before["grads"][0].tolist()) == ([1, 1], [1, 2])
+    assert after["params"][0].tolist() == [0.5, 0.0] and after["state"][0]["momentum_buffer"].tolist() == [1, 2]
+
+
+def test_backward_of_an_operator_with_several_outputs_has_each_gradient(device: str, tmp_path: Path) -> None:
+    x = torch.arange(6.0, device=device).requires_grad_()
+    with accuracy.record(output_dir=str(tmp_path)):
+        a, b, c = torch.split(x, 2)
+        (a * 2 + c * 5).sum().backward()
+        values, places = torch.sort(x * 1, descending=True)
+        values[:2].sum().backward()
+    grads = _load(tmp_path / "torch.split.0.bwd.input.pt")["values"]["grad_out"]
+    assert {path: grad.tolist() for path, grad in grads.items() if grad.any()} == {
+        "result[0]": [2, 2],
+        "result[2]": [5, 5],
+    }
+    out = _load(tmp_path / "torch.split.0.bwd.output.pt")["values"]["grad_in"]
+    assert out["args[0]"].tolist() == [2, 2, 0, 0, 5, 5]
+    sort = next(tmp_path.glob("torch.sort.*.bwd.output.pt"))
+    assert _load(sort)["values"]["grad_in"]["args[0]"].tolist() == [0, 0, 0, 0, 1, 1]
 
 
 def test_a_scripted_module_is_one_operator(tmp_path: Path, operators: Any) -> None:
     scripted = torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
     with accuracy.record(output_dir=str(tmp_path)):
         scripted(torch.ones(1, 2))
-    assert "torch.jit.ScriptModule.1.fwd" in operators(tmp_path)
+    assert operators(tmp_path) == ["torch.ones.0.fwd", "torch.jit.ScriptModule.1.fwd"]
+    found = _load(tmp_path / "torch.jit.ScriptModule.1.fwd.output.pt")["values"]["result"]
+    assert torch.equal(found, scripted(torch.ones(1, 2)).detach())
 
 
 def test_checkpointed_forwards_are_seen_when_they_run_again(device: str, tmp_path: Path, operators: Any) -> None:
@@ -303,6 +356,72 @@ def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) ->
 
     result = report.generate(str(tmp_path / "rec"), str(tmp_path / "rec"), str(tmp_path))
     assert result.culprit is None and result.counts["same"] == 6
+
+
+def test_the_gradient_exchange_of_ddp_is_an_operator(tmp_path: Path, operators: Any) -> None:
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        pytest.skip("this torch has no gloo")
+    code = f"""
+        import sys, torch, torch.distributed as dist
+        from maca_tools import accuracy
+        rank = int(sys.argv[1])
+        dist.init_process_group("gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2)
+        torch.manual_seed(0)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
+        x = torch.ones(4, 3) * (rank + 1)
+        def run():
+            model.zero_grad()
+            with model.no_sync():
+                model(x).sum().backward()
+            model(x).sum().backward()
+            return [p.grad.clone() for p in model.parameters()]
+        plain = run()
+        with accuracy.record(output_dir="{tmp_path}/rec"):
+            recorded = run()
+        assert all(torch.equal(a, b) for a, b in zip(plain, recorded))
+        dist.destroy_process_group()
+    """
+    ranks = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), str(rank)]) for rank in range(2)]
+    assert [child.wait(timeout=120) for child in ranks] == [0, 0]
+    for rank in range(2):
+        folder = tmp_path / "rec" / f"rank{rank}"
+        found = [name for name in operators(tmp_path / "rec", f"rank{rank}") if "DistributedDataParallel" in name]
+        assert len(found) == 1, "under no_sync there is no exchange"
+        before, after = (_load(folder / f"{found[0]}.{part}.pt")["values"]["grads"] for part in ("input", "output"))
+        # Both backward passes of this rank, and the mean over the ranks.
+        assert before["weight"].tolist() == [[8.0 * (rank + 1)] * 3] * 2
+        assert after["weight"].tolist() == [[12.0] * 3] * 2 and after["bias"].tolist() == [8.0, 8.0]
+
+
+def test_a_thread_that_ran_before_is_seen_from_its_first_module_on_and_not_after_the_end(
+    device: str, tmp_path: Path, operators: Any
+) -> None:
+    steps = [threading.Event() for _ in range(6)]
+
+    def work() -> None:
+        layer = nn.ReLU()
+        x = torch.ones(2, device=device)
+        for number in (0, 2, 4):
+            steps[number].wait(60)
+            (layer(x) + 1).sum()
+            steps[number + 1].set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with accuracy.record(output_dir=str(tmp_path / "a")):
+        steps[0].set()
+        assert steps[1].wait(60)
+    steps[2].set()
+    assert steps[3].wait(60)
+    with accuracy.record(output_dir=str(tmp_path / "b"), record_level=1):
+        torch.zeros(1)
+        steps[4].set()
+        assert steps[5].wait(60)
+    thread.join()
+    for folder in ("a", "b"):
+        assert operators(tmp_path / folder, "thread1") == [
+            "torch.nn.ReLU.0.fwd", "torch.Tensor.add.1.fwd", "torch.Tensor.sum.2.fwd",
+        ]  # fmt: skip
 
 
 def test_a_large_operator_is_recorded_without_holding_copies_of_it(

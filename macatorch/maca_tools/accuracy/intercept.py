@@ -7,7 +7,9 @@ runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradi
 torch's own step hooks. Collectives have no torch function protocol: their functions are replaced in every module
 that holds them. A module that torch.compile made is one operator; of a function that it made only what the compiled
 code calls back in Python is seen. A mode belongs to a thread, so each thread that starts later gets its own, with its
-own numbers and folder.
+own numbers and folder. A thread that runs already gets it when it first calls what is replaced for all threads: a
+module, backward, an optimizer's step or a collective. DistributedDataParallel exchanges gradients in C++: its
+parameters get hooks that see each gradient before the exchange (exchange.py).
 """
 
 import functools
@@ -47,7 +49,8 @@ class Mode(TorchFunctionMode):  # type: ignore[misc]
         self.stream = stream
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if compiling():
+        # A thread that goes on after the record ended still has its mode: nobody else can take it away.
+        if not self.stream.session.running or compiling():
             return func(*args, **(kwargs or {}))
         return self.stream.function(func, args, kwargs or {})
 
@@ -117,7 +120,9 @@ class _Engine:
         if stream is None or not stream.idle():
             return self._engine.run_backward(*args, **kwargs)
         with Mode(stream):
-            return self._engine.run_backward(*args, **kwargs)
+            result = self._engine.run_backward(*args, **kwargs)
+        stream.backward_returns()
+        return result
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)

@@ -1,17 +1,19 @@
 """A running record: options, writer, and one stream of operators for each thread that takes part."""
 
 import atexit
+import contextlib
+import itertools
 import json
 import os
 import shutil
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import backward, buffers, capture, intercept, names
+from maca_tools.accuracy import backward, buffers, capture, exchange, intercept, names
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options, Selector
@@ -51,14 +53,23 @@ def python_stack(start: int = 2) -> List[str]:
 
 
 def current_stream() -> "Optional[Stream]":
-    """The stream of this thread; a thread of autograd's engine works for the stream whose mode it inherited."""
-    stream = getattr(_local, "stream", None)
-    if stream is None and isinstance(threading.current_thread(), threading._DummyThread):
+    """The stream of this thread; a thread of autograd's engine works for the stream whose mode it inherited.
+
+    A thread that ran before the record began gets its stream here.
+    """
+    stream: Optional[Stream] = getattr(_local, "stream", None)
+    if stream is not None and stream.session.running:
+        return stream
+    thread = threading.current_thread()
+    if isinstance(thread, threading._DummyThread):
         modes: List[Any] = getattr(torch.overrides, "_get_current_function_mode_stack", list)()
         for mode in modes:
-            if isinstance(mode, intercept.Mode):
+            if isinstance(mode, intercept.Mode) and mode.stream.session.running:
                 return mode.stream  # type: ignore[no-any-return]
-    return stream
+        return None
+    if _session is None or thread.name.startswith("maca-accuracy"):
+        return None
+    return _session.adopt_thread(stream)
 
 
 class Running:
@@ -109,6 +120,7 @@ class Stream:
         self._kinds: Dict[Any, Tuple[str, str]] = {}
         self._passes: Dict[int, List[Any]] = {}
         self._optimizer: Any = None
+        self._exchanges: Dict[int, exchange.Exchange] = {}
         session.prepare_folder(folder)
 
     # -- what the interception calls --------------------------------------------------------------------------------
@@ -128,6 +140,8 @@ class Stream:
         return self._operate(api, func, args, kwargs, numbers=what == "numbers")
 
     def module(self, original: Any, module: Any, args: Any, kwargs: Any) -> Any:
+        if id(module) not in self._exchanges and exchange.exchanges_gradients(module):
+            self._exchanges[id(module)] = exchange.Exchange(self, module)
         api = names.module_name(type(module))
         if api is None or (getattr(_local, "inside", None) and not self._inner_wanted()):
             return original(module, *args, **kwargs)
@@ -353,6 +367,28 @@ class Stream:
                 values = None if written is not None else values
                 self.session.writer.put(Item(self.folder, name, part, values, _extra(run), written))
 
+    # -- what exchange.py calls -------------------------------------------------------------------------------------
+
+    def exchange_begins(self, api: str) -> Running:
+        return self._begin(api)
+
+    def exchange_ends(self, run: Running, before: Dict[str, Any], after: Dict[str, Any]) -> None:
+        self._emit(run, {"grads": before}, self._taken(run, "output", {"grads": after}))
+
+    @contextlib.contextmanager
+    def unseen(self) -> Iterator[None]:
+        """What this thread does meanwhile is the recorder's own."""
+        inside, _local.inside = getattr(_local, "inside", None), ("own",)
+        try:
+            yield
+        finally:
+            _local.inside = inside
+
+    def backward_returns(self) -> None:
+        """A whole backward has run, and with it the exchange of what it computed."""
+        for key in [key for key, found in self._exchanges.items() if found.ended()]:
+            del self._exchanges[key]
+
     # -- backward ---------------------------------------------------------------------------------------------------
 
     def _watch(self, run: Running, outputs: List[Tuple[str, Any]]) -> None:
@@ -501,7 +537,7 @@ class Session:
         self.process = os.getpid()
         self._streams: List[Stream] = []
         self._installation: Optional[intercept.Installation] = None
-        self._threads = 0
+        self._threads = itertools.count(1)
         self.writer = Writer(options.record_level)
         self.checker = Checker(options)
         try:
@@ -581,18 +617,25 @@ class Session:
                 buffers.clear()
 
     def _new_thread(self) -> Optional[Callable[[], None]]:
-        if not self.running or os.getpid() != self.process:
+        if self.adopt_thread(None) is None:
             return None
-        self._threads += 1
-        stream = Stream(self, os.path.join(self.folder, f"thread{self._threads}"))
-        _local.stream = stream
-        intercept.enter(stream.mode)
 
         def leave_thread() -> None:
-            _local.stream = None
+            stream, _local.stream = _local.stream, None
             intercept.leave(stream.mode)
 
         return leave_thread
+
+    def adopt_thread(self, earlier: Optional[Stream]) -> Optional[Stream]:
+        """A stream for this thread, in place of that of an earlier record; None while nothing is recorded."""
+        if not self.running or os.getpid() != self.process:
+            return None
+        if earlier is not None:
+            intercept.leave(earlier.mode)
+        _local.inside = None
+        _local.stream = stream = Stream(self, os.path.join(self.folder, f"thread{next(self._threads)}"))
+        intercept.enter(stream.mode)
+        return stream
 
 
 _session: Optional[Session] = None

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <cstdint>
 
@@ -34,6 +35,8 @@ USE_BASE_VERSION(int, pthread_create,
                  (thread, attributes, start, argument))
 USE_BASE_VERSION(int, pthread_detach, (pthread_t thread), (thread))
 USE_BASE_VERSION(int, pthread_join, (pthread_t thread, void** result), (thread, result))
+USE_BASE_VERSION(int, pthread_kill, (pthread_t thread, int number), (thread, number))
+USE_BASE_VERSION(int, pthread_sigmask, (int how, const sigset_t* set, sigset_t* before), (how, set, before))
 USE_BASE_VERSION(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
 USE_BASE_VERSION(int, pthread_once, (pthread_once_t * once, void (*routine)()), (once, routine))
 USE_BASE_VERSION(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))

@@ -2,7 +2,9 @@
 
 import pathlib
 import re
+import signal
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, List
 
@@ -85,9 +87,11 @@ def test_kernels_become_phases_where_that_is_right_and_only_there(cucc: Cucc, tm
 WRONG = """
 #include <cuda_runtime.h>
 #include <cassert>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+volatile std::sig_atomic_t heard = 0;
 __global__ void missing_barrier(int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = threadIdx.x + 1000 * blockIdx.x;
@@ -124,9 +128,16 @@ __global__ void overflows(int* out) {
 }
 __global__ void no_grid(int*) { mxmaca::grid_sync(); }
 __global__ void race(int* out) { out[0] = threadIdx.x; }
+__global__ void runs_away(int* out) { while (*(volatile int*)out == 0) {} }
+__global__ void meets_for_ever(int* out) { while (*(volatile int*)out == 0) __syncthreads(); }
 __global__ void divides(int* out) { *out = 100 / *out; }
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   int* out;
+  if (count > 2) {
+    std::signal(SIGINT, [](int) { heard = 1; });
+    std::puts("ready");
+    std::fflush(stdout);
+  }
   cudaMalloc(&out, 256);
   cudaMemset(out, 0, 256);
 #define RUN(kernel, threads, bytes) if (!std::strcmp(arguments[1], #kernel)) kernel<<<2, threads, bytes>>>(out)
@@ -143,6 +154,9 @@ int main(int, char** arguments) {
   RUN(no_grid, 2, 0);
   RUN(race, 64, 0);
   RUN(divides, 1, 0);
+  RUN(runs_away, 1024, 0);
+  RUN(meets_for_ever, 64, 0);
+  if (count > 2) std::printf("heard %d\\n", heard);
   cudaError_t error = cudaGetLastError();
   std::printf("%s|%s\\n", cudaGetErrorName(error), cudaGetErrorString(error));
   std::printf("sticky %d\\n", cudaDeviceSynchronize() == error);
@@ -154,17 +168,22 @@ int main(int, char** arguments) {
 
 
 @pytest.fixture(scope="session")
-def wrong(cucc: Cucc, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Return a function that runs one of the wrong kernels and returns what the program says of it."""
+def wrong_program(cucc: Cucc, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return the program that launches the wrong kernel of a name."""
     folder = tmp_path_factory.mktemp("wrong")
     (folder / "wrong.cu").write_text(WRONG, encoding="utf-8")
     cucc("-std=c++17", folder / "wrong.cu", "-o", folder / "wrong")
+    return folder / "wrong"
 
-    def run(kernel: str, schedule: str = "forward") -> str:
-        environment = clean_environment(MACA_SCHEDULE=schedule, MACA_STATE_DIR=str(folder))
-        done = subprocess.run(
-            [str(folder / "wrong"), kernel], env=environment, capture_output=True, text=True, timeout=60
-        )
+
+@pytest.fixture(scope="session")
+def wrong(wrong_program: pathlib.Path) -> Callable[..., str]:
+    """Return a function that runs one of the wrong kernels and returns what the program says of it."""
+    folder = wrong_program.parent
+
+    def run(kernel: str, schedule: str = "forward", **variables: str) -> str:
+        environment = clean_environment(MACA_SCHEDULE=schedule, MACA_STATE_DIR=str(folder), **variables)
+        done = subprocess.run([str(wrong_program), kernel], env=environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"the program did not survive: {done}"
         return done.stdout
 
@@ -174,7 +193,7 @@ def wrong(cucc: Cucc, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
 @pytest.mark.parametrize(
     ("kernel", "error", "words"),
     [
-        ("divergent_barrier", "cudaErrorLaunchFailure", ["divergent", "wrong.cu:15", "wrong.cu:18", "block (0, 0, 0)"]),
+        ("divergent_barrier", "cudaErrorLaunchFailure", ["divergent", "wrong.cu:17", "wrong.cu:20", "block (0, 0, 0)"]),
         ("stuck", "cudaErrorLaunchFailure", ["wait for each other", "__syncthreads()", "mask 0xffffffff"]),
         ("wrong_mask", "cudaErrorLaunchFailure", ["mask 0x00000001", "thread (1, 0, 0)"]),
         ("out_of_bounds", "cudaErrorIllegalAddress", []),
@@ -195,6 +214,33 @@ def test_a_wrong_kernel_gives_a_lasting_error_with_its_name(
     assert second == "sticky 1"
     for word in words:
         assert word in first
+
+
+@pytest.mark.parametrize("kernel", ["runs_away", "meets_for_ever"])
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_kernel_that_runs_away_is_ended_at_the_limit(wrong: Callable[..., str], kernel: str, threads: str) -> None:
+    first, second = wrong(kernel, MACA_KERNEL_TIMEOUT="0.3", MACA_NUM_THREADS=threads).splitlines()[:2]
+    assert first.startswith("cudaErrorLaunchTimeout|") and f"kernel {kernel}(int*)" in first, first
+    assert "0.3 seconds" in first and second == "sticky 1"
+
+
+def test_a_limit_that_is_no_number_is_said(wrong_program: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    environment = clean_environment(MACA_STATE_DIR=str(tmp_path), MACA_KERNEL_TIMEOUT="soon")
+    done = subprocess.run([str(wrong_program), "race"], env=environment, capture_output=True, text=True, timeout=60)
+    assert "MACA_KERNEL_TIMEOUT is 'soon'" in done.stderr and "cudaSuccess" in done.stdout
+
+
+def test_ctrl_c_ends_a_kernel_that_goes_on_for_long(wrong_program: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """The program's own handler runs as well."""
+    environment = clean_environment(MACA_STATE_DIR=str(tmp_path))
+    with subprocess.Popen(
+        [str(wrong_program), "runs_away", "interrupted"], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(2)  # a short kernel is left alone
+        process.send_signal(signal.SIGINT)
+        text, _ = process.communicate(timeout=30)
+    assert text.startswith("heard 1\ncudaErrorLaunchTimeout|") and "it was interrupted" in text, text
 
 
 @pytest.mark.parametrize("kernel", ["missing_barrier", "race"])

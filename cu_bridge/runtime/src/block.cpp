@@ -107,7 +107,10 @@ Worker& Worker::mine() {
 
 Worker* Worker::current() { return currentWorker; }
 
+Worker::Worker() { watch(this); }
+
 Worker::~Worker() {
+  unwatch(this);
   for (size_t i = 0; i < stacks_.size(); i += 64) freeStacks(&stacks_[i], 64);
   if (shared_ != nullptr) munmap(shared_, sharedCapacity_ + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
 }
@@ -148,11 +151,13 @@ void Worker::run(Launch& launch) {
   Worker* const outer = currentWorker;
   begin(launch);
   currentWorker = this;
+  launchNumber_.store(++launches_, std::memory_order_relaxed);
   while (launch.error.load(std::memory_order_relaxed) == 0) {
     const uint64_t first = launch.next.fetch_add(launch.chunk, std::memory_order_relaxed);
     if (first >= launch.blocks) break;
     runBlocks(first, std::min(launch.chunk, launch.blocks - first));
   }
+  launchNumber_.store(0, std::memory_order_relaxed);
   currentWorker = outer;
 }
 
@@ -160,7 +165,9 @@ void Worker::runCooperative(Launch& launch, uint64_t block) {
   Worker* const outer = currentWorker;
   begin(launch);
   currentWorker = this;
+  launchNumber_.store(++launches_, std::memory_order_relaxed);
   if (launch.error.load() == 0) runBlocks(block, 1);
+  launchNumber_.store(0, std::memory_order_relaxed);
   launch.gridBarrier->leave();
   currentWorker = outer;
 }

@@ -61,7 +61,7 @@ struct Launch {
 
 class Worker {
  public:
-  Worker() = default;
+  Worker();
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -88,6 +88,20 @@ class Worker {
   // From the signal handler: whether a kernel is running here, and where to go on after it failed.
   bool inKernel() const { return running_; }
   void* abandon(mcError_t error, const char* what);
+
+  // For the watchdog, from its thread: a number for the launch that runs here, or 0; and that it is to end.
+  uint64_t runningLaunch() const { return launchNumber_.load(std::memory_order_relaxed); }
+  void end(uint64_t launch, const char* reason) {
+    endReason_.store(reason, std::memory_order_relaxed);
+    ending_.store(launch, std::memory_order_release);
+  }
+  // From its signal.
+  bool toBeEnded() const {
+    const uint64_t launch = ending_.load(std::memory_order_acquire);
+    return launch != 0 && launch == launchNumber_.load(std::memory_order_relaxed);
+  }
+  const char* endReason() const { return endReason_.load(std::memory_order_relaxed); }
+  uintptr_t kernelAddress() const { return reinterpret_cast<uintptr_t>(launch_->function); }
 
  private:
   enum class State : uint8_t { kIdle, kLoop, kReady, kBarrier, kWarp, kActive, kYielded };
@@ -199,12 +213,20 @@ class Worker {
   char* shared_ = nullptr;  // ends at a guard page
   size_t sharedCapacity_ = 0;
   uint64_t randomState_ = 0;
+
+  std::atomic<uint64_t> launchNumber_{0}, ending_{0};
+  std::atomic<const char*> endReason_{nullptr};
+  uint64_t launches_ = 0;
 };
 
 // Reads MACA_SCHEDULE; false with the reason if it makes no sense.
 bool readSchedule(Schedule* schedule, std::string* problem);
 
 std::string demangled(const char* name);
+
+// The watchdog's list of workers.
+void watch(Worker* worker);
+void unwatch(Worker* worker);
 
 // Turns memory faults and traps inside kernels into errors of the launch.
 void installFaultHandlers();

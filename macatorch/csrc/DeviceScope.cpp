@@ -6,6 +6,8 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "DeviceAllocator.h"
+
 namespace macatorch {
 namespace {
 
@@ -33,6 +35,9 @@ class ScopedAllocator final : public c10::Allocator {
     const ThreadState& state = thread_state();
     if (state.depth == 0) {
       return host_allocator->allocate(nbytes);
+    }
+    if (void* data = replay_request(state.device, nbytes)) {
+      return {data, data, get()->raw_deleter(), c10::Device(c10::kCPU)};
     }
     c10::cuda::OptionalCUDAGuard guard;
     if (C10_UNLIKELY(c10::cuda::current_device() != state.device)) {

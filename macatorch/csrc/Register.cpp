@@ -1,6 +1,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "DeviceAllocator.h"
 #include "DeviceScope.h"
 #include "Foreign.h"
 #include "Layout.h"
@@ -23,6 +24,7 @@ struct Registration {
   Registration() {
     QuietHandler handler;
     c10::WarningUtils::WarningHandlerGuard guard(&handler);
+    install_device_allocator();
     install_allocator();
     register_generated();
     register_stubs_0();

@@ -1,0 +1,179 @@
+"""Forward-mode AD, functorch's transforms, float8 and named tensors: on the device as on the CPU."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, Dict, Iterator, Tuple
+
+import pytest
+import torch
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+Function = Callable[..., torch.Tensor]
+
+
+def make(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
+
+
+def same(ours: Any, reference: Any) -> None:
+    if isinstance(reference, (tuple, list)):
+        assert len(ours) == len(reference)
+        for a, b in zip(ours, reference):
+            same(a, b)
+        return
+    assert ours.is_cuda and not reference.is_cuda
+    torch.testing.assert_close(ours.cpu(), reference)
+
+
+def on_both(run: Callable[..., Any], *tensors: torch.Tensor) -> None:
+    same(run(*(t.cuda() for t in tensors)), run(*tensors))
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    with sdpa_kernel(SDPBackend.MATH):  # the others have no forward mode, on CUDA neither
+        return F.scaled_dot_product_attention(q, k, v)
+
+
+FUNCTIONS: Dict[str, Tuple[Function, Tuple[Tuple[int, ...], ...]]] = {
+    "sin": (torch.sin, ((3, 4),)),
+    "product": (torch.mm, ((3, 4), (4, 5))),
+    "linear": (F.linear, ((2, 4), (3, 4), (3,))),
+    "convolution": (F.conv2d, ((2, 3, 5, 5), (4, 3, 3, 3), (4,))),
+    "softmax": (lambda x: F.softmax(x, 1), ((3, 4),)),
+    "log_softmax": (lambda x: F.log_softmax(x, 1), ((3, 4),)),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (4,), w, b), ((3, 4), (4,), (4,))),
+    "group_norm": (lambda x: F.group_norm(x, 2), ((2, 4, 3),)),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), ((4, 3, 2),)),
+    "gelu": (F.gelu, ((5,),)),
+    "max_pool": (lambda x: F.max_pool2d(x, 2), ((1, 2, 4, 4),)),
+    "attention": (attention, ((1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4))),
+    "cumulative": (lambda x: x.cumsum(0).cumprod(1), ((3, 4),)),
+    "indexing": (lambda x: x[:, [2, 0]] * x[1:2, :1], ((3, 4),)),
+    "sorting": (lambda x: x.sort(1).values.topk(2, 0).values, ((3, 4),)),
+    "solve": (lambda a, b: torch.linalg.solve(a @ a.mT + torch.eye(3).to(a), b), ((3, 3), (3, 2))),
+    "norm": (lambda x: torch.linalg.vector_norm(x, 3, dim=1), ((3, 4),)),
+    "where": (lambda x, y: torch.where(x > 0, x.exp(), y.abs().sqrt()), ((3, 4), (3, 4))),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_forward_mode(name: str) -> None:
+    function, shapes = FUNCTIONS[name]
+    primals = [make(*shape) for shape in shapes]
+    tangents = [make(*shape).flip(0) + 1 for shape in shapes]
+
+    def run(*tensors: torch.Tensor) -> Any:
+        return torch.func.jvp(function, tensors[: len(shapes)], tensors[len(shapes) :])
+
+    on_both(run, *primals, *tangents)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_vmap(name: str) -> None:
+    function, shapes = FUNCTIONS[name]
+    batch = [torch.stack([make(*shape), make(*shape) - 1]) for shape in shapes]
+    on_both(torch.vmap(function), *batch)
+    if len(shapes) > 1:
+        # The first is shared by the batch.
+        on_both(torch.vmap(function, in_dims=(None, *[0] * (len(shapes) - 1))), make(*shapes[0]), *batch[1:])
+
+
+@pytest.mark.parametrize("name", ["sin", "softmax", "layer_norm", "convolution", "where"])
+def test_gradients_of_gradients(name: str) -> None:
+    function, shapes = FUNCTIONS[name]
+    tensors = [make(*shape) for shape in shapes]
+
+    def scalar(*arguments: torch.Tensor) -> torch.Tensor:
+        return function(*arguments).pow(2).sum()
+
+    on_both(lambda *t: torch.func.jacrev(function)(*t), *tensors)
+    on_both(lambda *t: torch.func.jacfwd(function)(*t), *tensors)
+    on_both(lambda *t: torch.func.hessian(scalar)(*t), *tensors)
+    on_both(lambda *t: torch.func.vmap(torch.func.grad(scalar))(*(torch.stack([x, x + 1]) for x in t)), *tensors)
+
+
+def test_vmap_draws_as_it_is_told() -> None:
+    x = torch.ones(3, 50, device="cuda")
+    same_draw = torch.vmap(lambda t: F.dropout(t), randomness="same")(x)
+    assert torch.equal(same_draw[0], same_draw[1]) and set(same_draw.unique().tolist()) == {0.0, 2.0}
+    different = torch.vmap(lambda t: t + torch.rand_like(t), randomness="different")(x)
+    assert not torch.equal(different[0], different[1])
+    with pytest.raises(RuntimeError, match="randomness"):
+        torch.vmap(lambda t: F.dropout(t))(x)
+
+
+FLOAT8 = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz]
+
+
+@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
+@pytest.mark.parametrize("source", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_float8_rounds_as_on_the_cpu(dtype: torch.dtype, source: torch.dtype) -> None:
+    special = torch.tensor(
+        [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 448, 449, 464, 465, 57344, 1e-9, 2**-9]
+    )
+    wide = torch.cat([special, torch.linspace(-500, 500, 4001), make(2000).float() * 1e-2]).to(source)
+    ours, reference = wide.cuda().to(dtype), wide.to(dtype)
+    assert torch.equal(ours.view(torch.uint8).cpu(), reference.view(torch.uint8))
+    back = ours.to(source)
+    assert back.is_cuda and torch.equal(back.cpu().nan_to_num(7.0), reference.to(source).nan_to_num(7.0))
+
+
+@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
+def test_float8_moves_and_changes_shape(dtype: torch.dtype) -> None:
+    bytes_ = torch.arange(240, dtype=torch.uint8).reshape(2, 3, 5, 8)
+    x = bytes_.view(dtype).cuda()
+    bits = x.view(torch.uint8)
+    assert torch.equal(torch.cat([x, x], 1).view(torch.uint8), torch.cat([bits, bits], 1))
+    assert torch.equal(x.transpose(1, 3).contiguous().view(torch.uint8), bits.transpose(1, 3))
+    assert torch.equal(x[:, 1:].clone().view(torch.uint8), bits[:, 1:])
+    assert torch.equal(x.cpu().view(torch.uint8).cuda(), bits)
+    y = torch.zeros_like(x)
+    y.copy_(x)
+    assert torch.equal(y.view(torch.uint8), bits) and y.dtype == dtype
+
+
+@pytest.fixture
+def names_are_experimental() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Named tensors")
+        yield
+
+
+NAMED: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "moved": lambda x: x,
+    "sum": lambda x: x.sum("C"),
+    "mean, kept": lambda x: x.mean(("N", "W"), keepdim=True),
+    "softmax": lambda x: x.softmax("C"),
+    "scalar": lambda x: x * 2 + 1,
+    "unified": lambda x: x + torch.ones(4, dtype=x.dtype, device=x.device),
+    "reordered": lambda x: x.align_to("W", "N", "C"),
+    "product": lambda x: x.select("N", 0) @ x.select("N", 1).rename(C="K").transpose("K", "W"),
+    "in place": lambda x: x.clone().mul_(3).abs_(),
+    "flattened": lambda x: x.flatten(["C", "W"], "F"),
+    "split": lambda x: x.unflatten("W", (("A", 2), ("B", 2))),
+    "logsumexp": lambda x: x.logsumexp("W"),
+    "cumulative": lambda x: x.cumsum("C"),
+    "compared": lambda x: (x > 0) & (x < 1),
+    "masked": lambda x: x.masked_fill(x > 0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_follow_the_dimensions(name: str, names_are_experimental: None) -> None:
+    x = make(2, 3, 4).refine_names("N", "C", "W")
+    reference, ours = NAMED[name](x), NAMED[name](x.cuda())
+    assert ours.is_cuda and ours.names == reference.names
+    torch.testing.assert_close(ours.rename(None).cpu(), reference.rename(None))
+
+
+def test_names_that_do_not_fit_are_refused(names_are_experimental: None) -> None:
+    x = make(2, 3).refine_names("N", "C").cuda()
+    y = make(2, 3).refine_names("N", "D").cuda()
+    with pytest.raises(RuntimeError, match="Error when attempting to broadcast dims"):
+        x + y
+    with pytest.raises(RuntimeError, match="not found in Tensor"):
+        x.sum("W")
+    out = torch.empty(0, dtype=x.dtype, device="cuda")
+    assert torch.add(x, x, out=out).names == ("N", "C")

@@ -418,6 +418,44 @@ def test_relocatable_builds_link_as_nvcc_does_it(cucc: Cucc, tmp_path: pathlib.P
     assert done.stdout == "42 6\n", done
 
 
+def test_relocatable_device_code_calls_the_devices_version_of_other_files_functions(
+    cucc: Cucc, tmp_path: pathlib.Path
+) -> None:
+    """A __host__ __device__ function has two versions; each side calls its own, whichever file it is in."""
+    (tmp_path / "h.cuh").write_text(
+        "namespace n {\n__host__ __device__ int side(int);\n"
+        "struct S { int v; __device__ __host__ int twice() const; };\n}\n"
+        'extern "C" __host__ __device__ int plain(int);\n'
+    )
+    (tmp_path / "a.cu").write_text(
+        '#include "h.cuh"\n#include <cstdio>\n'
+        "__global__ void k(int* out) { out[0] = n::side(1); out[1] = n::S{5}.twice(); out[2] = plain(7); }\n"
+        "int main() { int* p; cudaMallocManaged(&p, 12); k<<<1, 1>>>(p); cudaDeviceSynchronize();\n"
+        '  std::printf("%d %d %d, %d %d %d\\n", p[0], p[1], p[2], n::side(1), n::S{5}.twice(), plain(7)); }\n'
+    )
+    (tmp_path / "b.cu").write_text(
+        '#include "h.cuh"\n'
+        "#ifdef __CUDA_ARCH__\n#define SIDE 100\n#else\n#define SIDE 200\n#endif\n"
+        "namespace n {\n__host__ __device__ int side(int x) { return SIDE + x; }\n"
+        "__device__ __host__ int S::twice() const { return side(v) * 2; }\n}\n"
+        'extern "C" __host__ __device__ int plain(int x) { return SIDE + x; }\n'
+    )
+    for name in "ab":
+        cucc("-rdc=true", "-c", tmp_path / f"{name}.cu", "-o", tmp_path / f"{name}.o")
+    cucc(tmp_path / "a.o", tmp_path / "b.o", "-o", tmp_path / "program")
+    done = subprocess.run(
+        [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "101 210 107, 201 410 207\n", done
+    # Where only the host has it, the device's version is missing by name.
+    (tmp_path / "host.cpp").write_text(
+        "namespace n { int side(int x) { return x; } struct S { int v; int twice() const; }; }\n"
+        'int n::S::twice() const { return 0; }\nextern "C" int plain(int x) { return x; }\n'
+    )
+    done = cucc(tmp_path / "a.o", tmp_path / "host.cpp", "-o", tmp_path / "program", check=False)
+    assert done.returncode != 0 and "n::side(int) [clone .device]" in done.stderr, done.stderr
+
+
 def test_device_functions_of_the_same_name_in_two_files_do_not_clash(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     for name, value in (("a", 1), ("b", 2)):
         (tmp_path / f"{name}.cu").write_text(

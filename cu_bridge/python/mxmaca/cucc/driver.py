@@ -574,7 +574,7 @@ class Driver:
             host.identity,
             host.result.variables,
             host.result.device_functions,
-            objects.Sharing(self._relocatable(), exported),
+            objects.Sharing(self._relocatable(), exported, device.result.declared_both),
             self.run,
         )
         self._place(part, output)

@@ -11,16 +11,17 @@ together with all code that no kernel reaches. Managed variables are the excepti
 import re
 import subprocess
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from . import toolkit
 from .errors import CuccError
-from .rewrite import FUNCTION_SECTION, Variable
+from .rewrite import BOTH_SECTION, FUNCTION_SECTION, Variable
 
 MARK = re.compile(r"^_ZZ(.+)E15__mxmaca_kernel(?:_\d+)?$")
 # The indices of the running thread, which relocatable objects have in common.
 INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim", "_ZN6mxmaca6parkedE")
 DEVICE_PREFIX = "__mxmaca_device."
+BOTH_SUFFIX = ".device"  # demangled: f(int) [clone .device]
 START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtors*", ".rela.init_array*",
             ".rela.ctors*", ".rela.fini_array*")  # fmt: skip
 Run = Callable[[Sequence[str]], None]
@@ -39,6 +40,7 @@ class Sharing(NamedTuple):
 
     relocatable: bool  # its device code can be called from other objects' device code
     exported: bool  # the host's names of device variables stay visible
+    declared_both: AbstractSet[str] = frozenset()  # __host__ __device__ functions of other files, unqualified
 
 
 class Section(NamedTuple):
@@ -83,10 +85,10 @@ def variable_symbols(path: Path, wanted: Sequence[Variable]) -> Dict[str, Sectio
     return found
 
 
-def device_only_functions(path: Path) -> List[str]:
+def device_functions_in(path: Path, section: str = FUNCTION_SECTION) -> List[str]:
     """The functions that the rewriting has put into sections of their own."""
     done = subprocess.run(["objdump", "-t", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    form = re.compile(r"^[0-9a-f]+ g......\s+" + re.escape(FUNCTION_SECTION) + r"\d+\s+[0-9a-f]+\s+(?:\.\w+\s+)?(\S+)$")
+    form = re.compile(r"^[0-9a-f]+ g......\s+" + re.escape(section) + r"\d+\s+[0-9a-f]+\s+(?:\.\w+\s+)?(\S+)$")
     return [match.group(1) for match in map(form.match, done.stdout.splitlines()) if match]
 
 
@@ -159,14 +161,18 @@ def join(
         v for v in shared if v.kind == "managed" or (sharing.relocatable and not device_variables[v.section].local)
     ]
     own = [device_variables[v.section].symbol for v in shared if v not in managed]
-    called = device_only_functions(device) if sharing.relocatable else []
+    called = device_functions_in(device) if sharing.relocatable else []
     indices = [name for name in INDICES if name in device_symbols] if sharing.relocatable else []
-    roots = names + [device_variables[v.section].symbol for v in shared] + called
+    # Functions that host code has as well: the device's versions have other names in all objects.
+    both = device_functions_in(device, BOTH_SECTION) if sharing.relocatable else []
+    roots = names + [device_variables[v.section].symbol for v in shared] + called + both
 
     # The device object: no start-up code, only what kernels reach, and no name that the host object has.
     prefix = f"{DEVICE_PREFIX}{identity}."
     renamed = {name: prefix + name for name in names + own}
     renamed.update({device_variables[v.section].symbol: host_variables[v.section].symbol for v in managed})
+    versions = {name: name + BOTH_SUFFIX for name in [*both, *_undefined(device, sharing.declared_both)]}
+    renamed.update(versions)
     common = [host_variables[v.section].symbol for v in managed]
     bare, reached, hidden = folder / "device.bare.o", folder / "device.reached.o", folder / "device.hidden.o"
     # A file without device code has none to join.
@@ -190,7 +196,7 @@ def join(
     local += [host_variables[v.section].symbol for v in shared if host_variables[v.section].local]
     weak = _device_only(host_symbols, device_functions)
     # The device's version of a function that other objects call takes the name; nobody calls the host's.
-    hidden_names = device_only_functions(host) if called else []
+    hidden_names = device_functions_in(host) if called else []
     weak = [name for name in weak if name not in hidden_names]
     prepared = host
     if local or weak or hidden_names:
@@ -296,6 +302,21 @@ def _device_only(host: Dict[str, Symbol], functions: Set[str]) -> List[str]:
                 weak.append(name)
                 break
     return weak
+
+
+def _undefined(path: Path, functions: AbstractSet[str]) -> List[str]:
+    """The symbols of these functions, by unqualified name, that the object takes from others."""
+    if not functions:
+        return []
+    done = subprocess.run(["nm", "-u", "-P", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return [name for name in (line.split(" ")[0] for line in done.stdout.splitlines()) if _names_one(name, functions)]
+
+
+def _names_one(symbol: str, functions: AbstractSet[str]) -> bool:
+    parts: Iterator[str] = (
+        symbol[match.end() : match.end() + int(match.group())] for match in re.finditer(r"\d+", symbol)
+    )
+    return symbol in functions or any(part in functions for part in parts)
 
 
 def _listed(folder: Path, option: str, names: Sequence[str]) -> List[str]:

@@ -24,6 +24,8 @@ from .errors import CuccError
 
 PREFIX = "__mxmaca_"
 FUNCTION_SECTION = ".text.mxmaca."
+# The device's versions of functions that host code has as well.
+BOTH_SECTION = ".text.mxmaca_both."
 # What host_defines.h turns CUDA's words into, and the few others that need a look.
 WORDS = re.compile(
     r"\b__mxmaca_(global|shared|device|host|constant|managed|launch_bounds)__(?!\w)|<<<|\b__noinline__\b|\b(?:__asm__|__asm|asm)\b"
@@ -83,6 +85,7 @@ class Result(NamedTuple):
     device_functions: Set[str]  # unqualified names
     has_cuda: bool
     warnings: List[Warned]
+    declared_both: Set[str]  # unqualified names of __host__ __device__ functions of other files
 
 
 class Rewriter:
@@ -96,6 +99,7 @@ class Rewriter:
         self.raw_starts = [start for start, _ in self.raw]
         self.variables: List[Variable] = []
         self.device_functions: Set[str] = set()
+        self.declared_both: Set[str] = set()
         self.counter = 0
         self.kernels: List[Tuple[int, int, int, int]] = []  # device pass: parameters' and body's brackets
         self.variable_words: Set[str] = set()  # of the declarations of device variables
@@ -258,7 +262,7 @@ class Rewriter:
                 self._assembly(match.start(), match.end())
         self._finish_kernels()
         used = seen or bool(self.device_functions)
-        return Result(self._apply(), self.variables, self.device_functions, used, self.warnings)
+        return Result(self._apply(), self.variables, self.device_functions, used, self.warnings, self.declared_both)
 
     def _apply(self) -> str:
         # An edit inside another one's text has been taken into account by neither: the outer ones keep the text of
@@ -812,16 +816,26 @@ class Rewriter:
         self.replace(start, end, "")
 
     def _function_mark(self, start: int, words: List[str], parameters: int) -> str:
-        """For relocatable code: a section of its own for a function that other files' kernels may call."""
+        """For relocatable code: a section of its own for a function that other files' device code may call."""
         words = self._head(start) + words
-        local = {"static", "inline", "template", "constexpr", "operator", "friend", PREFIX + "host__"}
+        local = {"static", "inline", "template", "constexpr", "operator", "friend"}
         if not self.relocatable or local.intersection(words) or not self.text.startswith("(", parameters):
             return ""
+        both = PREFIX + "host__" in words
+        if both and not self.device:
+            return ""
         behind = self.skip_space(self.closing(parameters) + 1)
+        while True:
+            word = IDENTIFIER.match(self.text, behind)
+            if word is None or word.group() not in ("const", "volatile", "noexcept"):
+                break
+            behind = self.skip_space(word.end())
         if not self.text.startswith("{", behind):
+            if both:
+                self.declared_both.add(words[-1])
             return ""
         self.counter += 1
-        return f'__attribute__((section("{FUNCTION_SECTION}{self.counter}"), used)) '
+        return f'__attribute__((section("{BOTH_SECTION if both else FUNCTION_SECTION}{self.counter}"), used)) '
 
     def _has_initialiser(self, at: int) -> bool:
         stop = self._declaration_end(at)

@@ -155,7 +155,7 @@ NAMED: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "split": lambda x: x.unflatten("W", (("A", 2), ("B", 2))),
     "logsumexp": lambda x: x.logsumexp("W"),
     "cumulative": lambda x: x.cumsum("C"),
-    "compared": lambda x: (x > 0) & (x < 1),
+    "compared": lambda x: x > 0,
     "masked": lambda x: x.masked_fill(x > 0, 0.0),
 }
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -290,7 +291,8 @@ def test_what_was_written_before_a_kill_is_readable(tmp_path: Path, operators: A
         _load(tmp_path / f"{name}.output.pt")
 
 
-def test_a_full_disk_is_one_clear_error_and_no_half_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("elements", [100_000, 4_000_000])
+def test_a_full_disk_is_one_clear_error_and_no_half_file(elements: int, tmp_path: Path) -> None:
     code = f"""
         import resource, signal, torch
         from maca_tools import accuracy
@@ -298,7 +300,7 @@ def test_a_full_disk_is_one_clear_error_and_no_half_file(tmp_path: Path) -> None
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         accuracy.start_record(output_dir={str(tmp_path)!r}, record_stack=False)
         torch.ones(10)
-        torch.ones(100_000)
+        torch.ones({elements})
         accuracy.start_record(enabled=False)
     """
     done = subprocess.run(
@@ -306,9 +308,32 @@ def test_a_full_disk_is_one_clear_error_and_no_half_file(tmp_path: Path) -> None
     )
     assert done.returncode != 0 and "the record cannot be written" in done.stdout, done.stdout
     assert sorted(path.name for path in tmp_path.glob("*.pt"))[0].startswith("torch.ones.0")
-    assert not (tmp_path / "partial.tmp").exists()
+    assert not list(tmp_path.glob("*.tmp"))
     for path in tmp_path.glob("*.pt"):
         _load(path)
+
+
+@pytest.mark.parametrize("usual", [False, True], ids=["past the cache", "through the cache"])
+def test_large_files_are_whole_whatever_the_file_system_can_do(
+    usual: bool, device: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    from maca_tools.accuracy import direct_file
+
+    if usual:
+        monkeypatch.setattr(direct_file, "_DIRECT", 0)
+    monkeypatch.setenv("MACA_ACCURACY_QUEUE_MB", "24")
+    # Sizes around the stages and blocks; strides that are not row-major; one that goes without a copy.
+    shapes = [(1 << 20, 1), (1 << 20, 2), ((1 << 20) + 7, 3), (1031, 1033), (1700, 1301)]
+    tensors = [torch.randn(shape, device=device).t() for shape in shapes]
+    with accuracy.record(output_dir=str(tmp_path)):
+        for tensor in tensors:
+            tensor.neg_()
+    for number, tensor in enumerate(tensors):
+        path = tmp_path / f"torch.Tensor.neg_.{number}.fwd.output.pt"
+        assert zipfile.ZipFile(path).testzip() is None
+        found = _load(path)["values"]["result"]
+        assert torch.equal(found, tensor.cpu()) and found.stride() == tensor.stride()
+        assert torch.equal(torch.load(path, weights_only=True, mmap=True)["values"]["result"], found)
 
 
 def test_a_wrong_option_is_named(tmp_path: Path) -> None:

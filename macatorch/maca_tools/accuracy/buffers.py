@@ -35,6 +35,12 @@ def copy(tensor: Any) -> Tuple[Any, Any]:
     return values, buffer
 
 
+def scratch(size: int) -> Tuple[Any, Any]:
+    """size bytes on the CPU, and what to give back."""
+    buffer = _take(size)
+    return buffer[:size], buffer
+
+
 def give(buffer: Any) -> None:
     """Nobody reads the copy any more."""
     global _kept

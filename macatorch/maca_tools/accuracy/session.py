@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import backward, buffers, capture, exchange, intercept, names
+from maca_tools.accuracy import backward, buffers, capture, direct_file, exchange, intercept, names
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options, Selector
@@ -615,6 +615,7 @@ class Session:
                 self.writer.close()
             finally:
                 buffers.clear()
+                direct_file.clear()
 
     def _new_thread(self) -> Optional[Callable[[], None]]:
         if self.adopt_thread(None) is None:

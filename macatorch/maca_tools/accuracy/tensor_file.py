@@ -8,19 +8,25 @@ with a pickle of protocol 2 in which a storage is a persistent id, and the bytes
 """
 
 import collections
+import contextlib
 import ctypes
 import io
 import pickle
 import sys
 import zipfile
-from typing import Any, List, Tuple
+from typing import Any, Iterable, Iterator, List, Tuple
 
 import torch
 
 from maca_tools.accuracy import buffers
+from maca_tools.accuracy.direct_file import DirectFile
 
-# A part that stays in the processor's cache between the checksum and the write.
-_CHUNK = 1 << 20
+# A part that stays in the processor's cache between the checksum and the copy.
+_CHUNK = 1 << 19
+# What comes from a device at a time.
+_PIECE = 4 << 20
+# Files of fewer bytes of tensors are written through the page cache.
+_PAST_THE_CACHE = 1 << 20
 _ALIGNMENT = 64
 _LOCAL_HEADER = 30
 _ZIP64_HEADER = 20
@@ -86,10 +92,14 @@ def _row_major(shape: Any) -> Tuple[int, ...]:
 def fetch(tensor: Any) -> Tuple[Any, Any]:
     """The values on the CPU, the tensor's own memory where it lies there; and a buffer to give back."""
     found = tensor.detach()
-    lazy = any(getattr(found, ask, bool)() for ask in ("is_conj", "is_neg"))
-    if found.device.type == "cpu" and not lazy:
+    if found.device.type == "cpu" and not _lazy(found):
         return found, None
     return buffers.copy(found)
+
+
+def _lazy(tensor: Any) -> bool:
+    """Whether its memory does not hold its values: a conjugate or negative that is only noted."""
+    return any(getattr(tensor, ask, bool)() for ask in ("is_conj", "is_neg"))
 
 
 def save(content: Any, path: str) -> int:
@@ -103,34 +113,55 @@ def save(content: Any, path: str) -> int:
         torch.save(_plain(content), path)
         with open(path, "rb") as file:
             return file.seek(0, io.SEEK_END)
-    with open(path, "wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            _member(archive, file, "archive/data.pkl", pickled.getbuffer())
-            _member(archive, file, "archive/byteorder", memoryview(sys.byteorder.encode()))
+    size = sum(tensor.numel() * tensor.element_size() for tensor in pickler.tensors)
+    with contextlib.closing(DirectFile(path) if size >= _PAST_THE_CACHE else open(path, "wb")) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[arg-type]
+            _member(archive, file, "archive/data.pkl", len(pickled.getbuffer()), [pickled.getbuffer()])
+            _member(archive, file, "archive/byteorder", len(sys.byteorder), [memoryview(sys.byteorder.encode())])
             for key, tensor in enumerate(pickler.tensors):
-                values, buffer = fetch(tensor)
-                if not buffers.dense(values):
-                    values = values.contiguous()
-                size = values.numel() * values.element_size()
-                data = memoryview((ctypes.c_char * size).from_address(values.data_ptr())) if size else memoryview(b"")
-                _member(archive, file, f"archive/data/{key}", data.cast("B"))
-                del values, data
-                buffers.give(buffer)
-            _member(archive, file, "archive/version", memoryview(b"3\n"))
+                size = tensor.numel() * tensor.element_size()
+                _member(archive, file, f"archive/data/{key}", size, _bytes(tensor))
+            _member(archive, file, "archive/version", 2, [memoryview(b"3\n")])
         return file.tell()
 
 
-def _member(archive: zipfile.ZipFile, file: Any, name: str, data: memoryview) -> None:
+def _bytes(tensor: Any) -> Iterator[memoryview]:
+    """The bytes of a tensor in the order of its memory; from a device they come in pieces, through the same memory."""
+    found = tensor.detach()
+    size = found.element_size()
+    if found.device.type == "cpu" or _lazy(found) or not buffers.dense(found):
+        values, buffer = fetch(found)
+        yield _memory(values if buffers.dense(values) else values.contiguous())
+        del values
+        buffers.give(buffer)
+        return
+    flat = found.as_strided((found.numel(),), (1,), found.storage_offset())
+    room, buffer = buffers.scratch(_PIECE)
+    for at in range(0, found.numel(), _PIECE // size):
+        piece = flat[at : at + _PIECE // size]
+        values = room[: piece.numel() * size].view(found.dtype)
+        values.copy_(piece)
+        yield _memory(values)
+    buffers.give(buffer)
+
+
+def _memory(values: Any) -> memoryview:
+    size = values.numel() * values.element_size()
+    return memoryview((ctypes.c_char * size).from_address(values.data_ptr())).cast("B") if size else memoryview(b"")
+
+
+def _member(archive: zipfile.ZipFile, file: Any, name: str, size: int, parts: Iterable[memoryview]) -> None:
     entry = zipfile.ZipInfo(name)
-    entry.file_size = len(data)
-    large = len(data) * 1.05 > zipfile.ZIP64_LIMIT
+    entry.file_size = size
+    large = size * 1.05 > zipfile.ZIP64_LIMIT
     # Padding, so that a file that is mapped has each storage at an address that processors like.
     start = file.tell() + _LOCAL_HEADER + len(name) + 4 + (_ZIP64_HEADER if large else 0)
     padding = -start % _ALIGNMENT
     entry.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
     with archive.open(entry, "w", force_zip64=large) as member:
-        for at in range(0, len(data), _CHUNK):
-            member.write(data[at : at + _CHUNK])
+        for data in parts:
+            for at in range(0, len(data), _CHUNK):
+                member.write(data[at : at + _CHUNK])
 
 
 def _plain(value: Any) -> Any:

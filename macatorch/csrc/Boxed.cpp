@@ -84,7 +84,7 @@ void check_index_devices(const at::Tensor& self, const IValue& indices) {
 }
 
 /// Whether an operator that may wait for the device does: not if it was told how large its result is (repeat_interleave),
-/// nor for indices that are there already, on the device and not as a mask.
+/// nor for indices that are there already, on the device and not as a mask, nor for a number put where a mask says.
 bool waits(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
   if (const auto size = schema.argumentIndexWithName("output_size")) {
     return arguments[*size].isNone();
@@ -92,6 +92,16 @@ bool waits(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
   const auto indices = schema.argumentIndexWithName("indices");
   if (!indices || !arguments[*indices].isList()) {
     return true;
+  }
+  const auto values = schema.argumentIndexWithName("values");
+  if (values && arguments[*values].isTensor()) {
+    const at::Tensor& value = arguments[*values].toTensor();
+    bool masks = value.is_cpu() && value.numel() == 1;
+    for_each_tensor(arguments[*indices],
+                    [&](const at::Tensor& index) { masks &= !index.is_cpu() && index.scalar_type() == at::kBool; });
+    if (masks) {
+      return false;
+    }
   }
   bool found = false;
   for_each_tensor(arguments[*indices], [&](const at::Tensor& index) {

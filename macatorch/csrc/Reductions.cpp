@@ -50,6 +50,9 @@ void randperm(const OperatorHandle& op, Stack* stack) {
     at::Tensor out = arguments.tensor("out");
     arguments.give(out.resize_({0}));
   } else {
+    const c10::IValue generator = arguments["generator"];
+    TORCH_CHECK(arguments.tensor("out").is_cuda() || generator.isNone() || !generator.toGenerator().device().is_cuda(),
+                "Expected a 'cpu' device type for generator but found 'cuda'");
     call_boxed(spec_randperm_generator_out, op, stack);
   }
 }

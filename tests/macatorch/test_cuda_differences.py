@@ -35,6 +35,8 @@ def test_a_permutation_of_nothing_takes_any_generator() -> None:
     assert torch.randperm(0, device="cuda", generator=torch.Generator("cpu")).shape == (0,)
     with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
         torch.randperm(1, device="cuda", generator=torch.Generator("cpu"))
+    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found 'cuda'"):
+        torch.randperm(1, generator=torch.Generator("cuda"))
 
 
 def test_the_inverse_of_a_singular_factor_is_not_finite() -> None:
@@ -115,6 +117,7 @@ def test_sync_debug_mode_hears_of_masks_and_host_indices() -> None:
             with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
                 wait()
         x[index]
+        x[mask] = 1.0
         x[index] = torch.zeros(2, device="cuda")
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -29,6 +29,15 @@ ALERTS: Dict[str, Callable[[], object]] = {
     "upsample_bilinear2d_backward_out_cuda": gradient(
         lambda x: torch.ops.aten.upsample_bilinear2d(x, [6, 6], False), 1, 2, 3, 3
     ),
+    "embedding_bag_backward_cuda_max": lambda: (
+        F.embedding_bag(
+            torch.zeros(2, 2, dtype=torch.long, device="cuda"),
+            torch.ones(3, 2, device="cuda", requires_grad=True),
+            mode="max",
+        )
+        .sum()
+        .backward()
+    ),
     "grid_sampler_2d_backward_cuda": gradient(
         lambda x: F.grid_sample(x, torch.zeros(1, 3, 3, 2, device="cuda"), align_corners=False), 1, 2, 3, 3
     ),

@@ -166,6 +166,7 @@ def main() -> None:
     parser.add_argument(
         "--peak", nargs=2, metavar=("MODEL", "DEVICE"), help="print the peak memory of two steps, in KiB"
     )
+    parser.set_defaults(rounds=5)
     arguments = parser.parse_args()
     if arguments.peak:
         name, device = arguments.peak
@@ -190,7 +191,8 @@ def main() -> None:
             table.add(_measure.compare("inference", name, host.infer, device.infer, calls, arguments.rounds))
     if arguments.only in "ResNet-50":
         peaks = [peak_kilobytes("ResNet-50", device) for device in ("cpu", "cuda")]
-        print(f"peak resident memory of the ResNet-50 step: {peaks[1] / peaks[0]:.2f} of {peaks[0] / 1024:.0f} MiB")
+        ratio = peaks[1] / peaks[0]
+        table.add(_measure.Ratio("peak memory", f"ResNet-50 step, {peaks[0] / 1024:.0f} MiB", ratio, ratio, ratio, 0.0))
     table.close(["training step", "inference"])
 
 

@@ -496,6 +496,9 @@ class Driver:
         # Static variables of templates, the blocks' shared memory among them, belong to this object alone.
         # A short vector loop that crosses a line of the instruction cache takes a quarter longer.
         flags += [] if self.is_clang else ["-fno-gnu-unique", "-falign-loops=32"]
+        # Kernels and device variables are all that is wanted (they are marked as used): the host's functions, and what
+        # they reach, need not be optimised to be thrown away afterwards.
+        flags += [] if self.is_clang or self._relocatable() else ["-fwhole-program"]
         if options.value("stack_protector"):
             flags.append(
                 "-fstack-protector-strong" if options.value("stack_protector") == "true" else "-fno-stack-protector"

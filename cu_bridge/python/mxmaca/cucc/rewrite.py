@@ -17,7 +17,7 @@ sanitizers speak of the user's lines.
 
 import bisect
 import re
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from . import phases, ptx
 from .errors import CuccError
@@ -111,9 +111,13 @@ class Rewriter:
         spans: List[Tuple[int, int]] = []
         place = 0
         while True:
-            match = RAW_STRING.search(self.text, place)
-            if match is None:
+            quote = self.text.find('R"', place)
+            if quote < 0:
                 return spans
+            match = next(filter(None, (RAW_STRING.match(self.text, max(quote - back, 0)) for back in (2, 1, 0))), None)
+            if match is None:
+                place = quote + 2
+                continue
             end = self.text.find(")" + match.group(1) + '"', match.end())
             if end < 0:
                 return spans
@@ -243,7 +247,7 @@ class Rewriter:
             "launch_bounds": self._launch_bounds,
         }
         seen = False
-        for match in WORDS.finditer(self.text):
+        for match in self._words():
             if self.in_literal(match.start()):
                 continue
             word = match.group(1)
@@ -263,6 +267,21 @@ class Rewriter:
         self._finish_kernels()
         used = seen or bool(self.device_functions)
         return Result(self._apply(), self.variables, self.device_functions, used, self.warnings, self.declared_both)
+
+    def _words(self) -> Iterator["re.Match[str]"]:
+        """The places of WORDS in order. Searching for their parts is many times faster than for the pattern."""
+        starts = set()
+        for part, back in (("__mxmaca_", 0), ("<<<", 0), ("__noinline__", 0), ("asm", 2)):
+            at = self.text.find(part)
+            while at >= 0:
+                starts.add(at - back if back and self.text.startswith("__", at - back) else at)
+                at = self.text.find(part, at + len(part))
+        end = 0
+        for start in sorted(starts):
+            match = WORDS.match(self.text, start) if start >= end else None
+            if match is not None:
+                end = match.end()
+                yield match
 
     def _apply(self) -> str:
         # An edit inside another one's text has been taken into account by neither: the outer ones keep the text of

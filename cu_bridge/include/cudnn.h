@@ -451,3 +451,5 @@ cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescr
 #ifdef __cplusplus
 }
 #endif
+
+#include "cudnn_adv.h"

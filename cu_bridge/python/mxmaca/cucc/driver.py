@@ -47,6 +47,12 @@ TIME_HEADING = "source file name , phase name , phase input files , phase output
 # would speak of host code that the host pass is silent about.
 BY_PATHS = ("maybe-uninitialized", "array-bounds", "stringop-overflow", "stringop-overread", "restrict", "nonnull")
 BY_PATHS += ("null-dereference", "free-nonheap-object", "dangling-pointer", "use-after-free", "infinite-recursion")
+# What nvcc tells of extended lambdas: here every lambda can be called on both sides, with its return type kept.
+CLOSURE_TYPES = (
+    "__nv_is_extended_device_lambda_closure_type(T)=false",
+    "__nv_is_extended_device_lambda_with_preserved_return_type(T)=false",
+    "__nv_is_extended_host_device_lambda_closure_type(T)=__is_class(T)",
+)
 # The device's compute capability. Code for an older one runs on it as well.
 CAPABILITY = 80
 PREAMBLE_END = """
@@ -388,6 +394,8 @@ class Driver:
                     macros.append(macro)
             if self._relocatable():
                 macros.append("__CUDACC_RDC__=1")
+            if options.flag("extended_lambda"):
+                macros += CLOSURE_TYPES
             if options.value("default_stream") == "per-thread":
                 macros.append("CUDA_API_PER_THREAD_DEFAULT_STREAM=1")
         return [f"-D{macro}" for macro in macros]
@@ -566,6 +574,8 @@ class Driver:
                 raise Failed(one.problem.status)
         for warning in device.result.warnings:
             self.warn(warning.text, warning.kind, warning.where)
+        if not host.object.exists():  # -fsyntax-only
+            return
         if "cross-execution-space-call" in self.options.all("errors"):
             self._check_calls(device, host, folder)
         part = folder / "joined.o"

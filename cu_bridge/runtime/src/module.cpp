@@ -115,7 +115,8 @@ mcModule_t mcModuleLoad(const mcModuleTable* table) {
   for (size_t i = 0; i < table->kernelCount; ++i) {
     const mcKernelEntry& entry = table->kernels[i];
     // Instances of one template in several object files have one host function; any of their device functions will do.
-    const auto place = all.kernels.emplace(reinterpret_cast<uintptr_t>(entry.hostFunction), Kernel{&entry, module}).first;
+    const auto place =
+        all.kernels.emplace(reinterpret_cast<uintptr_t>(entry.hostFunction), Kernel{&entry, module}).first;
     if (place->second.entry->deviceFunction == nullptr) place->second = Kernel{&entry, module};
   }
   for (size_t i = 0; i < table->variableCount; ++i) {

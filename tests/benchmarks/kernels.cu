@@ -3,8 +3,9 @@
 
 #include <time.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 __global__ void saxpy(int n, float a, const float* x, float* y) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -29,33 +30,53 @@ __global__ void warp_sum(const float* x, float* out) {
   if (threadIdx.x % 32 == 0) out[(blockIdx.x * blockDim.x + threadIdx.x) / 32] = v;
 }
 
+// The same sum by a function that waits: each thread has a stack of its own.
+__device__ __noinline__ void halve(float* s, int t) {
+  for (int k = 128; k > 0; k >>= 1) {
+    if (t < k) s[t] += s[t + k];
+    __syncthreads();
+  }
+}
+__global__ void block_sum_stacks(const float* x, float* out) {
+  __shared__ float s[256];
+  s[threadIdx.x] = x[blockIdx.x * 256 + threadIdx.x];
+  __syncthreads();
+  halve(s, threadIdx.x);
+  if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+
 __attribute__((noinline)) void plain(int n, float a, const float* x, float* y) {
   for (int i = 0; i < n; ++i) y[i] = a * x[i] + y[i];
 }
 
-// The processor time of the fastest run: other programs on the machine do not count.
-template <class F>
-double best(F run) {
-  double shortest = 1e9;
-  for (int round = 0; round < 15; ++round) {
-    timespec before, after;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    run();
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-    shortest = std::min(shortest, (after.tv_sec - before.tv_sec) + (after.tv_nsec - before.tv_nsec) * 1e-9);
-  }
-  return shortest * 1e9;
+double now(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-int main() {
-  const int n = 1 << 17, rounds = 50;
+// kernels ROUNDS: nanoseconds of processor time for each thread, all four in each round, so that what else the machine
+// does meets all of them. kernels scaling: nanoseconds by the wall for each thread of larger grids.
+int main(int count, char** arguments) {
+  const bool scaling = count > 1 && !std::strcmp(arguments[1], "scaling");
+  const int n = scaling ? 1 << 22 : 1 << 17, repeats = scaling ? 4 : 50;
+  const int rounds = scaling || count < 2 ? 15 : std::atoi(arguments[1]);
+  const clockid_t clock = scaling ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
   float *x, *y;
   cudaMalloc(&x, n * sizeof(float));
   cudaMalloc(&y, n * sizeof(float));
   for (int i = 0; i < n; ++i) x[i] = y[i] = 1;
-  const auto many = [&](auto run) { return best([&] { for (int k = 0; k < rounds; ++k) run(); }) / n / rounds; };
-  std::printf("loop %.4f\n", many([&] { plain(n, 1e-9f, x, y); }));
-  std::printf("saxpy %.4f\n", many([&] { saxpy<<<n / 256, 256>>>(n, 1e-9f, x, y); }));
-  std::printf("block_sum %.4f\n", best([&] { block_sum<<<n / 256, 256>>>(x, y); }) / n);
-  std::printf("warp_sum %.4f\n", best([&] { warp_sum<<<n / 256, 256>>>(x, y); }) / n);
+  const auto line = [&](const char* name, auto run) {
+    const double before = now(clock);
+    for (int k = 0; k < repeats; ++k) run();
+    std::printf("%s %.5f\n", name, (now(clock) - before) / repeats / n);
+  };
+  for (int round = 0; round < rounds; ++round) {
+    if (!scaling) line("loop", [&] { plain(n, 1e-9f, x, y); });
+    line("saxpy", [&] { saxpy<<<n / 256, 256>>>(n, 1e-9f, x, y); });
+    line("block_sum", [&] { block_sum<<<n / 256, 256>>>(x, y); });
+    line("warp_sum", [&] { warp_sum<<<n / 256, 256>>>(x, y); });
+    line("stacks", [&] { block_sum_stacks<<<n / 256, 256>>>(x, y); });
+  }
+  if (cudaDeviceSynchronize() != cudaSuccess) return 1;
 }

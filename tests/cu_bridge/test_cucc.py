@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -335,11 +336,86 @@ def test_mistakes_are_reported_at_the_users_line(cucc: Cucc, tmp_path: pathlib.P
     assert done.returncode != 0 and "mistake.cu:4: error: a launch has 2 to 4 values" in done.stderr
 
 
-def test_a_device_variable_that_needs_code_to_start_with_is_an_error(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("compiler", ["g++", "clang++", "g++ of release 9"])
+def test_a_device_variable_that_needs_code_to_start_with_is_an_error(
+    cucc: Cucc, tmp_path: pathlib.Path, compiler: str
+) -> None:
+    """Release 9 cannot be asked for that, and so its object is looked at."""
+    if shutil.which(compiler.split()[0]) is None:
+        pytest.skip(f"needs {compiler}")
+    options = [f"-ccbin={compiler.split()[0]}"]
+    # Without the word by which a compiler says that it can be asked.
+    options += ["-Dhas_constinit=cannot_be_asked"] if compiler.endswith("9") else []
     source = tmp_path / "dynamic.cu"
-    source.write_text("int f();\n__device__ int x = f();\n__global__ void k(int* p) { *p = x; }\n")
+    for optimise in ("-O2", "-G"):
+        source.write_text("int f();\n__device__ int x = f();\n__global__ void k(int* p) { *p = x; }\n")
+        done = cucc(*options, optimise, "-c", source, "-o", tmp_path / "out.o", check=False)
+        assert done.returncode != 0 and "dynamic.cu" in done.stderr and "x" in done.stderr, done.stderr
+        source.write_text(
+            "__device__ int x = 5, y[3] = {1, 2};\nstatic __constant__ float z = 2.0f * 3;\n"
+            "__global__ void k(int* p) { *p = x + y[*p] + z; }\n"
+        )
+        cucc(*options, optimise, "-c", source, "-o", tmp_path / "out.o")
+
+
+def test_more_static_shared_memory_than_there_is_is_an_error_with_the_kernels_name(
+    cucc: Cucc, tmp_path: pathlib.Path
+) -> None:
+    source = tmp_path / "big.cu"
+    text = (
+        "template <int N> __global__ void big(int* x) { __shared__ int s[N], more[4]; s[*x] = more[*x]; *x = s[1]; }\n"
+    )
+    source.write_text(text + "int main() { big<12289><<<1, 1>>>((int*)nullptr); }\n")
     done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
-    assert done.returncode != 0 and "dynamic.cu:2" in done.stderr
+    assert done.returncode != 0 and "kernel void big<12289>(int*) uses 49172 bytes of static shared" in done.stderr
+    source.write_text(
+        text + "#include <cstdio>\nint main() {\n"
+        "  cudaFuncAttributes a; int* x; cudaMallocManaged(&x, 4); *x = 1;\n"
+        '  cudaFuncGetAttributes(&a, big<12284>); std::printf("%zu ", a.sharedSizeBytes);\n'
+        '  big<12284><<<1, 1, 16>>>(x); std::printf("%s ", cudaGetErrorName(cudaGetLastError()));\n'
+        '  big<12284><<<1, 1>>>(x); std::printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));\n}\n'
+    )
+    cucc(source, "-o", tmp_path / "program")
+    done = subprocess.run(
+        [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "49152 cudaErrorInvalidValue cudaSuccess\n", done
+
+
+def test_a_launch_from_device_code_is_refused(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "nested.cu"
+    source.write_text("__global__ void k(int* x) {\n  if (*x)\n    k<<<1, 1>>>(x);\n}\nint main() {}\n")
+    done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
+    assert done.returncode != 0 and "nested.cu:3: error: a launch from device code" in done.stderr, done.stderr
+    # In a function it is only known when it runs.
+    source.write_text(
+        "#include <cstdio>\n__global__ void k(int* x) { *x = 1; }\n__device__ void f(int* x) { k<<<1, 1>>>(x); }\n"
+        "__global__ void outer(int* x) { f(x); }\n"
+        "int main() { int* x; cudaMalloc(&x, 4); outer<<<1, 1>>>(x);\n"
+        '  std::printf("%s\\n", cudaGetErrorString(cudaDeviceSynchronize())); }\n'
+    )
+    cucc(source, "-o", tmp_path / "program")
+    done = subprocess.run(
+        [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
+    assert "outer(int*)" in done.stdout and "launch from device code" in done.stdout, done
+
+
+def test_a_forked_child_that_launches_gets_an_error(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    """The child has none of the threads that run blocks, and waits for none."""
+    (tmp_path / "fork.cu").write_text(
+        "#include <cstdio>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+        "__global__ void k(int* x) { atomicAdd(x, 1); }\n"
+        "int main() {\n  int* x; cudaMallocManaged(&x, 4); *x = 0;\n  k<<<64, 128>>>(x);\n"
+        "  cudaDeviceSynchronize();\n  if (fork() == 0) {\n    k<<<64, 128>>>(x);\n"
+        "    _exit(cudaGetLastError() == cudaSuccess ? 0 : 7);\n  }\n"
+        "  int status; wait(&status); k<<<64, 128>>>(x);\n"
+        '  std::printf("%d %d %d\\n", WEXITSTATUS(status), cudaDeviceSynchronize(), *x);\n}\n'
+    )
+    cucc(tmp_path / "fork.cu", "-o", tmp_path / "fork")
+    environment = clean_environment(MACA_NUM_THREADS="2")
+    done = subprocess.run([str(tmp_path / "fork")], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "7 0 16384\n", done
 
 
 def test_unsupported_ptx_is_an_error_that_names_the_instruction(cucc: Cucc, tmp_path: pathlib.Path) -> None:

@@ -24,8 +24,10 @@ static const int __attribute__((unused)) warpSize = 32;
 
 namespace mxmaca {
 
-#if defined(__GNUC__) && __GNUC__ >= 10 && !defined(__clang__)
-// cucc looks for this word: the compiler can check that device variables need no code to start with.
+// cucc looks for these words: the compiler can check that device variables need no code to start with.
+#if defined(__clang__)
+enum { has_require_constant_initialization = 1 };
+#elif defined(__GNUC__) && __GNUC__ >= 10
 enum { has_constinit = 1 };
 #endif
 

@@ -58,9 +58,11 @@ typedef struct mcModuleTable {
   const mcKernelEntry* kernels;
   size_t variableCount;
   const mcVariableEntry* variables;
+  // From version 2 on: bytes of static shared memory of each kernel.
+  const size_t* staticShared;
 } mcModuleTable;
 
-enum { mcModuleTableVersion = 1 };
+enum { mcModuleTableVersion = 2 };
 
 // ---- Start-up and launch --------------------------------------------------------------------------------------------
 MC_API mcModule_t mcModuleLoad(const mcModuleTable* table);
@@ -98,6 +100,8 @@ MC_API unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int
 MC_API unsigned int mcWarpActive(const char* file, int line);
 // Lets other threads of the block run.
 MC_API void mcThreadYield(void);
+// Whether the calling thread runs a kernel.
+MC_API int mcInKernel(void);
 MC_API __attribute__((noreturn)) void mcKernelFail(mcError_t error, const char* what);
 // Takes the place of the C library's __assert_fail in device code.
 MC_API __attribute__((noreturn)) void mcKernelAssertFail(const char* expression, const char* file, unsigned int line,
@@ -107,6 +111,7 @@ MC_API __attribute__((noreturn)) void mcKernelAssertFail(const char* expression,
 typedef struct mcKernelFacts {
   unsigned int maxThreads;        // 1024, or the launch bound
   unsigned int maxDynamicShared;  // bytes; 48 KiB unless raised
+  unsigned int staticShared;      // bytes that its own function declares
 } mcKernelFacts;
 MC_API mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction);
 MC_API mcError_t mcKernelSetMaxDynamicShared(const void* hostFunction, unsigned int bytes);

@@ -778,6 +778,11 @@ unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, 
 unsigned int mcWarpActive(const char* file, int line) { return Worker::current()->activeLanes(file, line); }
 void mcThreadYield(void) { Worker::current()->yield(); }
 
+int mcInKernel(void) {
+  const Worker* const worker = Worker::current();
+  return worker != nullptr && worker->inKernel();
+}
+
 void mcKernelFail(mcError_t error, const char* what) {
   Worker* const worker = Worker::current();
   if (worker == nullptr || !worker->inKernel()) {

@@ -26,6 +26,7 @@ struct Kernel {
   const mcKernelEntry* entry;
   mcModule_t module;
   unsigned maxDynamicShared = kDefaultDynamicShared;
+  unsigned staticShared = 0;
 };
 
 struct Variable {
@@ -84,9 +85,13 @@ mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arg
                              " threads in a block";
     return failWith(mcErrorLaunchOutOfResources, text.c_str());
   }
-  if (sharedBytes > kernel.maxDynamicShared) {
+  // Both kinds count where nothing was asked for; else the dynamic part has its limit and the device its own.
+  const size_t together = sharedBytes + kernel.staticShared;
+  const unsigned most = kernel.maxDynamicShared == kDefaultDynamicShared ? kDefaultDynamicShared : kMostShared;
+  if (sharedBytes > kernel.maxDynamicShared || together > most) {
     const std::string text = "kernel " + demangled(kernel.entry->name) + " was launched with " +
-                             std::to_string(sharedBytes) + " bytes of dynamic shared memory; it may have " +
+                             std::to_string(sharedBytes) + " bytes of dynamic and has " +
+                             std::to_string(kernel.staticShared) + " bytes of static shared memory; it may have " +
                              std::to_string(kernel.maxDynamicShared) + " (cudaFuncAttributeMaxDynamicSharedMemorySize)";
     return failWith(mcErrorInvalidValue, text.c_str());
   }
@@ -100,7 +105,7 @@ using namespace mc;
 
 mcModule_t mcModuleLoad(const mcModuleTable* table) {
   mcModule_t const module = mcModuleRegister();
-  if (table->version != mcModuleTableVersion) {
+  if (table->version < 1 || table->version > mcModuleTableVersion) {
     mcReportRefusal("libmcruntime.so", "mcModuleLoad", "an object file of another version of cucc");
     std::abort();
   }
@@ -114,10 +119,11 @@ mcModule_t mcModuleLoad(const mcModuleTable* table) {
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   for (size_t i = 0; i < table->kernelCount; ++i) {
     const mcKernelEntry& entry = table->kernels[i];
+    const auto shared = static_cast<unsigned>(table->version >= 2 ? table->staticShared[i] : 0);
     // Instances of one template in several object files have one host function; any of their device functions will do.
-    const auto place =
-        all.kernels.emplace(reinterpret_cast<uintptr_t>(entry.hostFunction), Kernel{&entry, module}).first;
-    if (place->second.entry->deviceFunction == nullptr) place->second = Kernel{&entry, module};
+    const Kernel kernel{&entry, module, kDefaultDynamicShared, shared};
+    const auto place = all.kernels.emplace(reinterpret_cast<uintptr_t>(entry.hostFunction), kernel).first;
+    if (place->second.entry->deviceFunction == nullptr) place->second = kernel;
   }
   for (size_t i = 0; i < table->variableCount; ++i) {
     const mcVariableEntry& entry = table->variables[i];
@@ -184,7 +190,8 @@ mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction) {
   const auto found = all.kernels.find(reinterpret_cast<uintptr_t>(hostFunction));
   if (facts == nullptr || found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
   const unsigned bound = found->second.entry->facts[0];
-  *facts = {bound != 0 ? std::min(bound, kMaxThreads) : kMaxThreads, found->second.maxDynamicShared};
+  *facts = {bound != 0 ? std::min(bound, kMaxThreads) : kMaxThreads, found->second.maxDynamicShared,
+            found->second.staticShared};
   return mcSuccess;
 }
 

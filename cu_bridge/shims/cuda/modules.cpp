@@ -309,7 +309,7 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const mcError_t error = mcKernelCheck(function);
   if (error != mcSuccess) return result(error);
-  mcKernelFacts facts{1024, 48 << 10};
+  mcKernelFacts facts{1024, 48 << 10, 0};
   if (mcKernelGetFacts(&facts, function) != mcSuccess) mcGetLastError();  // implemented by hand: the usual limits
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = static_cast<int>(facts.maxThreads); break;

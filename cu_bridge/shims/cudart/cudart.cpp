@@ -618,6 +618,9 @@ thread_local bool configured = false;
 }  // namespace
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream) {
+  if (mcInKernel()) {
+    mcKernelFail(mcErrorCdpNotSupported, "a launch from device code (dynamic parallelism) is not supported");
+  }
   configuration = {grid, block, sharedBytes, stream};
   configured = true;
   return 0;
@@ -674,9 +677,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   const mcError_t error = mcKernelCheck(func);
   if (error != mcSuccess) return result(error);
   std::memset(attributes, 0, sizeof *attributes);
-  mcKernelFacts facts{1024, 48 << 10};
+  mcKernelFacts facts{1024, 48 << 10, 0};
   if (mcKernelGetFacts(&facts, func) != mcSuccess) mcGetLastError();  // implemented by hand: the usual limits
   attributes->maxThreadsPerBlock = static_cast<int>(facts.maxThreads);
+  attributes->sharedSizeBytes = facts.staticShared;
   attributes->numRegs = 32;
   attributes->ptxVersion = attributes->binaryVersion = 80;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(facts.maxDynamicShared);

@@ -578,6 +578,9 @@ class Driver:
             return
         if "cross-execution-space-call" in self.options.all("errors"):
             self._check_calls(device, host, folder)
+        if not any(word in device.result.text for word in rewrite.CONSTANT_INITIALISERS):
+            for name in objects.started_variables(device.object, device.result.variables):
+                raise CuccError(f"{source.path}: error: device variable '{name}' needs code to start with")
         part = folder / "joined.o"
         objects.join(
             host.object,

@@ -21,6 +21,7 @@ MARK = re.compile(r"^_ZZ(.+)E15__mxmaca_kernel(?:_\d+)?$")
 # The indices of the running thread, which relocatable objects have in common.
 INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim", "_ZN6mxmaca6parkedE")
 DEVICE_PREFIX = "__mxmaca_device."
+MOST_STATIC_SHARED = 48 << 10
 BOTH_SUFFIX = ".device"  # demangled: f(int) [clone .device]
 START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtors*", ".rela.init_array*",
             ".rela.ctors*", ".rela.fini_array*")  # fmt: skip
@@ -92,6 +93,29 @@ def device_functions_in(path: Path, section: str = FUNCTION_SECTION) -> List[str
     return [match.group(1) for match in map(form.match, done.stdout.splitlines()) if match]
 
 
+def started_variables(device: Path, variables: Sequence[Variable]) -> List[str]:
+    """The device variables that start-up code of the object sets, for compilers that cannot be asked (GCC 9).
+
+    The device's start-up code never runs.
+    """
+    known = {section: found.symbol for section, found in variable_symbols(device, variables).items()}
+    known.update({symbol: symbol for symbol in known.values()})
+    if not known:
+        return []
+    done = subprocess.run(["objdump", "-r", str(device)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found, starting = set(), False
+    for line in done.stdout.splitlines():
+        if line.startswith("RELOCATION RECORDS FOR"):
+            starting = (
+                re.search(r"\[\.text(?:\.startup|\S*(?:_GLOBAL__sub_I|__static_initialization))", line) is not None
+            )
+        elif starting:
+            target = re.match(r"^[0-9a-f]{16} \S+\s+(\S+?)(?:[-+]0x[0-9a-f]+)?$", line)
+            if target and target.group(1) in known:
+                found.add(known[target.group(1)])
+    return [demangled(symbol) for symbol in sorted(found)]
+
+
 def kernels(host: Dict[str, Symbol]) -> List[Tuple[str, str, str]]:
     """The kernels of a host object: function symbol, mangled name, symbol of the facts."""
     found = []
@@ -115,12 +139,16 @@ def _plain(encoding: str, host: Dict[str, Symbol]) -> str:
 
 
 def _table(
-    identity: str, entries: Sequence[Tuple[str, str, str, str]], variables: Sequence[Tuple[str, str, int, str]]
+    identity: str,
+    entries: Sequence[Tuple[str, str, str, str]],
+    variables: Sequence[Tuple[str, str, int, str]],
+    static_shared: Sequence[int],
 ) -> str:
     flags = {"device": 0, "constant": 1, "managed": 2}
     lines = ['.section .data.rel.ro.mxmaca,"aw"', ".balign 8", f".globl __mxmaca_table_{identity}"]
     lines += [f".hidden __mxmaca_table_{identity}", f"__mxmaca_table_{identity}:"]
-    lines += [f".quad 1, {len(entries)}, .Lkernels, {len(variables)}, .Lvariables", ".Lkernels:"]
+    lines += [f".quad 2, {len(entries)}, .Lkernels, {len(variables)}, .Lvariables, .Lshared"]
+    lines += [".Lshared:", *(f".quad {size}" for size in static_shared), ".Lkernels:"]
     for position, (function, device, _, facts) in enumerate(entries):
         pointer = f'"{device}"' if device else "0"
         lines.append(f'.quad "{function}", {pointer}, .Lname{position}, "{facts}"')
@@ -134,6 +162,31 @@ def _table(
         lines.append(f'.Lvariable{position}: .string "{name}"')
     lines.append('.section .note.GNU-stack,"",@progbits')
     return "\n".join(lines) + "\n"
+
+
+def static_shared(device: Path, found: Sequence[Tuple[str, str, str]]) -> List[int]:
+    """Bytes of shared memory that each kernel itself declares, functions that it calls left out.
+
+    Raises:
+        CuccError: more than a kernel can have.
+    """
+    done = subprocess.run(["objdump", "-t", str(device)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    form = re.compile(r"^[0-9a-f]+ .{7}\s+\.t(?:bss|data)\S*\s+([0-9a-f]+)\s+(?:\.\w+\s+)?(_ZZ(?:Z?)\S+E)\d+\w+$")
+    # A kernel's body may be there twice (phases.py), with variables of its own each time.
+    bodies: Dict[str, int] = {}
+    for match in filter(None, map(form.match, done.stdout.splitlines())):
+        bodies[match.group(2)] = bodies.get(match.group(2), 0) + int(match.group(1), 16)
+    sizes = []
+    for _, name, mark in found:
+        kernel = MARK.match(mark)
+        start = (f"_ZZZ{kernel.group(1)}E", f"_ZZ{kernel.group(1)}E") if kernel else ()
+        sizes.append(max((size for body, size in bodies.items() if body.startswith(start)), default=0))
+        if sizes[-1] > MOST_STATIC_SHARED:
+            raise CuccError(
+                f"cucc: error: kernel {demangled(name)} uses {sizes[-1]} bytes of static shared memory, "
+                f"{MOST_STATIC_SHARED} is the most; more can be had as dynamic shared memory"
+            )
+    return sizes
 
 
 def join(
@@ -218,7 +271,7 @@ def join(
         for v in shared
     ]
     source, table = folder / "table.s", folder / "table.o"
-    source.write_text(_table(identity, entries, table_variables), encoding="utf-8")
+    source.write_text(_table(identity, entries, table_variables, static_shared(device, found)), encoding="utf-8")
     run(["as", str(source), "-o", str(table)])
     merged = folder / "merged.o"
     parts = [prepared, hidden, table] if roots else [prepared, table]

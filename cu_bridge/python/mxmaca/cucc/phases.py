@@ -350,8 +350,10 @@ class Phases:
             names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^\]]*\]|\(.*|=.*|\{.*", "", declarators[0]))
             if len(declarators) > 1 or not names or uses(names[-1], behind):
                 raise Unfit
+            if names[-1] in self.uniform | self.varying | self.pure:
+                raise Unfit
             self.varying.add(names[-1])
-            self.region.append(marker + flat)
+            self.region.append(marker + flat.replace("__mxmaca_taken", taken))
             return
         kind = head.group(1).strip()
         several = [(head.group(2), head.group(3))]

@@ -30,6 +30,11 @@ BOTH_SECTION = ".text.mxmaca_both."
 WORDS = re.compile(
     r"\b__mxmaca_(global|shared|device|host|constant|managed|launch_bounds)__(?!\w)|<<<|\b__noinline__\b|\b(?:__asm__|__asm|asm)\b"
 )
+# How a compiler is told that a variable may need no code to start with, by the word in execution.h that says it can be.
+CONSTANT_INITIALISERS = {
+    "has_require_constant_initialization": "__attribute__((require_constant_initialization)) ",
+    "has_constinit": "__constinit ",
+}
 RAW_STRING = re.compile(r'\b(?:u8|[uUL])?R"([^()\\\s]{0,16})\(')
 LITERAL = re.compile(r'(?:\b(?:u8|[uUL]))?"(?:[^"\\\n]|\\.)*"|(?<![0-9A-Za-z_])(?:u8|[uUL])?\'(?:[^\'\\\n]|\\.)+\'')
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
@@ -412,6 +417,10 @@ class Rewriter:
         raise CuccError(f"{self.where(end)}: error: a bracket before '<<<' has no beginning")
 
     def _launch(self, place: int) -> None:
+        if self.device and any(body < place < body_end for _, _, body, body_end in self.kernels):
+            raise CuccError(
+                f"{self.where(place)}: error: a launch from device code (dynamic parallelism) is not supported"
+            )
         end = self._configuration_end(place + 3)
         parts = self.split(place + 3, end)
         if not 1 < len(parts) < 5:
@@ -523,6 +532,7 @@ class Rewriter:
 
     def _device_kernel(self, start: int, end: int, at: int, close: int, body: int, body_end: int, name: str) -> None:
         self.replace(start, end, "__attribute__((used, noipa, noinline)) ")
+        self.kernels.append((at, close, body, body_end))
         parameters = ", ".join(self._flat(a, self._default(a, b)) for a, b in self.split(at + 1, close))
         parameters = re.sub(r"\b__mxmaca_\w+__", "", parameters)
         if self.choices.named:
@@ -530,12 +540,11 @@ class Rewriter:
             self.replace(body, body, "{ struct __mxmaca_threads { static void " + name + "(" + parameters + ") ")
             self.replace(body_end + 1, body_end + 1, " }; ::mxmaca::run_named(&__mxmaca_threads::" + name + "); }")
             return
-        self.kernels.append((at, close, body, body_end))
         self.replace(body, body, "{ const auto __mxmaca_body = [](" + parameters + ") __attribute__((always_inline)) ")
 
     def _finish_kernels(self) -> None:
         """The calls of the loops; what they need is edited by now."""
-        for at, close, body, body_end in self.kernels:
+        for at, close, body, body_end in [] if self.choices.named else self.kernels:
             parameters = self.split(at + 1, close)
             text = phases.generate(self, body, body_end, parameters) if self.choices.phases else None
             call = "; ::mxmaca::run_kernel(__mxmaca_body, &decltype(__mxmaca_body)::operator()"
@@ -827,7 +836,8 @@ class Rewriter:
                     self.replace(place, place + 6, "")
         self.variables.append(Variable(section, kind))
         # Start-up code of the device pass does not run, so an initialiser that needs some must be an error.
-        constant = "__constinit " if self.device and "has_constinit" in self.text else ""
+        words = [mark for word, mark in CONSTANT_INITIALISERS.items() if self.device and word in self.text]
+        constant = words[0] if words else ""
         hidden = ', visibility("hidden")' if self.choices.hidden and not self.device else ""
         self.replace(start, end, f'__attribute__((section("{section}"), used{hidden})) {constant}')
 

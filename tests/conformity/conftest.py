@@ -52,7 +52,9 @@ def pytest_collection_modifyitems(config: Any, items: List[Any]) -> None:
                     reason = f"{row['class']}: {row['sentence']}"
                     # One that passes is a failure: its entry has to go.
                     item.add_marker(
-                        pytest.mark.skip(reason=reason) if row.get("skip") else pytest.mark.xfail(reason=reason, strict=True)
+                        pytest.mark.skip(reason=reason)
+                        if row.get("skip")
+                        else pytest.mark.xfail(reason=reason, strict=True)
                     )
             kept.append(item)
         else:

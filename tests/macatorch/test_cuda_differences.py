@@ -135,3 +135,30 @@ def test_a_refused_graph_capture_leaves_everything_as_it_was() -> None:
     assert not torch.cuda.is_current_stream_capturing()
     torch.rand(3, device="cuda")
     torch.cuda.empty_cache()
+
+
+# A backend, and what it cannot do: dtype, width of a head, a mask.
+IMPOSSIBLE = [
+    ("FLASH_ATTENTION", torch.float64, 8, False),
+    ("FLASH_ATTENTION", torch.float32, 8, False),
+    ("FLASH_ATTENTION", torch.float16, 264, False),
+    ("FLASH_ATTENTION", torch.float16, 8, True),
+    ("EFFICIENT_ATTENTION", torch.float64, 8, False),
+    ("CUDNN_ATTENTION", torch.float32, 8, False),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("backend", "dtype", "width", "masked"), IMPOSSIBLE, ids=str)
+def test_an_impossible_choice_of_attention_has_no_kernel(
+    backend: str, dtype: torch.dtype, width: int, masked: bool
+) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q = torch.ones(1, 2, 4, width, device="cuda", dtype=dtype)
+    mask = torch.zeros(4, 4, device="cuda", dtype=dtype) if masked else None
+    attention = torch.nn.functional.scaled_dot_product_attention
+    with sdpa_kernel(getattr(SDPBackend, backend)), pytest.raises(RuntimeError, match="^No available kernel"):
+        attention(q, q, q, attn_mask=mask)
+    with sdpa_kernel(SDPBackend.MATH):
+        torch.testing.assert_close(attention(q, q, q, attn_mask=mask), q)

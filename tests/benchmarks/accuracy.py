@@ -9,10 +9,10 @@ import copy
 import functools
 import mmap
 import os
-import resource
 import shutil
 import statistics
 import tempfile
+import threading
 import time
 from typing import Any, Callable, List, Sequence, Tuple
 
@@ -90,6 +90,31 @@ def _disk_seconds(folder: str, sizes: List[int]) -> float:
     return took
 
 
+class _Memory:
+    """The most memory of its own that this process had meanwhile, in bytes above the start; mapped files are not."""
+
+    def __enter__(self) -> "_Memory":
+        self._ended = threading.Event()
+        self._start = self._now()
+        self.most = 0
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    @staticmethod
+    def _now() -> int:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("RssAnon"))
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.02):
+            self.most = max(self.most, self._now() - self._start)
+
+
 def _cost(what: Callable[[], Any]) -> Tuple[float, float]:
     """Seconds of the clock, and of all cores together: the second does not depend on who else uses them."""
     clock, cores = time.perf_counter(), time.process_time()
@@ -143,37 +168,40 @@ def main() -> None:
         for level, most in ((1, 3.0), (0, 4.0)):
             place = os.path.join(folder, f"level{level}")
             show(f"level {level}", _cost(functools.partial(recorded, level, place)), most)
-        # Both sides of the comparison are one step from the same weights; side b has rounding noise in its own.
+        # One step each from the same weights: a and b are the same, c has rounding noise in its own.
         start = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
-        sides = [os.path.join(folder, side) for side in ("a", "b")]
+        sides = [os.path.join(folder, side) for side in "abc"]
         for side in sides:
             model.load_state_dict(start[0])
-            optimizer.load_state_dict(start[1])
-            if side == sides[1]:
+            optimizer.load_state_dict(copy.deepcopy(start[1]))
+            if side == sides[2]:
                 with torch.no_grad():
                     model.words.weight.mul_(1 + 1e-7)
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             recorded(2, side)
             sizes = _on_disk(side)
-            took = time.perf_counter() - began
+            took, used = time.perf_counter() - began, time.process_time() - used
         disk = _disk_seconds(folder, sizes)
-        size = sum(sizes)
-        print(f"level 2                   {took / plain:8.2f} x   {size / 1e9:.1f} GB, on the disk after {took:.1f} s")
+        size = sum(sizes) / 1e9
+        print(f"level 2                   {took / plain:8.2f} x   {size:.1f} GB, on the disk after {took:.1f} s")
         print(
-            f"  of the disk's bandwidth {disk / (took - plain):8.0%}     "
-            f"(at least 70 %; the same files without a step take {disk:.1f} s, {size / disk / 1e9:.2f} GB/s)",
+            f"  of the disk's bandwidth {disk / (took - plain):8.0%}     (at least 70 %; the same files without a step "
+            f"take {disk:.1f} s; recording takes {(used - cores) / size:.2f} s of one core for a GB, "
+            f"the disk {disk / size:.2f} s)",
             flush=True,
         )
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        cores = time.process_time()
-        result = report.generate(sides[0], sides[1], folder)
-        cores = time.process_time() - cores
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        print(
-            f"gen_report                {result.bytes / result.seconds / 1e9:8.2f} GB/s "
-            f"(at least 0.5; {2 * result.bytes / cores / 1e9:.2f} if both cores were its own; "
-            f"{result.bytes / 1e9:.1f} GB, {grown / 1e3:.0f} MB more memory)"
-        )
+        for what, other in (("the same", sides[1]), ("different", sides[2])):
+            with _Memory() as memory:
+                used = time.process_time()
+                result = report.generate(sides[0], other, folder)
+                used = time.process_time() - used
+            print(
+                f"gen_report, {what:9}     {result.bytes / result.seconds / 1e9:8.2f} GB/s "
+                f"(at least 0.5; {2 * result.bytes / used / 1e9:.2f} if both cores were its own; "
+                f"{result.bytes / 1e9:.1f} GB, {memory.most >> 20} MB more memory; same: {result.counts['same']}, "
+                f"close: {result.counts['close']}, wrong: {result.counts['wrong']})",
+                flush=True,
+            )
     finally:
         shutil.rmtree(folder)
 

@@ -59,24 +59,24 @@ double now(clockid_t clock) {
 // does meets all of them. kernels scaling: nanoseconds by the wall for each thread of larger grids.
 int main(int count, char** arguments) {
   const bool scaling = count > 1 && !std::strcmp(arguments[1], "scaling");
-  const int n = scaling ? 1 << 22 : 1 << 17, repeats = scaling ? 4 : 50;
-  const int rounds = scaling || count < 2 ? 15 : std::atoi(arguments[1]);
+  const int n = scaling ? 1 << 20 : 1 << 17, repeats = scaling ? 20 : 50;
+  const int rounds = scaling || count < 2 ? 9 : std::atoi(arguments[1]);
   const clockid_t clock = scaling ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
   float *x, *y;
   cudaMalloc(&x, n * sizeof(float));
   cudaMalloc(&y, n * sizeof(float));
   for (int i = 0; i < n; ++i) x[i] = y[i] = 1;
-  const auto line = [&](const char* name, auto run) {
+  const auto line = [&](const char* name, int times, auto run) {
     const double before = now(clock);
-    for (int k = 0; k < repeats; ++k) run();
-    std::printf("%s %.5f\n", name, (now(clock) - before) / repeats / n);
+    for (int k = 0; k < times; ++k) run();
+    std::printf("%s %.5f\n", name, (now(clock) - before) / times / n);
   };
   for (int round = 0; round < rounds; ++round) {
-    if (!scaling) line("loop", [&] { plain(n, 1e-9f, x, y); });
-    line("saxpy", [&] { saxpy<<<n / 256, 256>>>(n, 1e-9f, x, y); });
-    line("block_sum", [&] { block_sum<<<n / 256, 256>>>(x, y); });
-    line("warp_sum", [&] { warp_sum<<<n / 256, 256>>>(x, y); });
-    line("stacks", [&] { block_sum_stacks<<<n / 256, 256>>>(x, y); });
+    if (!scaling) line("loop", repeats, [&] { plain(n, 1e-9f, x, y); });
+    line("saxpy", repeats, [&] { saxpy<<<n / 256, 256>>>(n, 1e-9f, x, y); });
+    line("block_sum", repeats, [&] { block_sum<<<n / 256, 256>>>(x, y); });
+    line("warp_sum", repeats, [&] { warp_sum<<<n / 256, 256>>>(x, y); });
+    line("stacks", 1, [&] { block_sum_stacks<<<n / 256, 256>>>(x, y); });
   }
   if (cudaDeviceSynchronize() != cudaSuccess) return 1;
 }

@@ -3,7 +3,7 @@
 import ctypes
 import itertools
 import pathlib
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 import numpy
 import pytest
@@ -559,6 +559,38 @@ def test_batched_ex_products_agree_with_single_ones(blas: Blas) -> None:
         *(COMPUTE_64F, -1),
     )
     assert (D == C).all()
+
+
+@pytest.mark.parametrize("name", ["SgemmGroupedBatched", "DgemmGroupedBatched", "GemmGroupedBatchedEx"])
+def test_groups_of_products_have_shapes_and_scalars_of_their_own(blas: Blas, name: str) -> None:
+    kind: Any = numpy.float64 if name[0] == "D" else numpy.float32
+    stored: Any = numpy.float16 if name.endswith("Ex") else kind
+    shapes, sizes = [(4, 3, 5), (2, 6, 1), (1, 1, 7)], numpy.array([2, 0, 3], numpy.int32)
+    trans = numpy.array([1, 0, 0], numpy.int32)
+    alpha, beta = numpy.array([2, 3, -1], kind), numpy.array([0.5, 1, 0], kind)
+    A, B, C, expected = [], [], [], []
+    for (m, n, k), size, flip, a, b in zip(shapes, sizes, trans, alpha, beta):
+        for _ in range(size):
+            A.append(blas.device(random_array(GENERATOR, numpy.float32, *((k, m) if flip else (m, k))).astype(stored)))
+            B.append(blas.device(random_array(GENERATOR, numpy.float32, k, n).astype(stored)))
+            C.append(blas.device(random_array(GENERATOR, numpy.float32, m, n).astype(stored)))
+            left = operation(int(flip), A[-1]).astype(float)
+            expected.append(a * left @ B[-1].astype(float) + b * C[-1].astype(float))
+    m, n, k = (numpy.array(each, numpy.int32) for each in zip(*shapes))
+    lda = numpy.where(trans == 1, k, m).astype(numpy.int32)
+    pointers = [blas.pointers(*each) for each in (A, B, C)]
+    plain = numpy.zeros(3, numpy.int32)
+    kinds = [[R16F]] * 3 if name.endswith("Ex") else [[]] * 3
+    end = [COMPUTE_32F] if name.endswith("Ex") else []
+
+    def arguments(ldb: numpy.ndarray) -> List[Any]:
+        parts = [trans, plain, m, n, k, alpha, pointers[0], *kinds[0], lda, pointers[1], *kinds[1], ldb]
+        return [*parts, beta, pointers[2], *kinds[2], m, 3, sizes, *end]
+
+    assert blas.fails(name, *arguments(plain)) != 0
+    blas.run(name, *arguments(k))
+    for output, right in zip(C, expected):
+        assert numpy.allclose(output.astype(float), right, atol=2e-3 if stored == numpy.float16 else 1e-4)
 
 
 def test_vectors_of_any_type_are_reduced_in_float(blas: Blas) -> None:

@@ -506,6 +506,26 @@ Status gemmBatched(cublasOperation_t transa, cublasOperation_t transb, Index m, 
   for (Index i = 0; i < batch; ++i) gemmOne(transa, transb, m, n, k, alpha, A[i], lda, B[i], ldb, beta, C[i], ldc);
   return CUBLAS_STATUS_SUCCESS;
 }
+// Groups of products, each group with shapes and scalars of its own.
+template <class T, class Integer>
+Status gemmGroupedBatched(const cublasOperation_t* transa, const cublasOperation_t* transb, const Integer* m,
+                          const Integer* n, const Integer* k, const T* alpha, const T* const* A, const Integer* lda,
+                          const T* const* B, const Integer* ldb, const T* beta, T* const* C, const Integer* ldc,
+                          Index groups, const Integer* sizes) {
+  MXMACA_REQUIRE(groups >= 0);
+  // Nothing is computed where one of the groups is wrong.
+  for (Index g = 0; g < groups; ++g) {
+    MXMACA_REQUIRE(sizes[g] >= 0);
+    const Status status = checkGemm(transa[g], transb[g], m[g], n[g], k[g], lda[g], ldb[g], ldc[g]);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
+  for (Index g = 0, first = 0; g < groups; first += sizes[g++]) {
+    const Status status = gemmBatched(transa[g], transb[g], m[g], n[g], k[g], alpha + g, A + first, lda[g], B + first,
+                                      ldb[g], beta + g, C + first, ldc[g], static_cast<Index>(sizes[g]));
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
 template <class T>
 Status gemmStridedBatched(cublasOperation_t transa, cublasOperation_t transb, Index m, Index n, Index k, const T* alpha,
                           const T* A, Index lda, Index strideA, const T* B, Index ldb, Index strideB, const T* beta,
@@ -865,6 +885,31 @@ Status gemmStridedBatchedEx(cublasOperation_t transa, cublasOperation_t transb, 
                             const void* B, cudaDataType bType, Index ldb, Index strideB, const void* beta, void* C,
                             cudaDataType cType, Index ldc, Index strideC, Index batch, cublasComputeType_t compute,
                             cublasGemmAlgo_t);
+// The scalar of a group, in the type that its products are computed in; null if there is no such combination of types.
+const void* groupScalar(const void* scalars, Index group, cublasComputeType_t compute, cudaDataType a, cudaDataType b,
+                        cudaDataType c);
+template <class Integer>
+Status gemmGroupedBatchedEx(const cublasOperation_t* transa, const cublasOperation_t* transb, const Integer* m,
+                            const Integer* n, const Integer* k, const void* alpha, const void* const* A,
+                            cudaDataType aType, const Integer* lda, const void* const* B, cudaDataType bType,
+                            const Integer* ldb, const void* beta, void* const* C, cudaDataType cType,
+                            const Integer* ldc, Index groups, const Integer* sizes, cublasComputeType_t compute) {
+  MXMACA_REQUIRE(groups >= 0 && alpha != nullptr && beta != nullptr);
+  if (groupScalar(alpha, 0, compute, aType, bType, cType) == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
+  for (Index g = 0; g < groups; ++g) {
+    MXMACA_REQUIRE(sizes[g] >= 0);
+    const Status status = checkGemm(transa[g], transb[g], m[g], n[g], k[g], lda[g], ldb[g], ldc[g]);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
+  for (Index g = 0, first = 0; g < groups; first += sizes[g++]) {
+    const Status status = gemmBatchedEx(
+        transa[g], transb[g], m[g], n[g], k[g], groupScalar(alpha, g, compute, aType, bType, cType), A + first, aType,
+        lda[g], B + first, bType, ldb[g], groupScalar(beta, g, compute, aType, bType, cType), C + first, cType, ldc[g],
+        static_cast<Index>(sizes[g]), compute, CUBLAS_GEMM_DEFAULT);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
 Status axpyEx(Index n, const void* alpha, cudaDataType alphaType, const void* x, cudaDataType xType, Index incx,
               void* y, cudaDataType yType, Index incy, cudaDataType executionType);
 Status dotEx(Index n, const void* x, cudaDataType xType, Index incx, const void* y, cudaDataType yType, Index incy,

@@ -72,6 +72,12 @@ bool productTypes(cublasComputeType_t compute, cudaDataType a, cudaDataType b, c
   return false;
 }
 
+const void* groupScalar(const void* scalars, Index group, cublasComputeType_t compute, cudaDataType a, cudaDataType b,
+                        cudaDataType c) {
+  Product p;
+  return productTypes(compute, a, b, c, &p) ? offset(scalars, p.scaleType, group) : nullptr;
+}
+
 Status gemmEx(cublasOperation_t transa, cublasOperation_t transb, Index m, Index n, Index k, const void* alpha,
               const void* A, cudaDataType aType, Index lda, const void* B, cudaDataType bType, Index ldb,
               const void* beta, void* C, cudaDataType cType, Index ldc, cublasComputeType_t compute,

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -115,10 +116,13 @@ class Watchdog {
   }
 
   void add(Worker* worker) {
+    if (getpid() != process_) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     workers_[worker] = {pthread_self(), 0, Clock::now(), Clock::time_point()};
   }
   void remove(Worker* worker) {
+    // A forked child has no watchdog, and perhaps one's lock.
+    if (getpid() != process_) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     workers_.erase(worker);
   }
@@ -180,6 +184,7 @@ class Watchdog {
 
   std::mutex mutex_;
   std::map<Worker*, Seen> workers_;
+  const pid_t process_ = getpid();
   double limit_ = 0;
   bool ending_ = false, hooked_ = false;
   char tooLong_[96];

@@ -622,8 +622,10 @@ class Session:
             return None
 
         def leave_thread() -> None:
+            # None where the thread itself has ended the record.
             stream, _local.stream = _local.stream, None
-            intercept.leave(stream.mode)
+            if stream is not None:
+                intercept.leave(stream.mode)
 
         return leave_thread
 

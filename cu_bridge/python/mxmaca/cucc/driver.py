@@ -45,8 +45,10 @@ OWN_WARNINGS = {"default-stream-launch": "warn_default_stream", "missing-launch-
 TIME_HEADING = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit"
 # Warnings that the optimiser finds by the paths it sees: in the device pass, which is optimised whatever -O says, they
 # would speak of host code that the host pass is silent about.
-BY_PATHS = ("maybe-uninitialized", "array-bounds", "stringop-overflow", "stringop-overread", "restrict", "nonnull")
-BY_PATHS += ("null-dereference", "free-nonheap-object", "dangling-pointer", "use-after-free", "infinite-recursion")
+BY_PATHS = (
+    *("maybe-uninitialized", "array-bounds", "stringop-overflow", "stringop-overread", "restrict", "nonnull"),
+    *("null-dereference", "free-nonheap-object", "dangling-pointer", "use-after-free", "infinite-recursion"),
+)
 # What nvcc tells of extended lambdas: here every lambda can be called on both sides, with its return type kept.
 CLOSURE_TYPES = (
     "__nv_is_extended_device_lambda_closure_type(T)=false",

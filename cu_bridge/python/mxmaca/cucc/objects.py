@@ -334,7 +334,8 @@ def demangled(name: str) -> str:
 def _name_parts(mangled: str) -> List[str]:
     """The names in a mangled function name without template arguments: _ZN1a1fEi is a, f."""
     match = re.match(r"^_ZN?K?L?", mangled)
-    at, parts = match.end() if match else 0, []
+    at = match.end() if match else 0
+    parts: List[str] = []
     while True:
         length = re.match(r"L?(\d+)", mangled[at:])
         if length is None:

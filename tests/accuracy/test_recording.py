@@ -349,6 +349,14 @@ def test_a_wrong_option_is_named(tmp_path: Path) -> None:
             accuracy.start_record(output_dir=str(tmp_path / "r"), **wrong)
 
 
+def test_a_record_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(accuracy.AccuracyError, match="cannot be written"):
+        accuracy.start_record(output_dir=str(tmp_path / "file" / "record"))
+    assert (tmp_path / "file").read_text() == "mine"
+    torch.ones(1)
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(accuracy.AccuracyError, match="no record"):

@@ -183,7 +183,7 @@ def main() -> int:
             check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
             rows.append(
                 f"DtypeSupport dtypes_{symbol};\n"
-                f'const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
+                f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
                 f"c10::DispatchKey::{layout}CPU, "
                 f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr, nullptr, nullptr}};"
             )

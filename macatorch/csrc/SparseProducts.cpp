@@ -3,10 +3,15 @@
 
 #include <array>
 
+#include "Arguments.h"
 #include "CompositeTensors.h"
 #include "NeuralNet.h"
+#include "Operators.h"
 
 namespace macatorch {
+
+MACATORCH_SPEC(Sparse_mul_out);
+
 namespace {
 
 // Upstream multiplies batches of compressed sparse matrices on CUDA only: here matrix by matrix, by the CPU's kernel.
@@ -49,9 +54,29 @@ at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& 
   return baddbmm_out(zero, self, mat2, 0, 1, result);
 }
 
+/// The CPU's kernel for two coalesced tensors takes no booleans.
+void sparse_mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments arguments(op, stack);
+  const at::Tensor self = arguments.tensor("self");
+  const at::Tensor other = arguments.tensor("other");
+  at::Tensor out = arguments.tensor("out");
+  const auto boolean = [](const at::Tensor& tensor) {
+    return tensor.is_cuda() && tensor.is_sparse() && tensor.scalar_type() == at::kBool;
+  };
+  if (!boolean(self) || !boolean(other) || !boolean(out)) {
+    call_boxed(spec_Sparse_mul_out, op, stack);
+    return;
+  }
+  const at::Tensor product = at::mul(self.to(at::kByte), other.to(at::kByte)).to(at::kBool);
+  out.resize_as_sparse_(product);
+  arguments.give(out.copy_(product));
+}
+
 }  // namespace
 
 void register_sparse_products() {
+  static torch::Library coo(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCUDA, __FILE__, __LINE__);
+  implement<&sparse_mul_out>(coo, "mul.out");
   static torch::Library csr(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrCUDA, __FILE__, __LINE__);
   csr.impl("baddbmm.out", TORCH_FN(baddbmm_out));
   csr.impl("bmm.out", TORCH_FN(bmm_out));

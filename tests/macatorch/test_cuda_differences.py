@@ -162,3 +162,11 @@ def test_an_impossible_choice_of_attention_has_no_kernel(
         attention(q, q, q, attn_mask=mask)
     with sdpa_kernel(SDPBackend.MATH):
         torch.testing.assert_close(attention(q, q, q, attn_mask=mask), q)
+
+
+def test_sparse_booleans_multiply() -> None:
+    a = torch.tensor([[True, False], [True, True]], device="cuda")
+    b = torch.tensor([[True, True], [False, True]], device="cuda")
+    product = a.to_sparse() * b.to_sparse()
+    assert product.is_sparse and product.dtype == torch.bool and torch.equal(product.to_dense(), a & b)
+    assert torch.equal(a.to_sparse().mul_(b.to_sparse()).to_dense(), a & b)

@@ -156,6 +156,40 @@ def test_atomics_add_every_weight_once(proofs, dtype):
     assert torch.equal(counted, torch.bincount(places).to(dtype))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_atens_elementwise_kernels_take_a_lambda_of_the_extension(proofs, dtype):
+    """`at::native::gpu_kernel`: contiguous, broadcast, strided."""
+    a, b = random(5, 300, dtype=dtype), random(300, 5, dtype=dtype)
+    for x, y in ((a, a + 1), (a, b.t()), (a[:, ::3], a[:1, ::3]), (a, b[7, 0])):
+        torch.testing.assert_close(proofs.ops.scaled_product(x, y, 0.5), 0.5 * x * y + x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16], ids=str)
+def test_one_launch_works_on_many_tensors(proofs, dtype):
+    """Addresses in a parameter of some kilobytes; more tensors and more chunks than one launch takes."""
+    source = [random(size, dtype=dtype) for size in (1, 255, 256, 257, 5000, *range(3, 60), 50000)]
+    target = [torch.zeros_like(x) for x in source]
+    assert proofs.ops.scale_all(source, target, 0.5).item() == 0
+    assert all(torch.equal(y, x * 0.5) for x, y in zip(source, target))
+    source[3][17] = float("inf")
+    assert proofs.ops.scale_all(source, target, 2.0).item() == 1
+
+
+def test_columns_of_a_deformable_convolution(proofs):
+    """Without offsets they are unfold's, with whole ones shifted; the gradient is the transpose of a linear map."""
+    image = random(3, 6, 7)
+    offsets = torch.zeros(18, 6, 7, dtype=torch.float64, device="cuda")
+    unfolded = torch.nn.functional.unfold(image[None], 3, padding=1).view(3, 9, 6, 7)
+    torch.testing.assert_close(proofs.ops.deform_columns(image, offsets, 3), unfolded)
+    shifted = proofs.ops.deform_columns(image, offsets + 1, 3)[:, 4, :5, :6]
+    torch.testing.assert_close(shifted, image[:, 1:, 1:])
+    offsets = random(18, 6, 7)
+    grad = random(3, 9, 6, 7).contiguous()  # a tensor of four dimensions arrives channels last
+    forward = (proofs.ops.deform_columns(image, offsets, 3) * grad).sum()
+    backward = (proofs.ops.deform_columns_backward(grad, offsets, 3) * image).sum()
+    torch.testing.assert_close(forward, backward)
+
+
 def test_a_kernel_that_crashes_leaves_a_lasting_error_and_a_living_program(package: Path):
     code = """
 import torch, proofs

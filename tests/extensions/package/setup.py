@@ -10,7 +10,7 @@ setup(
         CUDAExtension(
             "proofs._C",
             ["csrc/operators.cu", "csrc/module.cpp"],
-            extra_compile_args={"cxx": ["-O1"], "nvcc": ["-O1", "--expt-relaxed-constexpr"]},
+            extra_compile_args={"cxx": ["-O1"], "nvcc": ["-O1", "--expt-relaxed-constexpr", "--extended-lambda"]},
         )
     ],
     cmdclass={"build_ext": BuildExtension},

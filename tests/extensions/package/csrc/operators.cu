@@ -2,8 +2,11 @@
 #include <torch/library.h>
 
 #include "cooperative.cuh"
+#include "deform.cuh"
+#include "elementwise.cuh"
 #include "lltm.cuh"
 #include "matmul.cuh"
+#include "multi_tensor.cuh"
 #include "random.cuh"
 #include "rows.cuh"
 #include "swish.cuh"
@@ -22,6 +25,10 @@ TORCH_LIBRARY(proofs, library) {
   library.def("philox_dropout(Tensor x, float p) -> (Tensor, Tensor)");
   library.def("grid_stencil(Tensor x, int steps) -> Tensor");
   library.def("weighted_count(Tensor places, Tensor weights, int size) -> Tensor");
+  library.def("scaled_product(Tensor a, Tensor b, float scale) -> Tensor");
+  library.def("scale_all(Tensor[] source, Tensor(a!)[] target, float scale) -> Tensor");
+  library.def("deform_columns(Tensor image, Tensor offsets, int k) -> Tensor");
+  library.def("deform_columns_backward(Tensor grad, Tensor offsets, int k) -> Tensor");
   library.def("trespass() -> ()", &trespass);
 }
 
@@ -39,4 +46,8 @@ TORCH_LIBRARY_IMPL(proofs, CUDA, library) {
   library.impl("philox_dropout", &philox_dropout);
   library.impl("grid_stencil", &grid_stencil);
   library.impl("weighted_count", &weighted_count);
+  library.impl("scaled_product", &scaled_product);
+  library.impl("scale_all", &scale_all);
+  library.impl("deform_columns", &deform_columns);
+  library.impl("deform_columns_backward", &deform_columns_backward);
 }

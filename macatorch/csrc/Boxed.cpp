@@ -322,6 +322,7 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
   const size_t first = stack->size() - op.schema().arguments().size();
   const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
   at::ScalarType dtype{};
+  uint64_t lacking = 0;
   try {
     op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
     spec.dtypes->native.fetch_or(low, std::memory_order_relaxed);
@@ -330,9 +331,11 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
     if (!lacks_dtype(error.what_without_backtrace(), low, &dtype)) {
       throw;
     }
+    // A transform has real and complex operands, and names only one of them.
+    lacking = std::strstr(error.what_without_backtrace(), "FFT") != nullptr ? low : dtype_bit(dtype);
   }
-  spec.dtypes->wide.fetch_or(dtype_bit(dtype), std::memory_order_relaxed);
-  spec.dtypes->native.fetch_and(~dtype_bit(dtype), std::memory_order_relaxed);
+  spec.dtypes->wide.fetch_or(lacking, std::memory_order_relaxed);
+  spec.dtypes->native.fetch_and(~lacking, std::memory_order_relaxed);
   // What the kernel had taken from the stack when it gave up differs from kernel to kernel.
   stack->resize(first);
   stack->insert(stack->end(), arguments.begin(), arguments.end());

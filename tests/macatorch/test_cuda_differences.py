@@ -170,3 +170,10 @@ def test_sparse_booleans_multiply() -> None:
     product = a.to_sparse() * b.to_sparse()
     assert product.is_sparse and product.dtype == torch.bool and torch.equal(product.to_dense(), a & b)
     assert torch.equal(a.to_sparse().mul_(b.to_sparse()).to_dense(), a & b)
+
+
+def test_a_real_transform_of_complex_halves_has_a_place_for_its_result() -> None:
+    x = torch.fft.rfft(torch.arange(8.0)).to(torch.complex32).cuda()
+    out = torch.empty(8, dtype=torch.float16, device="cuda")
+    assert torch.fft.irfft(x, out=out) is out
+    torch.testing.assert_close(out.cpu(), torch.arange(8.0).half(), atol=2e-2, rtol=0)

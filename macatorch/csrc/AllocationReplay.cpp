@@ -78,7 +78,7 @@ AllocationReplay::Block* AllocationReplay::Blocks::find(void* data) noexcept {
   Block* block = set(data);
   for (size_t way = 0; way < kWays; ++way, ++block) {
     if (block->data == data) {
-      return block->live ? block : nullptr;
+      return block->live && block->count == count_ ? block : nullptr;
     }
   }
   return nullptr;
@@ -89,12 +89,16 @@ AllocationReplay::Block* AllocationReplay::Blocks::place(void* data) noexcept {
   Block* const end = first + kWays;
   Block* block = std::find_if(first, end, [&](const Block& b) { return b.data == data; });
   if (block == end) {
-    block = std::find_if(first, end, [](const Block& b) { return !b.held && !b.listed; });
+    block = std::find_if(first, end, [&](const Block& b) { return b.count != count_ || (!b.held && !b.listed); });
   }
   if (block == end) {
     block = std::find_if(first, end, [](const Block& b) { return !b.listed; });
   }
-  return block == end ? nullptr : block;
+  if (block == end) {
+    return nullptr;
+  }
+  block->count = count_;
+  return block;
 }
 
 AllocationReplay::AllocationReplay(Native& native, Blocks& blocks, c10::DeviceIndex device)
@@ -178,7 +182,7 @@ void AllocationReplay::after_request(void* data, size_t nbytes, c10::StreamId st
   Block& block = *place;
   const uint64_t identity = mix(mix(mix(mix(reinterpret_cast<uint64_t>(data)) ^ nbytes) ^ static_cast<uint64_t>(size)) ^
                                 static_cast<uint64_t>(stream));
-  block = Block{data, identity, this, true, true, false};
+  block = Block{data, identity, this, true, true, false, block.count};
   if (plain) {
     learn(static_cast<uint64_t>(nbytes) << 1 | 1, stream, block, change);
     state_ ^= identity;

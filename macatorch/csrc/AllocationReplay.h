@@ -43,6 +43,7 @@ class AllocationReplay {
     bool held = false;    // upstream's allocator has given it out
     bool live = false;    // the program has it
     bool listed = false;  // is in ghosts_
+    uint64_t count = 0;   // Blocks::count_ when it was placed
   };
   /// Known blocks of all devices, by address; as a set of few places, so that its size does not follow the program's.
   class Blocks {
@@ -52,12 +53,15 @@ class AllocationReplay {
     Block* find(void* data) noexcept;
     /// A place for the block at `data`, or nullptr. A live block may lose its own and is unknown then; a ghost never.
     Block* place(void* data) noexcept;
+    /// Makes every block unknown. There are no ghosts.
+    void forget() noexcept { ++count_; }
 
    private:
     static constexpr size_t kSets = 4096;
     static constexpr size_t kWays = 4;
     Block* set(void* data) noexcept;
     std::vector<Block> places_;
+    uint64_t count_ = 1;
   };
 
   AllocationReplay(Native& native, Blocks& blocks, c10::DeviceIndex device);

@@ -55,12 +55,14 @@ class DeviceAllocator final : public CUDAAllocator {
   explicit DeviceAllocator(CUDAAllocator& native) : native_(native) {}
 
   void* replay(size_t nbytes, c10::DeviceIndex device, c10::StreamId stream) {
-    if (C10_UNLIKELY(off() || watched())) {
+    if (C10_UNLIKELY(off() || paused_ > 0 || watched())) {
       return nullptr;
     }
     Lock lock(*this);
     AllocationReplay* replay = replays_[static_cast<size_t>(device)].get();
-    return replay == nullptr || !lock.usable() ? nullptr : replay->request(nbytes, stream);
+    void* data = replay == nullptr || !lock.usable() ? nullptr : replay->request(nbytes, stream);
+    hits_ += data != nullptr;
+    return data;
   }
 
   c10::DataPtr allocate(size_t nbytes) override {
@@ -90,6 +92,11 @@ class DeviceAllocator final : public CUDAAllocator {
       return native_.raw_delete(data);
     }
     Lock lock(*this);
+    if (lock.usable() && paused_ > 0) {
+      const Native native(*this);
+      --paused_;
+      return native_.raw_delete(data);
+    }
     AllocationReplay::Block* block = blocks_.find(data);
     if (C10_UNLIKELY(!lock.usable())) {
       if (block != nullptr) {
@@ -100,9 +107,12 @@ class DeviceAllocator final : public CUDAAllocator {
       const Native native(*this);
       settle();
       native_.raw_delete(data);
-    } else if (watched() || !block->owner->release(*block)) {
+    } else if (!watched() && block->owner->release(*block)) {
+      ++hits_;
+    } else {
       const Native native(*this);
       block->owner->release_native(*block);
+      missed();
     }
   }
 
@@ -343,6 +353,18 @@ class DeviceAllocator final : public CUDAAllocator {
     });
   }
 
+  /// To learn a step costs about half as much as the step. Where most are new that does not pay, so it stops for a while.
+  void missed() {
+    if (paused_ <= 0 && ++misses_ == kWindow) {
+      if (hits_ < misses_) {
+        settle();
+        blocks_.forget();
+        paused_ = kPause;
+      }
+      hits_ = misses_ = 0;
+    }
+  }
+
   void* request(size_t nbytes, c10::DeviceIndex device, c10::StreamId stream) {
     if (off()) {
       return native_.allocate(nbytes).release_context();
@@ -353,6 +375,11 @@ class DeviceAllocator final : public CUDAAllocator {
       return native_.allocate(nbytes).release_context();
     }
     const Native native(*this);
+    missed();
+    if (paused_ > 0) {
+      --paused_;
+      return native_.allocate(nbytes).release_context();
+    }
     replay->before_request();
     void* data = nullptr;
     try {
@@ -385,6 +412,11 @@ class DeviceAllocator final : public CUDAAllocator {
   std::atomic<bool> off_{false};
   std::atomic<pthread_t> inside_{pthread_t()};
   bool disturbed_ = false;
+  static constexpr int64_t kWindow = 2048;
+  static constexpr int64_t kPause = 16384;
+  int64_t hits_ = 0;  // since misses_ was 0
+  int64_t misses_ = 0;
+  std::atomic<int64_t> paused_{0};  // steps until learning goes on
   AllocationReplay::Blocks blocks_;
   std::array<std::unique_ptr<AllocationReplay>, C10_COMPILE_TIME_MAX_GPUS> replays_;
 };

@@ -189,6 +189,18 @@ def pools() -> List[Any]:
     return [*seen, plain_work(2)]
 
 
+def unrepeated() -> List[Any]:
+    """More new steps than it pays to learn, and plain work while and after learning has stopped."""
+    seen: List[Any] = [plain_work(0)]
+    kept = [torch.empty(size, device="cuda") for size in range(1, 4000)]
+    seen.append(look())
+    kept.clear()
+    seen.append(plain_work(1))
+    for _ in range(9000):
+        torch.empty(5, device="cuda")
+    return [*seen, look(), plain_work(2)]
+
+
 def profiled() -> List[Any]:
     a = torch.ones(4, device="cuda")
     for _ in range(5):
@@ -211,7 +223,7 @@ def changed_settings() -> List[Any]:
 
 PROGRAMS: Dict[str, Callable[[], List[Any]]] = {
     program.__name__: program
-    for program in (random_programs, watched_programs, recorded_stream, pools, profiled, changed_settings)
+    for program in (random_programs, watched_programs, recorded_stream, pools, unrepeated, profiled, changed_settings)
 }
 
 

@@ -609,7 +609,8 @@ class Driver:
         """
         checked = folder / "checked.o"
         command = [self.compiler, "-c", "-x", "c++-cpp-output", *self._shared_flags(), *self._device_flags()]
-        self.run([*command, "-w", "-O0", "-g1", str(device.text), "-o", str(checked)])
+        # Inline functions and templates must be seen as such.
+        self.run([*command, "-fno-whole-program", "-w", "-O0", "-g1", str(device.text), "-o", str(checked)])
         names = [name for name, _, _ in objects.kernels(objects.symbols(host.object))]
         found = objects.host_calls(checked, names, device.result.device_functions, folder, self.run)
         if found:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -151,6 +152,8 @@ class Suites:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    # Started in the background by a shell, it would leave Ctrl-C ignored to the tests, some of which send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     table = releases.load()
     wanted = arguments.torch or [release.torch for release in table.releases]
     chosen: List[Tuple[Release, UpstreamWheel]] = [(r, available_wheel(r)) for r in map(table.release, wanted)]

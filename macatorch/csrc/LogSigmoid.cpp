@@ -22,7 +22,7 @@ std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& self) {
 
 at::Tensor backward(const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& buffer) {
   using Generated = Unboxed<at::_ops::log_sigmoid_backward, spec_log_sigmoid_backward>;
-  return Generated::call(grad_output, self, buffer.numel() == self.numel() ? buffer : self.abs().neg_().exp_());
+  return Generated::call(grad_output, self, buffer.sizes() == self.sizes() ? buffer : self.abs().neg_().exp_());
 }
 
 }  // namespace

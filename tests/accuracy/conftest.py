@@ -32,7 +32,7 @@ def planted() -> Any:
 @pytest.fixture(scope="session")
 def sweep(planted: Any) -> Any:
     """Planting at random places, as the sweep over many of them does it."""
-    return _beside("sweep")
+    return _beside("planted_sweep")
 
 
 @pytest.fixture(autouse=True)

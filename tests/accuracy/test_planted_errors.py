@@ -12,7 +12,7 @@ import torch
 from maca_tools import accuracy
 from maca_tools.accuracy import report
 
-# One place of each kind; all of them, resumable, with counts: python tests/accuracy/sweep.py --places 20
+# One place of each kind; all of them, resumable, with counts: python tests/accuracy/planted_sweep.py --places 20
 PLACES = int(os.environ.get("MACA_ACCURACY_PLACES", "1"))
 SEED = os.environ.get("MACA_ACCURACY_SEED", "0")
 LAYERS = 12 if PLACES >= 20 else 4

@@ -1,6 +1,6 @@
 """Plants an error at random places, one at a time, and counts how often it is named.
 
-nice -n 10 python tests/accuracy/sweep.py [--places 20] [--seed 0] [--state sweep.jsonl] [--only report|bisect]
+nice -n 10 python tests/accuracy/planted_sweep.py [--places 20] [--seed 0] [--state sweep.jsonl] [--only report|bisect]
 Each place is a line of the state file; what stands there already is not run again. The counts are printed last.
 """
 

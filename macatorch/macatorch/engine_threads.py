@@ -38,14 +38,17 @@ def settle() -> None:
 
 def _states() -> Dict[str, str]:
     """State and number of voluntary context switches of each thread of the engine."""
-    found = {}
+    found: Dict[str, str] = {}
     try:
-        for thread in os.listdir(_TASKS):
+        threads = os.listdir(_TASKS)
+    except OSError:
+        return found  # no /proc: there is nothing to go by
+    for thread in threads:
+        try:
             with open(os.path.join(_TASKS, thread, "status")) as file:
                 lines = file.read().splitlines()
-            if lines[0].partition("\t")[2].startswith(_NAME):
-                found[thread] = "\n".join(line for line in lines if line.startswith(("State:", "voluntary_ctxt")))
-    except OSError:
-        # A thread that ended meanwhile, or no /proc: there is nothing to go by.
-        return {}
+        except OSError:
+            continue  # it ended meanwhile
+        if lines and lines[0].partition("\t")[2].startswith(_NAME):
+            found[thread] = "\n".join(line for line in lines if line.startswith(("State:", "voluntary_ctxt")))
     return found

@@ -1,6 +1,7 @@
 """The report: verdicts, alignment, formats, bad input."""
 
 import csv
+import json
 import os
 import pickle
 import shutil
@@ -310,3 +311,14 @@ def test_the_page_works_in_a_browser(tmp_path: Path) -> None:
     assert 'data-ready="4"' in done.stdout, "the page's program did not run to its end"
     assert 'id="divergence"' in done.stdout and 'class="histogram"' in done.stdout
     assert "First culprit: torch.Tensor.mul.2.fwd" in done.stdout
+
+
+def test_a_record_of_another_format_is_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        with accuracy.record(output_dir=str(tmp_path / folder)):
+            torch.ones(2).exp()
+    path = tmp_path / "b" / "record.json"
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps({**meta, "format": meta["format"] - 1}))
+    with pytest.raises(RuntimeError, match="record it again"):
+        accuracy.gen_report(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))

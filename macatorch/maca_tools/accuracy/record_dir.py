@@ -10,6 +10,8 @@ import torch
 from maca_tools.accuracy import capture, names, summary
 from maca_tools.accuracy.errors import AccuracyError
 
+# Of the whole folder. 1 kept layouts and sketches as other types.
+FORMAT = 2
 _META, _ORDER = "record.json", "order.jsonl"
 
 
@@ -98,8 +100,8 @@ def _read_meta(folder: str) -> Dict[str, Any]:
             meta = json.load(file)
     except (OSError, ValueError) as error:
         raise AccuracyError(f"{path} cannot be read: {error}") from error
-    if not isinstance(meta, dict) or meta.get("format") != 1:
-        raise AccuracyError(f"{path} is of another format than this version reads (1)")
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise AccuracyError(f"{path} is of another format than this version reads ({FORMAT}): record it again")
     return meta
 
 

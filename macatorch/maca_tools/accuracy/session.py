@@ -13,13 +13,12 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import backward, buffers, capture, direct_file, exchange, intercept, names
+from maca_tools.accuracy import backward, buffers, capture, direct_file, exchange, intercept, names, record_dir
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options, Selector
 from maca_tools.accuracy.writer import Item, Writer, Written
 
-FORMAT = 1
 META = "record.json"
 ORDER = "order.jsonl"
 CHECKS = "check.jsonl"
@@ -574,7 +573,7 @@ class Session:
                 ):
                     shutil.rmtree(path)
             meta = {
-                "format": FORMAT,
+                "format": record_dir.FORMAT,
                 "torch": torch.__version__,
                 "python": sys.version.split()[0],
                 "argv": sys.argv[:20],

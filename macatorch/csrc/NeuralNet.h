@@ -30,6 +30,8 @@ void register_stateless_random(torch::Library& cuda);
 void register_sparse_products();
 /// Where LAPACK raises and CUDA's solvers do not.
 void register_linear_algebra(torch::Library& cuda);
+/// Fourier transforms, laid out as cuFFT's.
+void register_fourier(torch::Library& cuda);
 /// Sums without NaN, permutations of nothing, scattered products.
 void register_reductions(torch::Library& cuda);
 /// log_sigmoid without a buffer.

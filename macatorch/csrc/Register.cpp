@@ -32,6 +32,7 @@ struct Registration {
     register_sparse_stubs();
     register_nested();
     register_linear_algebra(cuda);
+    register_fourier(cuda);
     register_log_sigmoid(cuda);
     register_reductions(cuda);
     register_copies(cuda);

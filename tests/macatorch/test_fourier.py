@@ -1,0 +1,69 @@
+"""Fourier transforms are laid out as cuFFT leaves them, and take in half precision what cuFFT takes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Tuple
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+RELEASE = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+
+# Transform, shape, dimensions, strides of the result: one plan; a real step and then the others, batch last; four
+# dimensions in two plans.
+STRIDES = [
+    ("rfftn", (5, 6, 7), (1, 2), (24, 4, 1)),
+    ("rfftn", (5, 6, 7), (0, 1, 2), (6, 1, 30)),
+    ("rfft2", (5, 6, 7), (0, 1), (1, 5, 20)),
+    ("irfftn", (5, 6, 7), (0, 1, 2), (72, 12, 1)),
+    ("fftn", (5, 6, 7), (0, 2), (7, 35, 1)),
+    ("fftn", (2, 3, 4, 5), (0, 1, 2, 3), (1, 40, 10, 2)),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "dims", "strides"), STRIDES, ids=str)
+def test_a_transform_has_the_strides_of_cufft(
+    name: str, shape: Tuple[int, ...], dims: Tuple[int, ...], strides: Tuple[int, ...]
+) -> None:
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    result = getattr(torch.fft, name)(x.cuda(), dim=dims)
+    assert result.stride() == strides
+    torch.testing.assert_close(result.cpu(), getattr(torch.fft, name)(x, dim=dims))
+
+
+@pytest.mark.skipif(RELEASE < (2, 12), reason="this release's FakeTensor says that every transform is contiguous")
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"])
+def test_transforms_of_any_dimensions_are_laid_out_as_faketensor_says(name: str) -> None:
+    transform = getattr(torch.fft, name)
+    x = torch.randn(2, 3, 4, 5, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    given = x if name in ("rfftn", "ihfftn") else x.to(torch.complex128)
+    for order in ((0, 1, 2, 3, 4), (4, 2, 0, 1, 3)):
+        source = given.permute(order)
+        for count in (1, 2, 3, 4, 5):
+            for dims in itertools.islice(itertools.permutations(range(5), count), 0, None, 1 + count * count // 3):
+                moved = given.cuda().permute(order)
+                result = transform(moved, dim=dims)
+                with FakeTensorMode() as mode:
+                    fake = transform(mode.from_tensor(moved), dim=dims)
+                assert result.stride() == fake.stride(), (order, dims)
+                torch.testing.assert_close(result.cpu(), transform(source, dim=dims))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.complex32], ids=str)
+def test_half_precision_takes_powers_of_two_only(dtype: torch.dtype) -> None:
+    refusal = r"cuFFT only supports dimensions whose sizes are powers of two .* signal size of\[{}\]"
+    x = torch.ones(8, 12, dtype=dtype, device="cuda")
+    with pytest.raises(RuntimeError, match=refusal.format(12)):
+        torch.fft.fft(x)
+    with pytest.raises(RuntimeError, match=refusal.format(6)):
+        torch.fft.ifft(x, n=6)
+    with pytest.raises(RuntimeError, match=refusal.format(12)):
+        torch.fft.fft(x, out=torch.empty(8, 12, dtype=torch.complex32, device="cuda"))
+    assert torch.fft.fft(x, dim=0)[0].real.tolist() == [8.0] * 12
+    if dtype == torch.float16:
+        with pytest.raises(RuntimeError, match=refusal.format("12, 8")):
+            torch.fft.rfft2(x, dim=(1, 0))
+    else:
+        assert torch.fft.irfft(x[:, :5], n=8).shape == (8, 8)

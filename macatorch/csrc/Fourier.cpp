@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "Arguments.h"
 #include "NeuralNet.h"
@@ -44,7 +45,7 @@ class Layout {
 
   /// One plan over `dims`; the last of them has `last` elements afterwards.
   void plan(const DimVector& dims, int64_t last) {
-    DimVector order(sizes_.size());
+    std::vector<int64_t> order(sizes_.size());
     std::iota(order.begin(), order.end(), 0);
     const auto batch = std::stable_partition(order.begin(), order.end(), [&](int64_t dim) {
       return std::find(dims.begin(), dims.end(), dim) == dims.end();

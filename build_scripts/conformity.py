@@ -24,7 +24,7 @@ SWEEP = "sweep"
 # The tests that --failed runs again.
 AGAIN = "again.json"
 # Statuses of a child: of pytest, and those of recorder.py.
-FINISHED, INTERRUPTED, ANOTHER_PROCESS = (0, 1, 5), 2, (86, 87)
+FINISHED, INTERRUPTED, ANOTHER_PROCESS, TIME_IS_OVER = (0, 1, 5), 2, (86, 87), 88
 POLL = 0.2
 LAST_LINES = 15
 FATAL = ("Fatal Python error", "terminate called")
@@ -45,6 +45,7 @@ class Settings:
     skip: Sequence[Tuple[str, str]]
     timeout: float
     failed: bool = False
+    seconds: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,8 @@ class Progress:
 class Child:
     """One pytest process for a unit, and what its record says."""
 
-    def __init__(self, unit: Unit, settings: Settings, first: bool) -> None:
-        self.unit, self.settings, self.first = unit, settings, first
+    def __init__(self, unit: Unit, settings: Settings, first: bool, seconds: Optional[float]) -> None:
+        self.unit, self.settings, self.first, self.seconds = unit, settings, first, seconds
         self.record = unit.record(settings.results)
         self.record.parent.mkdir(parents=True, exist_ok=True)
         mend(self.record)
@@ -145,6 +146,8 @@ class Child:
         own = {"CONFORMITY_RECORD": str(self.record), "CONFORMITY_SHARD": self.unit.shard, "CONFORMITY_SKIP": skip}
         if self.settings.failed:
             own["CONFORMITY_ONLY"] = str(self.record.parent / AGAIN)
+        if self.seconds is not None:
+            own["CONFORMITY_SECONDS"] = str(self.seconds)
         return {**kept, **self.settings.variables, **own, "PYTHONPATH": str(TESTS)}
 
     def run(self, progress: Progress) -> int:
@@ -227,9 +230,12 @@ def run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
 
 
 def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
-    first = True
+    first, started = True, time.monotonic()
     while True:
-        child = Child(unit, settings, first)
+        left = None if settings.seconds is None else settings.seconds - (time.monotonic() - started)
+        if left is not None and left <= 0:
+            return
+        child = Child(unit, settings, first, left)
         status = child.run(progress)
         first = first and child.selected is None
         if child.running is not None:
@@ -242,6 +248,8 @@ def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
             note(f"  {outcome}: {child.running}")
         elif status in ANOTHER_PROCESS:
             continue
+        elif status == TIME_IS_OVER:
+            return
         elif status in FINISHED or (status == INTERRUPTED and child.unimportable):
             append(child.record, complete=unit.shard)
             return

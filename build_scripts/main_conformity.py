@@ -37,6 +37,9 @@ def configure(commands: Any) -> None:
     parser.add_argument(
         "--timeout", type=float, default=600, metavar="S", help="seconds a test may take (default: 600)"
     )
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="time for each file; what is run by then is a sample of all of it"
+    )
     parser.add_argument("--resume", action="store_true", help="keep outcomes that there are; run only what is left")
     parser.add_argument(
         "--failed", action="store_true", help="run again what failed, with these wheels or with those of the run before"
@@ -61,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
             upstream = obtain(release.tests, arguments.tests)
         variables = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"), **settings_file["variables"]}
         skip = [(pattern, entry.sentence) for entry in expected if entry.skip for pattern in entry.tests]
-        settings = conformity.Settings(program, results, upstream, variables, skip, arguments.timeout, arguments.failed)
+        settings = conformity.Settings(
+            program, results, upstream, variables, skip, arguments.timeout, arguments.failed, arguments.seconds
+        )
         _run(files, arguments, settings, release)
     summary = conformity_report.summarise(release.torch, results, [conformity.SWEEP, *settings_file["files"]], expected)
     print(conformity_report.table(summary))

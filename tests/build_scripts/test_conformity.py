@@ -1,5 +1,6 @@
 """The conformity run survives whatever a test does, resumes, and its list of expected failures has reasons."""
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Dict, List, Tuple
@@ -110,6 +111,18 @@ def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
         given = settings(tmp_path / str(part) if (tmp_path / str(part)).mkdir() else tmp_path / str(part), text=text)
         sizes.append(set(run(given, f"{part}/3")))
     assert all(sizes) and sum(map(len, sizes)) == 40 and len(set.union(*sizes)) == 40
+
+
+def test_a_run_of_limited_time_takes_a_sample_and_goes_on_from_there(tmp_path: Path) -> None:
+    text = "import time\n" + "".join(f"def test_{n}(): time.sleep(0.02)\n" for n in range(200))
+    given = dataclasses.replace(settings(tmp_path, text=text), seconds=2.0)
+    first = run(given)
+    assert 10 < len(first) < 200
+    numbers = [int(name.partition("_")[2]) for name in first]
+    # Any beginning of the order is spread over the file.
+    assert min(numbers) < 40 and max(numbers) >= 160
+    assert run(dataclasses.replace(given, seconds=None)).items() > first.items()
+    assert len(run(given)) == 200
 
 
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ an error ends after the test that caused it: the error is sticky, and would fail
     CONFORMITY_RECORD   the file
     CONFORMITY_SHARD    I/N: only tests whose name hashes into this part
     CONFORMITY_ONLY     a file with a JSON list: only these tests
+    CONFORMITY_SECONDS  end after this time; the tests are then taken in an order in which any beginning is a sample
     CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
 """
 
@@ -22,8 +23,11 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 
-# Exit statuses that ask for a new process; none of pytest's own.
-DEVICE_ERROR, TOO_LARGE = 86, 87
+# Exit statuses that ask for a new process, and one that says that the time is over; none of pytest's own.
+DEVICE_ERROR, TOO_LARGE, TIME_IS_OVER = 86, 87, 88
+# Into how many samples a file is divided when the time is limited. Within one, tests keep their order: those of one
+# class stay together.
+SAMPLES = 64
 LARGEST = 3 << 30
 # What a launch of device code that was cut out says.
 MISSING_KERNEL = "no kernel image is available"
@@ -36,6 +40,11 @@ def in_shard(name: str, shard: str) -> bool:
     """Whether a test belongs to part I of N; depends on its name alone."""
     part, parts = (int(word) for word in shard.split("/"))
     return zlib.crc32(name.encode()) % parts == part - 1
+
+
+def sample_of(name: str) -> int:
+    """Which of a file's samples a test belongs to; from other bits than its shard."""
+    return (zlib.crc32(name.encode()) >> 16) % SAMPLES
 
 
 def matches(name: str, pattern: str) -> bool:
@@ -61,8 +70,11 @@ def message_of(report: Any) -> str:
     """The exception's own words; with a traceback's last line where they are not enough."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
-        words = crash.message.split(REPRODUCER)[0].rstrip()
-        return f"{words[:LENGTH]}\n{os.path.basename(crash.path)}:{crash.lineno}"
+        # Upstream wraps what a sample raised into an exception that names the sample.
+        chain = [one for _, one, _ in getattr(report.longrepr, "chain", []) if one is not None] or [crash]
+        said = [one.message.split(REPRODUCER)[0].rstrip() for one in chain]
+        words = "\n".join(each[: LENGTH // len(said)] for each in said)
+        return f"{words}\n{os.path.basename(crash.path)}:{crash.lineno}"
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2])[:LENGTH]
     # --tb=native, or an error outside of any test
@@ -70,8 +82,9 @@ def message_of(report: Any) -> str:
 
 
 class Recorder:
-    def __init__(self, path: str, shard: str, skip: List[Tuple[str, str]]) -> None:
+    def __init__(self, path: str, shard: str, skip: List[Tuple[str, str]], seconds: Optional[float]) -> None:
         self.path, self.shard, self.skip = path, shard, skip
+        self.end = None if seconds is None else time.monotonic() + seconds
         self.only: Optional[Set[str]] = None
         if "CONFORMITY_ONLY" in os.environ:
             with open(os.environ["CONFORMITY_ONLY"], encoding="utf-8") as names:
@@ -99,6 +112,8 @@ class Recorder:
             else:
                 self.write(test=item.nodeid, outcome="skipped by us", message=sentence, seconds=0.0)
         self.write(collected=len(items), selected=len(mine), left=len(left))
+        if self.end is not None:
+            left.sort(key=lambda item: sample_of(item.nodeid))
         items[:] = left
 
     def _skipped(self, name: str) -> Optional[str]:
@@ -123,6 +138,8 @@ class Recorder:
         self.write(test=item.nodeid, seconds=round(time.monotonic() - started, 3), **row)
         if broken is not None:
             self._end(DEVICE_ERROR)
+        if self.end is not None and time.monotonic() > self.end:
+            self._end(TIME_IS_OVER)
         if resident() > LARGEST:
             self._end(TOO_LARGE)
 
@@ -172,4 +189,6 @@ def resident() -> int:
 def pytest_configure(config: Any) -> None:
     path = os.environ["CONFORMITY_RECORD"]
     skip = [(pattern, sentence) for pattern, sentence in json.loads(os.environ.get("CONFORMITY_SKIP", "[]"))]
-    config.pluginmanager.register(Recorder(path, os.environ.get("CONFORMITY_SHARD", "1/1"), skip), "outcome recorder")
+    seconds = os.environ.get("CONFORMITY_SECONDS")
+    recorder = Recorder(path, os.environ.get("CONFORMITY_SHARD", "1/1"), skip, float(seconds) if seconds else None)
+    config.pluginmanager.register(recorder, "outcome recorder")

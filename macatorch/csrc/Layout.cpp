@@ -1,6 +1,7 @@
 #include "Layout.h"
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/ops/_to_copy_native.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/view_native.h>
@@ -11,6 +12,7 @@
 
 #include "CompositeTensors.h"
 #include "DeviceCall.h"
+#include "HostBlocks.h"
 
 namespace macatorch {
 namespace {
@@ -32,6 +34,15 @@ bool applies(const at::Tensor& self, const std::optional<at::Device>& device) {
          self.dim() <= 5 && self.size(1) > 1 && self.is_contiguous() && !self.is_quantized();
 }
 
+/// Whether a copy fills a large new host tensor with the strides of `self`. See Note [Host blocks].
+bool fetches_much(const at::Tensor& self, std::optional<at::Layout> layout, const std::optional<at::Device>& device,
+                  std::optional<bool> pin_memory, std::optional<at::MemoryFormat> memory_format) {
+  return device && device->is_cpu() && self.is_cuda() && self.layout() == at::kStrided && !self.is_quantized() &&
+         layout.value_or(at::kStrided) == at::kStrided && !pin_memory.value_or(false) &&
+         memory_format.value_or(at::MemoryFormat::Preserve) == at::MemoryFormat::Preserve &&
+         self.nbytes() >= HostBlocks::kLeast && self.is_non_overlapping_and_dense();
+}
+
 /// `_to_copy` from or to a device: upstream's, with the default layout of the device where the caller left it open.
 at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
                    std::optional<at::Device> device, std::optional<bool> pin_memory, bool non_blocking,
@@ -48,6 +59,12 @@ at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype, 
                             self.options().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory));
       return result.copy_(self, non_blocking);
     }
+  }
+  if (fetches_much(self, layout, device, pin_memory, memory_format)) {
+    at::Tensor result = at::detail::empty_strided_generic(self.sizes(), self.strides(), &HostBlocks::get(),
+                                                          c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                          dtype.value_or(self.scalar_type()));
+    return result.copy_(self, non_blocking);
   }
   return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);
 }

@@ -8,6 +8,9 @@ namespace macatorch {
 
 MACATORCH_SPEC(cholesky_inverse);
 MACATORCH_SPEC(cholesky_inverse_out);
+MACATORCH_SPEC(linalg_eig);
+MACATORCH_SPEC(_linalg_svd);
+MACATORCH_SPEC(_linalg_svd_U);
 
 namespace {
 
@@ -38,9 +41,45 @@ void cholesky_inverse(const OperatorHandle& op, Stack* stack) {
   }
 }
 
+/// cuSOLVER gives these vectors row by row, LAPACK column by column.
+void make_last_result_contiguous(Stack* stack) {
+  c10::IValue& vectors = stack->back();
+  vectors = vectors.toTensor().contiguous();
+}
+
+/// `driver` chooses among cuSOLVER's methods; the CPU has its own, and refuses to hear of them.
+template <const OperatorSpec& spec>
+void svd(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  c10::IValue& driver = (*stack)[stack->size() - op.schema().arguments().size() +
+                                 static_cast<size_t>(*op.schema().argumentIndexWithName("driver"))];
+  if (!driver.isNone()) {
+    const std::string name = driver.toStringRef();
+    TORCH_CHECK(name == "gesvd" || name == "gesvdj" || name == "gesvda", "torch.linalg.svd: unknown svd driver ", name,
+                " in svd_cusolver computation. Allowed values are gesvd, gesvdj and gesvda.");
+    driver = c10::IValue();
+  }
+  const bool has_out = arguments.tensor("U").defined();
+  call_boxed(spec, op, stack);
+  if (!has_out) {
+    make_last_result_contiguous(stack);
+  }
+}
+
+void eig(const OperatorHandle& op, Stack* stack) {
+  call_boxed(spec_linalg_eig, op, stack);
+  // Before cuSOLVER had this, upstream computed it on the host, with MAGMA.
+  if (MXMACA_CUDA_MAJOR >= 13) {
+    make_last_result_contiguous(stack);
+  }
+}
+
 }  // namespace
 
 void register_linear_algebra(torch::Library& cuda) {
+  implement<&svd<spec__linalg_svd>>(cuda, "_linalg_svd");
+  implement<&svd<spec__linalg_svd_U>>(cuda, "_linalg_svd.U");
+  implement<&eig>(cuda, "linalg_eig");
   implement<&cholesky_inverse<spec_cholesky_inverse>>(cuda, "cholesky_inverse");
   implement<&cholesky_inverse<spec_cholesky_inverse_out>>(cuda, "cholesky_inverse.out");
 }

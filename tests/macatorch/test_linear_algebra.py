@@ -1,0 +1,48 @@
+"""Linear algebra as CUDA's solvers do it: strides of what they give, and their choice of methods."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import pytest
+import torch
+
+SHAPES = [(3, 5), (5, 3), (2, 3, 5), (0, 3), (2, 0, 4, 4)]
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_right_singular_vectors_are_rows(shape: Tuple[int, ...], dtype: torch.dtype, full: bool) -> None:
+    a = torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(1)).cuda()
+    u, s, vh = torch.linalg.svd(a, full_matrices=full)
+    assert u.mT.is_contiguous() and vh.is_contiguous()
+    k = min(shape[-2:])
+    torch.testing.assert_close(u[..., :k] * s.unsqueeze(-2) @ vh[..., :k, :], a)
+    assert torch.svd(a, some=not full).V.mT.is_contiguous()
+
+
+@pytest.mark.parametrize("driver", [None, "gesvd", "gesvdj", "gesvda"])
+def test_every_method_of_svd_is_taken(driver: Optional[str]) -> None:
+    a = torch.randn(4, 3, generator=torch.Generator().manual_seed(1)).cuda().requires_grad_()
+    u, s, vh = torch.linalg.svd(a, full_matrices=False, driver=driver)
+    torch.testing.assert_close(u * s @ vh, a)
+    torch.testing.assert_close(torch.linalg.svdvals(a, driver=driver), s)
+    out = torch.empty_like(u), torch.empty_like(s), torch.empty_like(vh)
+    torch.linalg.svd(a.detach(), full_matrices=False, driver=driver, out=out)
+    torch.testing.assert_close(out[1], s.detach())
+    s.sum().backward()
+    torch.testing.assert_close(a.grad, (u @ vh).detach())
+
+
+def test_an_unknown_method_of_svd_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="unknown svd driver gesdd"):
+        torch.linalg.svd(torch.eye(2, device="cuda"), driver="gesdd")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64], ids=str)
+def test_eigenvectors_satisfy_their_equation(dtype: torch.dtype) -> None:
+    a = torch.randn(2, 4, 4, dtype=dtype, generator=torch.Generator().manual_seed(1)).cuda()
+    values, vectors = torch.linalg.eig(a)
+    assert vectors.is_contiguous() == (int(torch.version.cuda.split(".")[0]) >= 13)
+    torch.testing.assert_close(a.to(vectors.dtype) @ vectors, vectors * values.unsqueeze(-2))

@@ -57,20 +57,44 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   return call.result(result.contiguous(output_format(input, weight)));
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad_output,
-                                                                    const at::Tensor& input, const at::Tensor& weight,
-                                                                    at::OptionalSymIntArrayRef bias_sizes, Ints stride,
-                                                                    Ints padding, Ints dilation, bool transposed,
-                                                                    Ints output_padding, c10::SymInt groups,
-                                                                    std::array<bool, 3> output_mask) {
+/// Whether the weight's gradient is computed in contiguous copies: oneDNN takes 1.3 to 2.3 times as long for it in
+/// channels-last where the kernel covers several pixels, and the two copies take a fraction of that. Small tensors and
+/// few input channels gain nothing.
+bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weight, bool transposed,
+                                const c10::SymInt& groups) {
+  return input.dim() == 4 && !transposed && groups == 1 && weight.size(1) >= 32 && weight.size(2) * weight.size(3) > 1 &&
+         input.numel() >= int64_t{1} << 14 && output_format(input, weight) == at::MemoryFormat::ChannelsLast;
+}
+
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
+                               at::OptionalSymIntArrayRef bias_sizes, Ints stride, Ints padding, Ints dilation,
+                               bool transposed, Ints output_padding, c10::SymInt groups,
+                               std::array<bool, 3> output_mask) {
   DeviceCall call(grad_output);
-  auto [grad_input, grad_weight, grad_bias] = at::_ops::convolution_backward::redispatch(
-      kCpu, widened(call(grad_output)), widened(call(input)), widened(call(weight)), bias_sizes, stride, padding,
-      dilation, transposed, output_padding, groups, output_mask);
-  auto narrowed = [&](at::Tensor grad) {
-    return call.result(grad.defined() && is_low(input) ? grad.to(input.scalar_type()) : std::move(grad));
+  const at::Tensor grad = widened(call(grad_output));
+  const at::Tensor source = widened(call(input));
+  const at::Tensor kernel = widened(call(weight));
+  const auto gradients = [&](const at::Tensor& of, const at::Tensor& from, const at::Tensor& by,
+                             std::array<bool, 3> wanted) {
+    return at::_ops::convolution_backward::redispatch(kCpu, of, from, by, bias_sizes, stride, padding, dilation,
+                                                      transposed, output_padding, groups, wanted);
   };
-  return {narrowed(grad_input), narrowed(grad_weight), narrowed(grad_bias)};
+  Gradients found;
+  if (output_mask[1] && copies_for_weight_gradient(input, weight, transposed, groups)) {
+    found = gradients(grad.contiguous(), source.contiguous(), kernel.contiguous(), {false, true, output_mask[2]});
+    std::get<1>(found) = std::get<1>(found).contiguous(at::MemoryFormat::ChannelsLast);
+    if (output_mask[0]) {
+      std::get<0>(found) = std::get<0>(gradients(grad, source, kernel, {true, false, false}));
+    }
+  } else {
+    found = gradients(grad, source, kernel, output_mask);
+  }
+  const auto narrowed = [&](at::Tensor& gradient) {
+    return call.result(gradient.defined() && is_low(input) ? gradient.to(input.scalar_type()) : std::move(gradient));
+  };
+  return {narrowed(std::get<0>(found)), narrowed(std::get<1>(found)), narrowed(std::get<2>(found))};
 }
 
 // cuDNN's own entry points, for programs that call them by name.

@@ -1,0 +1,75 @@
+"""Gradients of convolutions, over images large enough to be copied for the weight's gradient (csrc/Convolution.cpp)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Dict, Tuple
+
+import pytest
+import torch
+
+CASES: Dict[str, Tuple[Tuple[int, int, int], Dict[str, object]]] = {
+    "3x3": ((40, 48, 3), {"padding": 1}),
+    "strided": ((32, 24, 3), {"stride": 2}),
+    "dilated": ((32, 24, 3), {"dilation": 2, "padding": 2}),
+    "5x5": ((36, 8, 5), {"padding": "same"}),
+    "one output channel": ((32, 1, 2), {}),
+    "pointwise": ((32, 16, 1), {}),
+    "few channels": ((3, 16, 3), {}),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("wanted", ["all", "input", "weight", "weight and bias"])
+def test_gradients_are_those_of_double_precision(case: str, dtype: torch.dtype, wanted: str) -> None:
+    (inner, outer, width), options = CASES[case]
+    generator = torch.Generator().manual_seed(7)
+    x = torch.randn(2, inner, 26, 30, generator=generator).to(dtype)
+    weight = torch.randn(outer, inner, width, width, generator=generator).to(dtype)
+    bias = torch.randn(outer, generator=generator).to(dtype)
+    places = {"all": (0, 1, 2), "input": (0,), "weight": (1,), "weight and bias": (1, 2)}[wanted]
+
+    def gradients(device: str, kind: torch.dtype) -> Tuple[torch.Tensor, ...]:
+        given = [tensor.to(device, kind) for tensor in (x, weight, bias)]
+        for place in places:
+            given[place].requires_grad_()
+        result = torch.nn.functional.conv2d(*given, **options)  # type: ignore[arg-type]
+        # Values that bfloat16 has: both sides begin with the same gradient.
+        ramp = (torch.arange(result.numel(), dtype=torch.float64) % 17 - 5).to(device, kind).view(result.shape)
+        return torch.autograd.grad(result, [given[place] for place in places], ramp)
+
+    tolerance = {torch.float32: 1e-5, torch.float64: 1e-13, torch.bfloat16: 1e-2}[dtype]
+    for found, expected in zip(gradients("cuda", dtype), gradients("cpu", torch.float64)):
+        assert found.dtype == dtype
+        difference = (found.cpu().double() - expected).abs().max() / expected.abs().max()
+        assert difference < tolerance
+
+
+def test_gradients_of_images_and_kernels_are_channels_last() -> None:
+    """As cuDNN's: the layout of the arguments; an optimizer's state follows it."""
+    layers = [torch.nn.Conv2d(inner, 32, 3) for inner in (32, 3)]
+    for layer, size in itertools.product(layers, (40, 6)):
+        layer.cuda().zero_grad()
+        x = torch.randn(2, layer.in_channels, size, size, device="cuda").to(memory_format=torch.channels_last)
+        x.requires_grad_()
+        layer(x).sum().backward()
+        for tensor in (x, layer.weight):
+            assert tensor.grad is not None and tensor.grad.stride() == tensor.stride()
+
+
+def test_double_backward_passes_through_the_copies() -> None:
+    x = torch.randn(2, 32, 20, 20, dtype=torch.float64, device="cuda").to(memory_format=torch.channels_last)
+    weight = torch.randn(4, 32, 3, 3, dtype=torch.float64, device="cuda", requires_grad=True)
+    x.requires_grad_()
+
+    def penalty(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        (gradient,) = torch.autograd.grad(
+            torch.nn.functional.conv2d(x, weight).square().sum(), weight, create_graph=True
+        )
+        return gradient.square().sum()
+
+    found = torch.autograd.grad(penalty(x, weight), (x, weight))
+    given = [tensor.detach().cpu().requires_grad_() for tensor in (x, weight)]
+    for one, other in zip(found, torch.autograd.grad(penalty(*given), given)):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-10, atol=1e-6)

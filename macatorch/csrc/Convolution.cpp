@@ -62,8 +62,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
 /// few input channels gain nothing.
 bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weight, bool transposed,
                                 const c10::SymInt& groups) {
-  return input.dim() == 4 && !transposed && groups == 1 && weight.size(1) >= 32 && weight.size(2) * weight.size(3) > 1 &&
-         input.numel() >= int64_t{1} << 14 && output_format(input, weight) == at::MemoryFormat::ChannelsLast;
+  return input.dim() == 4 && !transposed && groups == 1 && weight.size(1) >= 32 &&
+         weight.size(2) * weight.size(3) > 1 && input.numel() >= int64_t{1} << 14 &&
+         output_format(input, weight) == at::MemoryFormat::ChannelsLast;
 }
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;

@@ -222,17 +222,28 @@ at::Tensor laid_out(DeviceCall& call, const at::Tensor& output, const at::Tensor
 using FlashResult = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
                                at::Tensor, at::Tensor>;
 
+/// The attention matrix as flash attention gives it for debugging: lengths rounded up to its blocks of 128, and a minus
+/// sign where dropout dropped.
+at::Tensor debug_mask(DeviceCall& call, const AttentionProblem& problem, const at::Tensor& logsumexp,
+                      PhiloxPosition position, const at::Tensor& query) {
+  at::Tensor p = probabilities(scores(problem), logsumexp.to(problem.query.scalar_type()));
+  const at::Tensor dropped = keep_mask(problem, p, attention_random(position, problem.dropout)).eq_(0);
+  p = at::where(dropped.to(at::kBool), -p, p).to(query.scalar_type());
+  const auto above = [](int64_t length) { return (128 - length % 128) % 128; };
+  return call.result(at::constant_pad_nd(p, {0, above(p.size(3)), 0, above(p.size(2))}));
+}
+
 FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                        const std::optional<at::Tensor>& bias, double dropout, bool causal, bool return_debug_mask,
                        std::optional<double> scale, bool packed) {
-  TORCH_CHECK(
-      !return_debug_mask,
-      "return_debug_mask: the simulated device does not keep the attention matrix; call with return_debug_mask=False");
+  TORCH_CHECK(!return_debug_mask || dropout > 0, "return_softmax is only supported when p_dropout > 0.0");
   DeviceCall call(query);
   const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
   const PhiloxPosition position = attention_position(call, dropout);
   auto [output, logsumexp] = attention_forward(problem, attention_random(position, dropout));
   auto [seed, offset] = position_tensors(call, position, packed);
+  at::Tensor mask =
+      return_debug_mask ? debug_mask(call, problem, logsumexp, position, query) : at::empty({0}, query.options());
   return {laid_out(call, output, query, true),
           call.result(logsumexp.contiguous()),
           at::Tensor(),
@@ -241,7 +252,7 @@ FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at:
           key.sym_size(2),
           seed,
           offset,
-          at::empty({0}, query.options())};
+          mask};
 }
 
 FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout,

@@ -414,10 +414,42 @@ def test_nvtx_ranges():
         pass
 
 
-def test_jiterator_says_that_it_is_not_supported():
-    function = torch.cuda.jiterator._create_jit_fn("template <typename T> T twice(T x) { return x + x; }")
-    with pytest.raises(NotImplementedError, match="Jiterator is not supported.*twice"):
+def test_jiterator_computes_with_broadcasting_promotion_and_further_arguments():
+    source = "template <typename T> T scaled(T x, T y, T factor) { return factor * x + y; }"
+    function = torch.cuda.jiterator._create_jit_fn(source, factor=1.0)
+    x = torch.arange(6, device="cuda", dtype=torch.float16).view(2, 3).t()
+    y = torch.tensor([0.5, 1.5], device="cuda", dtype=torch.float32)
+    result = function(x, y, factor=3)
+    assert result.dtype == torch.float32 and torch.equal(result, 3 * x + y)
+    assert function(x, x[0, 0]).stride() == x.stride(), "the layout is the argument's"
+    with pytest.raises(KeyError, match="not declared"):
+        function(x, y, other=1)
+    with pytest.raises(RuntimeError, match="at least two devices, cuda:0 and cpu"):
+        function(x, y.cpu())
+
+
+def test_jiterator_gives_several_results():
+    source = "template <typename T> void both(T x, T& sine, T& next) { sine = ::sin(x); next = x + T(1); }"
+    function = torch.cuda.jiterator._create_multi_output_jit_fn(source, num_outputs=2)
+    x = torch.linspace(0, 1, 1000, device="cuda")
+    sine, following = function(x)
+    assert torch.allclose(sine, x.sin()) and torch.equal(following, x + 1)
+
+
+def test_jiterator_passes_on_what_the_compiler_says():
+    function = torch.cuda.jiterator._create_jit_fn("template <typename T> T wrong(T x) { return unknown + x; }")
+    with pytest.raises(RuntimeError, match="unknown.*was not declared"):
         function(torch.ones(2, device="cuda"))
+
+
+def test_the_profiler_has_the_device_times_of_operators():
+    activities = torch.profiler.ProfilerActivity
+    assert torch.profiler.supported_activities() == {activities.CPU}
+    x = torch.ones(200, 200, device="cuda")
+    with torch.profiler.profile(activities=[activities.CPU, activities.CUDA]) as profile:
+        x @ x
+    times = {event.key: event.device_time_total for event in profile.key_averages()}
+    assert times["aten::mm"] > 0
 
 
 def test_versions():

@@ -63,6 +63,21 @@ def test_kaiser_window_needs_no_compiler() -> None:
     assert got.is_cuda and torch.equal(got.cpu(), torch.kaiser_window(9))
 
 
+def test_flash_attentions_debug_mask_has_a_minus_where_dropout_dropped() -> None:
+    query, key, value = (torch.randn(2, 3, length, 8, device="cuda").half() for length in (5, 130, 130))
+    found = aten._scaled_dot_product_flash_attention(query, key, value, 0.3, return_debug_mask=True)
+    output, mask = found[0], found[8]
+    assert mask.shape == (2, 3, 128, 256) and mask.dtype == torch.half, "lengths are rounded up to 128"
+    mask = mask[:, :, :5, :130].float()
+    wanted = torch.softmax(query.float() @ key.float().mT / 8**0.5, -1)
+    torch.testing.assert_close(mask.abs(), wanted, atol=1e-3, rtol=1e-3)
+    kept = torch.where(mask < 0, 0, wanted) / 0.7
+    assert 0.25 < (mask < 0).float().mean() < 0.35
+    torch.testing.assert_close(kept @ value.float(), output.float(), atol=2e-3, rtol=2e-3)
+    with pytest.raises(RuntimeError, match="only supported when p_dropout > 0"):
+        aten._scaled_dot_product_flash_attention(query, key, value, 0.0, return_debug_mask=True)
+
+
 @STATELESS
 def test_stateless_numbers_are_a_function_of_their_key() -> None:
     key = random.key(42, device="cuda")

@@ -15,7 +15,7 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 BEGIN, END = "<!-- figures of make bench: begin -->", "<!-- figures of make bench: end -->"
 
 
-# What the geometric mean of a group has to keep, and what each of its rows. Groups that are in neither are no one thing.
+# What the geometric mean of a group has to keep, and what each of its rows has to. Other groups are no one thing.
 MEANS = {"training step": 0.90, "operators, 4x4": 1.15, "operators, 1024x1024": 1.00}
 EACH = {
     "training step": 1.00,

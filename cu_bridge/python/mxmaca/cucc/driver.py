@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import messages, objects, rewrite, toolkit
+from . import bodies, messages, objects, rewrite, toolkit
 from .errors import CuccError
 from .options import Options, describe, parse
 
@@ -567,6 +567,9 @@ class Driver:
         for thread in threads:
             thread.join()
         device, host = passes
+        if device.dropped and self._wants_bodies(device, host, folder):
+            device = passes[0] = Pass(self, source, folder, True, pic, whole=True)
+            device.run()
         for one in passes:
             if one.problem is not None and not isinstance(one.problem, Failed):
                 raise one.problem
@@ -600,6 +603,18 @@ class Driver:
             files = [file for one in passes for file in (one.text, one.object)]
             for file, kept in zip(files, self._kept(source)):
                 self._place(file, str(kept))
+
+    def _drops_bodies(self) -> bool:
+        """Whether the device pass may leave the host's functions out: where unused ones leave no trace."""
+        checked = "cross-execution-space-call" in self.options.all("errors")
+        return not (self.is_clang or self._relocatable() or checked or self.options.flag("device_debug"))
+
+    def _wants_bodies(self, device: "Pass", host: "Pass", folder: Path) -> bool:
+        """Whether the device pass went wrong without the host's bodies, or its kernels need some of them."""
+        if device.problem is not None:
+            return True
+        made = host.problem is None and host.object.exists()  # not under -fsyntax-only
+        return made and objects.lacks_bodies(host.object, device.object, folder, self.run)
 
     def _check_calls(self, device: "Pass", host: "Pass", folder: Path) -> None:
         """-Werror cross-execution-space-call: the device pass once more without inlining, and what its kernels call.
@@ -706,8 +721,11 @@ class Driver:
 class Pass:
     """The host pass or the device pass over one file."""
 
-    def __init__(self, driver: Driver, source: Source, folder: Path, device: bool, extra: Sequence[str]) -> None:
-        self.driver, self.source, self.device, self.extra = driver, source, device, list(extra)
+    def __init__(
+        self, driver: Driver, source: Source, folder: Path, device: bool, extra: Sequence[str], whole: bool = False
+    ) -> None:
+        self.driver, self.source, self.device, self.extra, self.whole = driver, source, device, list(extra), whole
+        self.dropped = False  # the host's bodies (bodies.py)
         name = "device" if device else "host"
         self.preprocessed, self.text, self.object = folder / f"{name}.i", folder / f"{name}.ii", folder / f"{name}.o"
         self.problem: Optional[Exception] = None
@@ -732,6 +750,9 @@ class Pass:
         )
         begin = time.monotonic()
         text = self.preprocessed.read_bytes().decode("latin-1")
+        if self.device and not self.whole and driver._drops_bodies():
+            text, count = bodies.drop(text)
+            self.dropped = count > 0
         self.result = rewrite.rewrite(text, self.device, driver._relocatable(), driver._rewriting())
         written = self.result.text
         if not self.device:

@@ -189,6 +189,36 @@ def static_shared(device: Path, found: Sequence[Tuple[str, str, str]]) -> List[i
     return sizes
 
 
+# What device code may take from the host's C++ library.
+LIBRARY = re.compile(r"_Z(?:St|NK?St|n[wa]|d[la]|T[IS][a-z]*(?:$|N?St|N10__cxxabiv1)|TVN10__cxxabiv1|N9__gnu_cxx)")
+
+
+def lacks_bodies(host: Path, device: Path, folder: Path, run: Run) -> bool:
+    """Whether kernels want what the device pass was not shown (bodies.py): a kernel, or a C++ function of elsewhere."""
+    names, there = [name for name, _, _ in kernels(symbols(host))], symbols(device)
+    if any(name not in there for name in names):
+        return True
+    if not names:
+        return False
+    reached = _reached(device, names, folder, run)
+    # The symbol table still has what only removed code called.
+    done = subprocess.run(["objdump", "-r", str(reached)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wanted = set(re.findall(r"^[0-9a-f]{16} \S+\s+(_Z\w+)", done.stdout, re.MULTILINE))
+    there = symbols(reached)
+    return any(name not in there and not LIBRARY.match(name) for name in wanted)
+
+
+def _reached(device: Path, roots: Sequence[str], folder: Path, run: Run) -> Path:
+    """The device object without start-up code, and with nothing that the roots do not reach."""
+    bare, reached = folder / "device.bare.o", folder / "device.reached.o"
+    starts = [f"--remove-section={name}" for name in START_UP]
+    run(["objcopy", "--wildcard", *starts, *_listed(folder, "globalize-symbols", roots), str(device), str(bare)])
+    _write(folder / "keep.ld", [f'-u "{name}"' for name in roots])
+    collect = ["--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", roots[0]]
+    run(["ld", "-r", *collect, str(bare), "-o", str(reached)])
+    return reached
+
+
 def join(
     host: Path,
     device: Path,
@@ -227,14 +257,10 @@ def join(
     versions = {name: name + BOTH_SUFFIX for name in [*both, *_undefined(device, sharing.declared_both)]}
     renamed.update(versions)
     common = [host_variables[v.section].symbol for v in managed]
-    bare, reached, hidden = folder / "device.bare.o", folder / "device.reached.o", folder / "device.hidden.o"
+    hidden = folder / "device.hidden.o"
     # A file without device code has none to join.
     if roots:
-        starts = [f"--remove-section={name}" for name in START_UP]
-        run(["objcopy", "--wildcard", *starts, *_listed(folder, "globalize-symbols", roots), str(device), str(bare)])
-        _write(folder / "keep.ld", [f'-u "{name}"' for name in roots])
-        collect = ["--gc-sections", "--force-group-allocation", f"@{folder / 'keep.ld'}", "-e", roots[0]]
-        run(["ld", "-r", *collect, str(bare), "-o", str(reached)])
+        reached = _reached(device, roots, folder, run)
         pairs = [f"{old} {new}" for old, new in renamed.items()]
         run(["objcopy", *_listed(folder, "redefine-syms", pairs), str(reached), str(hidden)])
         kept = _listed(folder, "keep-global-symbols", [*renamed.values(), *called, *indices] or ["none"])

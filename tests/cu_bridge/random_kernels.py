@@ -1,0 +1,334 @@
+"""Random kernels that wait, to compare loops between waits (cucc's phases.py) with a stack for each thread.
+
+    python tests/cu_bridge/random_kernels.py SEED [kernels] > kernels.cu
+
+Every kernel is free of races: in one phase an element of shared memory is written by its own thread alone, or read by
+others. So its results may not depend on the order of threads. The program prints a line for each kernel and each block
+shape: the kernel's name, the shape, a hash of the results.
+"""
+
+import random
+import sys
+from typing import List
+
+SHAPES = ["dim3(32)", "dim3(33)", "dim3(96)", "dim3(8, 8)", "dim3(5, 7)", "dim3(4, 4, 4)", "dim3(100)", "dim3(1)"]
+PRELUDE = """#include <cstdio>
+#include <cuda_runtime.h>
+#define SYNC() __syncthreads()
+#define EACH(i, n) for (int i = 0; i < (n); ++i)
+#define XOR(v, d) __shfl_xor_sync(0xffffffffu, v, d)
+struct Pair { int a, b; };
+__device__ int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
+__device__ __forceinline__ int plain(int v) { return v * 5 + 1; }
+template <class T> __device__ __forceinline__ void change(T& v) { v += 17; }
+__device__ int most = 0;
+"""
+MAIN = """
+typedef void (*Kernel)(const int*, int*, int, int);
+int main() {
+  const struct { const char* name; Kernel kernel; } kernels[] = {%s};
+  const dim3 shapes[] = {%s};
+  int *in, *out;
+  const int count = 3 * 256;
+  cudaMallocManaged(&in, 4 * 1024);
+  cudaMallocManaged(&out, 4 * count);
+  for (int i = 0; i < 1024; ++i) in[i] = (i * 37 + 11) %% 101 - 20;
+  for (const auto& one : kernels) {
+    for (const dim3& shape : shapes) {
+      for (int i = 0; i < count; ++i) out[i] = -7;
+      one.kernel<<<3, shape, 4 * 256>>>(in, out, 3, 2);
+      const cudaError_t error = cudaDeviceSynchronize();
+      unsigned hash = 0;
+      for (int i = 0; i < count; ++i) hash = hash * 31 + static_cast<unsigned>(out[i]);
+      std::printf("%%s %%u,%%u,%%u %%08x %%s\\n", one.name, shape.x, shape.y, shape.z, hash, cudaGetErrorName(error));
+      if (error != cudaSuccess) return 1;
+    }
+  }
+}
+"""
+
+
+class Kernel:
+    """One kernel; `dirty` are the shared arrays written since the last barrier, `seen` those that others have read."""
+
+    def __init__(self, chance: random.Random, name: str) -> None:
+        self.chance, self.name = chance, name
+        self.scopes: List[List[str]] = [[]]  # int variables that can be assigned to
+        self.constants: List[List[str]] = [[]]
+        self.dirty, self.seen = set(), set()
+        self.count = 0
+        self.arrays = ["s", "q"] + (["dynamic"] if chance.random() < 0.3 else [])
+        self.plain = chance.random() < 0.5  # nothing of what phases.py does not take
+
+    def pick(self, *choices: str) -> str:
+        return self.chance.choice(choices)
+
+    def fresh(self, number: bool = True) -> str:
+        self.count += 1
+        # Names of other scopes and of members come again.
+        if number and len(self.scopes) > 1 and self.chance.random() < 0.25:
+            name = self.pick("v", "x", "w", "k", "a")
+            if name not in self.scopes[-1] and name not in self.constants[-1]:
+                return name
+        return self.pick("v", "w", "a", "x", "value") + str(self.count)
+
+    def assignable(self) -> str:
+        inner = {name for scope in self.constants[1:] for name in scope}
+        names = [name for scope in self.scopes for name in scope if name not in inner]
+        return self.chance.choice(names) if names else "v"
+
+    def atom(self) -> str:
+        names = [name for scope in self.scopes + self.constants for name in scope]
+        names += ["t", "n", "m", "(int)threadIdx.x", "(int)blockIdx.x", str(self.chance.randrange(-3, 9))]
+        return self.chance.choice(names)
+
+    def expression(self, depth: int = 2) -> str:
+        if depth == 0 or self.chance.random() < 0.25:
+            return self.atom()
+        a, b = self.expression(depth - 1), self.expression(depth - 1)
+        kind = self.chance.randrange(9 if self.plain else 11)
+        if kind == 0:
+            return f"({a} > {b} ? {a} : {self.atom()})"
+        if kind == 1:
+            return f"min((int)({a}), (int)({b}))"
+        if kind == 2:
+            return f"in[({a} & 255) + ({self.atom()} & 63)]"
+        if kind == 3:
+            return f"(int)((float)({a} & 1023) * 0.5f)"
+        if kind == 4:
+            return self.shared_read() or a
+        if kind == 5:
+            return f"(({a} < {b}) && ({self.atom()} != 2))"
+        if kind == 9:
+            return f"plain({a})"
+        if kind == 10:
+            return f"table[{a} & 7]"
+        return f"({a} {self.pick('+', '-', '*', '^', '|', '&')} {b})"
+
+    def shared_read(self) -> str:
+        names = [name for name in self.arrays if name not in self.dirty]
+        if not names:
+            return ""
+        name = self.chance.choice(names)
+        self.seen.add(name)
+        return f"{name}[(t * {self.pick('1', '3', '7')} + {self.pick('0', '1', '5', 'n', '(int)blockIdx.x')}) % size]"
+
+    def barrier(self) -> str:
+        self.dirty, self.seen = set(), set()
+        return self.pick("__syncthreads();", "__syncthreads();", "__syncthreads ( ) ;", "SYNC();")
+
+    def uniform(self) -> str:
+        return self.pick("n", "m", "2", "n - 1", "m + 1", "rounds")
+
+    def shuffle(self) -> str:
+        lane = self.pick("t & 31", "0", "n", "(t + 1) & 31", "t ^ 1")
+        value = self.pick(self.assignable(), self.atom(), f"{self.assignable()} + {self.atom()}")
+        width = self.pick("", "", ", 8", ", 16", ", 32")
+        delta = self.pick("1", "2", "4", "m", "16")
+        mask = self.pick("0xffffffff", "~0u", "0xFFFFFFFFu", "-1")
+        kind = self.chance.randrange(4)
+        if kind == 0:
+            return f"__shfl_sync({mask}, {value}, {lane}{width})"
+        return f"__shfl_{self.pick('up', 'down', 'xor')}_sync({mask}, {value}, {delta}{width})"
+
+    def declaration(self) -> str:
+        kind = self.chance.randrange(8 if self.plain else 14)
+        value = self.expression()
+        name = self.fresh(kind < 8)
+        if kind < 3:
+            text = f"{self.pick('int', 'int', 'long', 'short', 'unsigned')} {name} = {value};"
+            self.scopes[-1].append(name)
+            return text
+        if kind == 3:
+            text = f"const int {name} = {value};"
+            self.constants[-1].append(name)
+            return text
+        if kind == 4:
+            other, text = self.fresh(), self.atom()
+            if other == name:
+                return ""
+            self.scopes[-1] += [name, other]
+            return f"int {name} = {value}, {other} = {text};"
+        if kind == 5:
+            self.scopes[-1].append(name)
+            return f"int {name}; {name} = {value};"
+        if kind == 6:
+            text = f"int {name} = {self.shuffle()};"
+            self.scopes[-1].append(name)
+            return text
+        if kind == 7:
+            self.constants[-1].append(name)
+            return f"const int {name} = (int)threadIdx.x * {self.pick('2', 'n')} + {self.pick('1', 'm', 't')};"
+        if kind == 8:
+            self.scopes[-1].append(f"{name}[0]")
+            return f"int {name}[2] = {{{value}, 1}};"
+        if kind == 9:
+            target = self.assignable()
+            self.scopes[-1].append(f"(*{name})")
+            return (
+                f"int* {name} = &{target};"
+                if "[" not in target and "*" not in target
+                else f"int {name}_ = 0; int* {name} = &{name}_;"
+            )
+        if kind == 10:
+            target = self.assignable()
+            if any(c in target for c in "[*."):
+                return ""
+            self.scopes[-1].append(name)
+            return f"auto& {name} = {target};"
+        if kind == 11:
+            text = f"Pair {name} = {{{self.atom()}, 2}};"
+            self.scopes[-1].append(f"{name}.b")
+            return text
+        if kind == 12:
+            self.scopes[-1].append(name)
+            return f"int {name} = [&] {{ return {value} + 1; }}();"
+        text = f"int2 {name} = make_int2({self.atom()}, 3);"
+        self.scopes[-1].append(f"{name}.x")
+        return text
+
+    def simple(self) -> str:
+        kind = self.chance.randrange(12 if self.plain else 18)
+        target = self.assignable()
+        if kind < 3:
+            return f"{target} {self.pick('=', '+=', '^=', '-=')} {self.expression()};"
+        if kind == 3:
+            names = [name for name in self.arrays if name not in self.seen]
+            if not names:
+                return ""
+            name = self.chance.choice(names)
+            value = self.expression()
+            if name in self.seen:  # the value has read it
+                return f"{target} = {value};"
+            self.dirty.add(name)
+            return f"{name}[t] = {value};"
+        if kind == 4:
+            return f"if ({self.expression()}) {target} += {self.atom()}; else {target} -= 1;"
+        if kind == 5:
+            loop = f"i{self.count}"
+            self.count += 1
+            inner = self.pick("", f" if ({loop} == 1) continue;", f" if ({target} > 50) break;")
+            return f"for (int {loop} = 0; {loop} < (t & 3); ++{loop}) {{{inner} {target} += {loop}; }}"
+        if kind == 6:
+            return f"{self.pick('++', '--')}{target};"
+        if kind == 7:
+            return f"{target} = {self.shuffle()};"
+        if kind == 8:
+            return f"{target} += {self.shuffle()} * {self.pick('2', 't', '-1')};"
+        if kind == 9:
+            return f"{{ int v = {self.atom()}; {target} += v; }}"
+        if kind == 10:
+            return f"while ({target} > 40) {target} = {target} / 2 - 3;"
+        if kind == 11:
+            return f"do {{ {target} += 3; if ({target} & 4) continue; }} while (({target} & 24) == 16);"
+        if kind == 12:
+            cases = f"case 0: {target} += 1; break; case 2: {target} += 2; default: {target} ^= 5;"
+            return f"switch ({self.atom()} & 3) {{ {cases} }}"
+        if kind == 13:
+            return f"change({target});"
+        if kind == 14:
+            return f"{target} = {self.shuffle()} + {self.shuffle()};"
+        if kind == 15:
+            return f"if ({self.shuffle()} > 9) {target} += 2;"
+        if kind == 16:
+            return f"{target} += XOR({target}, {self.pick('1', '8')});"
+        return "if (t > 5000) return;"
+
+    def block(self, depth: int, length: int) -> List[str]:
+        lines: List[str] = []
+        for _ in range(length):
+            kind = self.chance.random()
+            if kind < 0.22:
+                lines.append(self.barrier())
+            elif kind < 0.5:
+                lines.append(self.declaration())
+            elif kind < 0.86 or depth == 0:
+                lines.append(self.simple())
+            else:
+                lines += self.compound(depth)
+        return lines
+
+    def inner(self, depth: int) -> List[str]:
+        self.scopes.append([])
+        self.constants.append([])
+        lines = [self.barrier(), *self.block(depth - 1, self.chance.randrange(2, 6)), self.barrier()]
+        self.scopes.pop()
+        self.constants.pop()
+        return lines
+
+    def compound(self, depth: int) -> List[str]:
+        kind = self.chance.randrange(4 if self.plain else 7)
+        if kind == 0:
+            return ["{", *self.inner(depth), "}"]
+        if kind == 1:
+            return [
+                f"if ({self.uniform()} {self.pick('>', '==', '!=')} {self.pick('1', '2', 'm')}) {{",
+                *self.inner(depth),
+                "} else {",
+                *self.inner(depth),
+                "}",
+            ]
+        if kind < 4:
+            loop = f"r{self.count}"
+            self.count += 1
+            head = self.pick(
+                f"for (int {loop} = 0; {loop} < {self.uniform()}; ++{loop})",
+                f"for (int {loop} = 8; {loop} > 1; {loop} >>= 1)",
+                f"for (unsigned {loop} = 1; {loop} < 4; {loop} += 2)",
+                f"EACH({loop}, {self.uniform()})",
+            )
+            self.constants.append([f"(int){loop}"])
+            self.scopes.append([])
+            lines = [head + " {", *self.inner(depth), "}"]
+            self.constants.pop()
+            self.scopes.pop()
+            return lines
+        if kind == 4:
+            # One value for all threads, which does not show: an assignment that no thread comes to, a loop by memory.
+            name = f"limit{self.count}"
+            self.count += 1
+            return [
+                f"int {name} = {self.uniform()}; if (t == 5000) {name} = 9;",
+                f"for (int j{name} = 0; j{name} < {name}; ++j{name}) {{",
+                *self.inner(depth),
+                "}",
+            ]
+        if kind == 5:
+            name = f"turn{self.count}"
+            self.count += 1
+            return [f"int {name} = 0; while ({name} < {self.uniform()}) {{ ++{name};", *self.inner(depth), "}"]
+        # Each warp as a whole goes one way: shuffles alone, no barrier.
+        return [f"if ((t >> 5) & 1) {{ {self.assignable()} += {self.shuffle()}; }}"]
+
+    def text(self) -> str:
+        self.scopes[0].append("v")
+        head = [
+            "const int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);"
+            if self.chance.random() < 0.7
+            else "int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;",
+            "const int size = blockDim.x * blockDim.y * blockDim.z;",
+            "__shared__ int s[256]; __shared__ int q[256];",
+            "extern __shared__ int dynamic[];" if "dynamic" in self.arrays else "",
+            self.pick("const int rounds = m + 1;", "const int rounds = m + 1;", "int rounds = n; rounds -= 1;"),
+            "int v = in[t];",
+            "s[t] = v; q[t] = t * 3;" + (" dynamic[t] = v - 1;" if "dynamic" in self.arrays else ""),
+            "__syncthreads();",
+        ]
+        body = self.block(2, self.chance.randrange(6, 16))
+        total = " + ".join(f"{name} * {3 + 2 * place}" for place, name in enumerate(self.scopes[0] + self.constants[0]))
+        tail = [self.barrier(), f"out[blockIdx.x * 256 + t] = (int)({total}) + s[size - 1 - t] + q[(t + 1) % size];"]
+        lines = "\n".join("  " + line for line in head + body + tail if line)
+        return f"__global__ void {self.name}(const int* in, int* out, int n, int m) {{\n{lines}\n}}\n"
+
+
+def program(seed: int, count: int) -> str:
+    """A program of that many random kernels."""
+    chance = random.Random(seed)
+    kernels = [Kernel(chance, f"k{seed}_{number}") for number in range(count)]
+    texts = [kernel.text() for kernel in kernels]
+    names = ", ".join(f'{{"{kernel.name}", {kernel.name}}}' for kernel in kernels)
+    return PRELUDE + "".join(texts) + MAIN % (names, ", ".join(SHAPES))
+
+
+if __name__ == "__main__":
+    print(program(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20))

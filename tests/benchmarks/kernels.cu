@@ -30,6 +30,14 @@ __global__ void warp_sum(const float* x, float* out) {
   if (threadIdx.x % 32 == 0) out[(blockIdx.x * blockDim.x + threadIdx.x) / 32] = v;
 }
 
+// A kernel that computes: two hundred operations for each thread.
+__global__ void series(const float* x, float* y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < 100; ++k) sum = sum * x[i] + 1;
+  y[i] = sum;
+}
+
 // The same sum by a function that waits: each thread has a stack of its own.
 __device__ __noinline__ void halve(float* s, int t) {
   for (int k = 128; k > 0; k >>= 1) {
@@ -55,21 +63,21 @@ double now(clockid_t clock) {
   return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-// kernels ROUNDS: nanoseconds of processor time for each thread, all four in each round, so that what else the machine
+// kernels ROUNDS: nanoseconds of processor time for each thread, all of them in each round, so that what else the machine
 // does meets all of them. kernels scaling: nanoseconds by the wall for each thread of larger grids.
 int main(int count, char** arguments) {
   const bool scaling = count > 1 && !std::strcmp(arguments[1], "scaling");
-  const int n = scaling ? 1 << 20 : 1 << 17, repeats = scaling ? 20 : 50;
+  const int n = scaling ? 1 << 20 : 1 << 17, repeats = scaling ? 20 : 50, most = scaling ? 1 << 22 : n;
   const int rounds = scaling || count < 2 ? 9 : std::atoi(arguments[1]);
   const clockid_t clock = scaling ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
   float *x, *y;
-  cudaMalloc(&x, n * sizeof(float));
-  cudaMalloc(&y, n * sizeof(float));
-  for (int i = 0; i < n; ++i) x[i] = y[i] = 1;
-  const auto line = [&](const char* name, int times, auto run) {
+  cudaMalloc(&x, most * sizeof(float));
+  cudaMalloc(&y, most * sizeof(float));
+  for (int i = 0; i < most; ++i) x[i] = y[i] = 1;
+  const auto line = [&](const char* name, int times, auto run, int threads = 0) {
     const double before = now(clock);
     for (int k = 0; k < times; ++k) run();
-    std::printf("%s %.5f\n", name, (now(clock) - before) / times / n);
+    std::printf("%s %.5f\n", name, (now(clock) - before) / times / (threads ? threads : n));
   };
   for (int round = 0; round < rounds; ++round) {
     if (!scaling) line("loop", repeats, [&] { plain(n, 1e-9f, x, y); });
@@ -77,6 +85,13 @@ int main(int count, char** arguments) {
     line("block_sum", repeats, [&] { block_sum<<<n / 256, 256>>>(x, y); });
     line("warp_sum", repeats, [&] { warp_sum<<<n / 256, 256>>>(x, y); });
     line("stacks", 1, [&] { block_sum_stacks<<<n / 256, 256>>>(x, y); });
+    if (!scaling) line("series_17", 1, [&] { series<<<n / 256, 256>>>(x, y); });
+    for (int power : {17, 20, 22}) {
+      char name[16];
+      std::snprintf(name, sizeof name, "series_%d", power);
+      const int threads = 1 << power;
+      if (scaling) line(name, power < 20 ? 8 : 1, [&] { series<<<threads / 256, 256>>>(x, y); }, threads);
+    }
   }
   if (cudaDeviceSynchronize() != cudaSuccess) return 1;
 }

@@ -58,7 +58,7 @@ class Kernel:
         self.dirty, self.seen = set(), set()
         self.count = 0
         self.arrays = ["s", "q"] + (["dynamic"] if chance.random() < 0.3 else [])
-        self.plain = chance.random() < 0.5  # nothing of what phases.py does not take
+        self.plain = chance.random() < 0.7  # nothing of what phases.py does not take
 
     def pick(self, *choices: str) -> str:
         return self.chance.choice(choices)
@@ -134,7 +134,7 @@ class Kernel:
     def declaration(self) -> str:
         kind = self.chance.randrange(8 if self.plain else 14)
         value = self.expression()
-        name = self.fresh(kind < 8)
+        name = self.fresh(kind < 8 and not self.plain)
         if kind < 3:
             text = f"{self.pick('int', 'int', 'long', 'short', 'unsigned')} {name} = {value};"
             self.scopes[-1].append(name)

@@ -3,13 +3,13 @@
 
 #include <signal.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <mutex>
 
 #include "block.h"
+#include "registers.h"
 
 namespace mc {
 namespace {
@@ -49,15 +49,7 @@ void onFault(int number, siginfo_t* info, void* context) {
     case SIGFPE: std::snprintf(text, sizeof text, "division of an integer by zero"); break;
     default: std::snprintf(text, sizeof text, "__trap() or an unreachable statement"); break;
   }
-  void* const next = worker->abandon(error, text);
-  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  registers.gregs[REG_RSP] = reinterpret_cast<greg_t>(next);
-  registers.gregs[REG_RIP] = reinterpret_cast<greg_t>(&mcFiberResume);
-#else
-  registers.sp = reinterpret_cast<unsigned long long>(next);
-  registers.pc = reinterpret_cast<unsigned long long>(&mcFiberResume);
-#endif
+  goOnWith(worker->abandon(error, text), context);
   errno = saved;
 }
 

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +21,7 @@
 #include <thread>
 
 #include "block.h"
+#include "registers.h"
 
 namespace mc {
 namespace {
@@ -71,21 +71,8 @@ void onEnd(int, siginfo_t*, void* context) {
   Worker* const worker = Worker::current();
   if (worker == nullptr || !worker->inKernel() || !worker->toBeEnded()) return;
   const int saved = errno;
-  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  const auto place = static_cast<uintptr_t>(registers.gregs[REG_RIP]);
-#else
-  const auto place = static_cast<uintptr_t>(registers.pc);
-#endif
-  if (inOneObject(place, worker->kernelAddress())) {
-    void* const next = worker->abandon(mcErrorLaunchTimeout, worker->endReason());
-#if defined(__x86_64__)
-    registers.gregs[REG_RSP] = reinterpret_cast<greg_t>(next);
-    registers.gregs[REG_RIP] = reinterpret_cast<greg_t>(&mcFiberResume);
-#else
-    registers.sp = reinterpret_cast<unsigned long long>(next);
-    registers.pc = reinterpret_cast<unsigned long long>(&mcFiberResume);
-#endif
+  if (inOneObject(interruptedAt(context), worker->kernelAddress())) {
+    goOnWith(worker->abandon(mcErrorLaunchTimeout, worker->endReason()), context);
   }
   errno = saved;
 }

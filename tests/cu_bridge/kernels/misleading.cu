@@ -54,7 +54,7 @@ CASE(a_sum_lives_across_the_waits_of_a_loop) {
   });
 }
 
-__global__ void shadowed(const int* in, int* out, int) {
+__global__ void shadowed(const int* in, int* out, int n) {
   __shared__ int s[kSize];
   int t = threadIdx.x;
   int v = t;
@@ -71,7 +71,7 @@ CASE(an_inner_variable_has_the_name_of_one_that_lives_on) {
   compare(shadowed, [](In in, int) { return each([&](int t) { return t + in[kSize - 1 - t]; }); });
 }
 
-__global__ void broadcast_sum(const int* in, int* out, int) {
+__global__ void broadcast_sum(const int* in, int* out, int n) {
   int t = threadIdx.x;
   int v = in[t];
   for (int d = 16; d > 0; d >>= 1) v += __shfl_down_sync(0xffffffff, v, d);
@@ -134,7 +134,7 @@ CASE(a_copy_of_a_parameter_differs_in_one_thread) {
   });
 }
 
-__global__ void pointer_into_shared(const int* in, int* out, int) {
+__global__ void pointer_into_shared(const int* in, int* out, int n) {
   __shared__ int s[kSize];
   int t = threadIdx.x;
   s[t] = in[t];
@@ -150,7 +150,7 @@ CASE(a_pointer_into_shared_memory_lives_on) {
   compare(pointer_into_shared, [](In in, int) { return each([&](int t) { return in[kSize - 1 - t] * 2; }); });
 }
 
-__global__ void read_total(const int* in, int* out, int) {
+__global__ void read_total(const int* in, int* out, int n) {
   __shared__ int total;
   int t = threadIdx.x;
   if (t == 0) total = 0;
@@ -171,7 +171,7 @@ CASE(a_value_of_shared_memory_is_kept_while_that_changes) {
   });
 }
 
-__global__ void warp_scan(const int* in, int* out, int) {
+__global__ void warp_scan(const int* in, int* out, int n) {
   int t = threadIdx.x;
   int v = in[t];
   for (int d = 1; d < 32; d *= 2) {
@@ -190,7 +190,7 @@ CASE(a_scan_by_shuffles_adds_in_some_lanes) {
   });
 }
 
-__global__ void groups_of_eight(const int* in, int* out, int) {
+__global__ void groups_of_eight(const int* in, int* out, int n) {
   int t = threadIdx.x;
   int v = in[t];
   for (int d = 4; d > 0; d /= 2) v = max(v, __shfl_xor_sync(0xffffffffu, v, d, 8));
@@ -207,7 +207,7 @@ CASE(a_shuffle_within_the_arguments_of_a_function) {
   });
 }
 
-__global__ void tree_and_tail(const int* in, int* out, int) {
+__global__ void tree_and_tail(const int* in, int* out, int n) {
   __shared__ int s[kSize];
   int t = threadIdx.x;
   unsigned i = t;
@@ -233,8 +233,8 @@ CASE(one_thread_writes_between_two_waits) {
 struct Slot {
   int value, turn;
 };
-#define WAIT_HERE     \
-  do {                \
+#define WAIT_HERE    \
+  do {               \
     __syncthreads(); \
   } while (0)
 __global__ void hidden_waits(const int* in, int* out, int n) {
@@ -282,15 +282,13 @@ __global__ void switches_and_jumps(const int* in, int* out, int n) {
   int turns = 0;
 again:
   switch (n & 3) {
-    case 1:
-      alias += 1;
+    case 1: alias += 1;
     case 3:
       s[t] = v;
       __syncthreads();
       v += s[(t + 1) % kSize];
       break;
-    default:
-      v = v > 10 && __shfl_xor_sync(__activemask(), t, 0) == t ? v - 10 : v;
+    default: v = v > 10 && __shfl_xor_sync(__activemask(), t, 0) == t ? v - 10 : v;
   }
   __syncthreads();
   if (++turns < 2) goto again;
@@ -302,8 +300,7 @@ CASE(waits_within_a_switch_and_behind_a_label) {
     for (int turn = 0; turn < 2; ++turn) {
       std::vector<int> s = v;
       for (int t = 0; t < kSize; ++t) s[t] += n == 1;
-      for (int t = 0; t < kSize; ++t)
-        v[t] = n == 4 ? (v[t] > 10 ? v[t] - 10 : v[t]) : s[t] + s[(t + 1) % kSize];
+      for (int t = 0; t < kSize; ++t) v[t] = n == 4 ? (v[t] > 10 ? v[t] - 10 : v[t]) : s[t] + s[(t + 1) % kSize];
     }
     return v;
   });

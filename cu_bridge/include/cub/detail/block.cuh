@@ -528,35 +528,14 @@ class BlockRadixSort {
 };
 
 template <class Key, int X, int Items, class Value = NullType, int Y = 1, int Z = 1>
-class BlockMergeSort {
+class BlockMergeSort
+    : public detail::MergeSorting<BlockMergeSort<Key, X, Items, Value, Y, Z>, Key, Items, Value, X * Y * Z * Items> {
  public:
   using TempStorage = detail::SortStorage<Key, Value, X * Y * Z * Items>;
   MXMACA_BLOCK(BlockMergeSort)
 
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Less less) {
-    NullType none[Items];
-    run(keys, none, less, threads * Items, nullptr);
-  }
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Less less, int valid, Key rest) {
-    NullType none[Items];
-    run(keys, none, less, valid, &rest);
-  }
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], Less less) {
-    run(keys, values, less, threads * Items, nullptr);
-  }
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], Less less, int valid, Key rest) {
-    run(keys, values, less, valid, &rest);
-  }
-  template <class... Arguments>
-  __device__ void StableSort(Arguments&&... arguments) {
-    Sort(std::forward<Arguments>(arguments)...);
-  }
-
  private:
+  friend class detail::MergeSorting<BlockMergeSort, Key, Items, Value, threads * Items>;
   template <class V, class Less>
   __device__ void run(Key (&keys)[Items], V (&values)[Items], Less less, int valid, const Key* rest) {
     storage_.put(thread_, keys, values);

@@ -92,5 +92,36 @@ struct SortStorage {
   __host__ __device__ Value& value_at(int i) { return value[std::is_same<Value, NullType>::value ? 0 : i].Alias(); }
 };
 
+// What a block's and a warp's merge sort offer. Sorter::run does the work on Count keys.
+template <class Sorter, class Key, int Items, class Value, int Count>
+class MergeSorting {
+ public:
+  template <class Less>
+  __device__ void Sort(Key (&keys)[Items], Less less) {
+    NullType none[Items];
+    self().run(keys, none, less, Count, nullptr);
+  }
+  template <class Less>
+  __device__ void Sort(Key (&keys)[Items], Less less, int valid, Key rest) {
+    NullType none[Items];
+    self().run(keys, none, less, valid, &rest);
+  }
+  template <class Less>
+  __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], Less less) {
+    self().run(keys, values, less, Count, nullptr);
+  }
+  template <class Less>
+  __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], Less less, int valid, Key rest) {
+    self().run(keys, values, less, valid, &rest);
+  }
+  template <class... Arguments>
+  __device__ void StableSort(Arguments&&... arguments) {
+    Sort(std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  __device__ Sorter& self() { return static_cast<Sorter&>(*this); }
+};
+
 }  // namespace detail
 CUB_NAMESPACE_END

@@ -259,35 +259,16 @@ class WarpExchange : detail::LogicalWarp<LogicalThreads> {
 };
 
 template <class Key, int Items, int LogicalThreads = 32, class Value = NullType, int LegacyArch = 0>
-class WarpMergeSort : detail::LogicalWarp<LogicalThreads> {
+class WarpMergeSort : detail::LogicalWarp<LogicalThreads>,
+                      public detail::MergeSorting<WarpMergeSort<Key, Items, LogicalThreads, Value, LegacyArch>, Key,
+                                                  Items, Value, LogicalThreads * Items> {
  public:
   using TempStorage = detail::SortStorage<Key, Value, LogicalThreads * Items>;
   __device__ explicit WarpMergeSort(TempStorage& storage) : storage_(storage) {}
   __device__ unsigned get_member_mask() const { return this->mask; }
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Less less) {
-    NullType none[Items];
-    run(keys, none, less, LogicalThreads * Items, nullptr);
-  }
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Less less, int valid, Key rest) {
-    NullType none[Items];
-    run(keys, none, less, valid, &rest);
-  }
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], Less less) {
-    run(keys, values, less, LogicalThreads * Items, nullptr);
-  }
-  template <class Less>
-  __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], Less less, int valid, Key rest) {
-    run(keys, values, less, valid, &rest);
-  }
-  template <class... Arguments>
-  __device__ void StableSort(Arguments&&... arguments) {
-    Sort(std::forward<Arguments>(arguments)...);
-  }
 
  private:
+  friend class detail::MergeSorting<WarpMergeSort, Key, Items, Value, LogicalThreads * Items>;
   template <class V, class Less>
   __device__ void run(Key (&keys)[Items], V (&values)[Items], Less less, int valid, const Key* rest) {
     storage_.put(this->lane, keys, values);

@@ -30,6 +30,8 @@ void register_stateless_random(torch::Library& cuda);
 void register_sparse_products();
 /// Where LAPACK raises and CUDA's solvers do not.
 void register_linear_algebra(torch::Library& cuda);
+/// Functions of complex numbers at infinities, near zero and where a square overflows.
+void register_complex_functions(torch::Library& cuda);
 /// Fourier transforms, laid out as cuFFT's.
 void register_fourier(torch::Library& cuda);
 /// Sums without NaN, permutations of nothing, scattered products.

@@ -24,7 +24,7 @@ ONCE = ("build_scripts",)
 IN_FIRST = ("cu_bridge",)
 # The container image: once, with the factory's tools; it builds the wheels for its own Python.
 IMAGE = ("docker",)
-COMPANIONS = ["torchvision"]
+COMPANIONS = ["torchaudio", "torchvision"]  # those that the release has
 
 
 def configure(commands: Any) -> None:

@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -12,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "Layout.h"
 #include "Operators.h"
 
 namespace macatorch {
@@ -104,10 +107,43 @@ bool all_on_device(const c10::IValue& value) {
   return true;
 }
 
-void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+/// Makes arguments contiguous that are not because of the layout rule alone. False if there are none.
+bool undo_layout(Stack& arguments) {
+  bool found = false;
+  for (c10::IValue& value : arguments) {
+    if (value.isTensor() && value.toTensor().defined() && !layout_hint(value.toTensor()).empty()) {
+      value = value.toTensor().contiguous();
+      found = true;
+    }
+  }
+  return found;
+}
+
+/// Calls a foreign operator by `call`. Code that was written for upstream's layout may insist on contiguous arguments: what
+/// refuses them in those words is called again with arguments of that layout.
+template <typename Call>
+void in_layout(const c10::OperatorHandle& op, Stack* stack, const Call& call) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
+  try {
+    call();
+  } catch (const std::exception& error) {
+    if (std::strstr(error.what(), "contiguous") == nullptr || op.schema().is_mutable() || !undo_layout(arguments)) {
+      throw;
+    }
+    TORCH_WARN_ONCE(op.operator_name(),
+                    " wants contiguous tensors, and channels-last is the layout in which images arrive "
+                    "on this device: they are copied for each call. PYTORCH_DEFAULT_NCHW=1 keeps upstream's layout.");
+    stack->resize(first);
+    stack->insert(stack->end(), arguments.begin(), arguments.end());
+    call();
+  }
+}
+
+/// The guard of Note [Libraries of others], for arguments of one layout.
+void try_device(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const DispatchKeySet backends = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, DispatchKey::BackendSelect);
-  const size_t count = op.schema().arguments().size();
-  const size_t first = stack->size() - count;
+  const size_t first = stack->size() - op.schema().arguments().size();
   bool ours = backends.highestPriorityTypeId() == DispatchKey::CUDA && launch_watch() &&
               op.hasKernelForDispatchKey(DispatchKey::CPU) && op.hasKernelForDispatchKey(DispatchKey::CUDA);
   for (size_t i = first; ours && i < stack->size(); ++i) {
@@ -141,6 +177,35 @@ void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   call_boxed(rerouted().add(op.operator_name()), op, stack);
 }
 
+void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  in_layout(op, stack, [&] { try_device(op, keys, stack); });
+}
+
+// Operators that choose their kernel by the tensor's device themselves, without the dispatcher: only the whole operator
+// can go to the CPU, with moves that autograd follows. torchaudio: recursive filters (lfilter.cpp).
+constexpr std::array<const char*, 1> kWhole{"torchaudio::_lfilter"};
+
+void on_cpu(const c10::OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  std::optional<c10::Device> device;
+  for (size_t i = first; i < stack->size(); ++i) {
+    if ((*stack)[i].isTensor() && (*stack)[i].toTensor().defined()) {
+      const at::Tensor tensor = (*stack)[i].toTensor();
+      TORCH_CHECK(tensor.device() == device.value_or(tensor.device()),
+                  "Expected all tensors to be on the same device, but found at least two devices, ", *device, " and ",
+                  tensor.device(), "!");
+      device = tensor.device();
+      (*stack)[i] = tensor.to(c10::kCPU);
+    }
+  }
+  op.callBoxed(stack);
+  for (c10::IValue& value : *stack) {
+    if (value.isTensor() && value.toTensor().defined()) {
+      value = value.toTensor().to(*device);
+    }
+  }
+}
+
 // A listener hears of a new operator while the dispatcher holds its lock, so the guard cannot be registered through the
 // dispatcher. OperatorEntry::registerKernel asks for exactly that lock; the way to it is private. An explicit
 // instantiation may name a private member.
@@ -161,6 +226,14 @@ class GuardNewOperators final : public c10::OpRegistrationListener {
     entry_of(op).registerKernel(c10::Dispatcher::singleton(), DispatchKey::BackendSelect,
                                 c10::KernelFunction::makeFromBoxedFunction<&guard>(), std::nullopt, nullptr,
                                 "registered at macatorch/csrc/Foreign.cpp");
+    const std::string name = c10::toString(op.operator_name());
+    if (std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end()) {
+      for (const DispatchKey key : {DispatchKey::AutogradCUDA, DispatchKey::CUDA}) {
+        entry_of(op).registerKernel(c10::Dispatcher::singleton(), key,
+                                    c10::KernelFunction::makeFromBoxedFunction<&on_cpu>(), std::nullopt, nullptr,
+                                    "registered at macatorch/csrc/Foreign.cpp");
+      }
+    }
   }
   void onOperatorDeregistered(const c10::OperatorHandle&) override {}
 

@@ -113,20 +113,6 @@ at::Tensor& copy_quantized(at::Tensor& self, const at::Tensor& src, bool non_blo
   return self;
 }
 
-/// Why a contiguous-looking tensor is not: the layout rule, in words, or "" if it is not the reason.
-std::string layout_hint(const at::Tensor& self) {
-  const bool ours = (self.dim() == 4 && !settings().nchw && self.is_contiguous(at::MemoryFormat::ChannelsLast)) ||
-                    (self.dim() == 5 && settings().ndhwc && self.is_contiguous(at::MemoryFormat::ChannelsLast3d)) ||
-                    (self.dim() == 3 && settings().nlc && self.transpose(1, 2).is_contiguous());
-  if (!ours) {
-    return "";
-  }
-  return c10::str(
-      " The tensor has the channels-last strides ", self.strides(),
-      ", in which tensors arrive on this device when they are moved there from the CPU; use .reshape(...), or set "
-      "PYTORCH_DEFAULT_NCHW=1 to keep upstream's layout.");
-}
-
 at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
   try {
     return at::native::view(self, size);
@@ -140,6 +126,19 @@ at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
 }
 
 }  // namespace
+
+std::string layout_hint(const at::Tensor& self) {
+  const bool ours = (self.dim() == 4 && !settings().nchw && self.is_contiguous(at::MemoryFormat::ChannelsLast)) ||
+                    (self.dim() == 5 && settings().ndhwc && self.is_contiguous(at::MemoryFormat::ChannelsLast3d)) ||
+                    (self.dim() == 3 && settings().nlc && self.transpose(1, 2).is_contiguous());
+  if (!ours) {
+    return "";
+  }
+  return c10::str(
+      " The tensor has the channels-last strides ", self.strides(),
+      ", in which tensors arrive on this device when they are moved there from the CPU; use .reshape(...), or set "
+      "PYTORCH_DEFAULT_NCHW=1 to keep upstream's layout.");
+}
 
 void register_copies(torch::Library& cuda) {
   cuda.impl("copy_", TORCH_FN(copy_));

@@ -2,6 +2,8 @@
 
 #include <torch/library.h>
 
+#include <string>
+
 namespace macatorch {
 
 // Note [Layout on the way to the device]
@@ -14,6 +16,9 @@ void register_copies(torch::Library& cuda);
 
 /// Copies of quantised tensors.
 void register_quantized();
+
+/// Why a tensor that looks contiguous is not, in words: the layout rule; "" if that is not the reason.
+std::string layout_hint(const at::Tensor& tensor);
 
 /// view, whose error says why strides are not what the program expects.
 void register_views(torch::Library& cuda);

@@ -70,20 +70,43 @@ SOURCE = """
 #include <torch/library.h>
 at::Tensor on_cpu(const at::Tensor& x) { return at::add(x, 1); }
 at::Tensor on_cuda(const at::Tensor& x) { return at::add(x, 2); }
-TORCH_LIBRARY(guarded, m) { m.def("plus(Tensor x) -> Tensor"); }
+at::Tensor strict(const at::Tensor& x) {
+  TORCH_CHECK(x.is_contiguous(), "x must be contiguous");
+  return at::add(x, 3);
+}
+void strict_(at::Tensor x) {
+  TORCH_CHECK(x.is_contiguous(), "x must be contiguous");
+  x.add_(3);
+}
+TORCH_LIBRARY(guarded, m) {
+  m.def("plus(Tensor x) -> Tensor");
+  m.def("strict(Tensor x) -> Tensor");
+  m.def("strict_(Tensor(a!) x) -> ()");
+}
 TORCH_LIBRARY_IMPL(guarded, CPU, m) { m.impl("plus", on_cpu); }
-TORCH_LIBRARY_IMPL(guarded, CUDA, m) { m.impl("plus", on_cuda); }
+TORCH_LIBRARY_IMPL(guarded, CUDA, m) {
+  m.impl("plus", on_cuda);
+  m.impl("strict", strict);
+  m.impl("strict_", strict_);
+}
 """
 
 
-def test_a_kernel_that_can_run_is_left_alone(script, tmp_path):
-    source, library = tmp_path / "guarded.cpp", tmp_path / "guarded.so"
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """A shared library that registers the operators of SOURCE."""
+    folder = tmp_path_factory.mktemp("guarded")
+    source, library = folder / "guarded.cpp", folder / "guarded.so"
     source.write_text(SOURCE)
     include = [f"-I{path}" for path in cpp_extension.include_paths()]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
     command = ["g++", "-shared", "-fPIC", "-std=c++17", "-O0", "-w", abi, *include, str(source), "-o", str(library)]
     command += [f"-L{path}" for path in cpp_extension.library_paths()] + ["-lc10", "-ltorch_cpu"]
     subprocess.run(command, check=True)
+    return library
+
+
+def test_a_kernel_that_can_run_is_left_alone(script, library):
     code = f"""
         import torch
         torch.ops.load_library({str(library)!r})
@@ -91,3 +114,64 @@ def test_a_kernel_that_can_run_is_left_alone(script, tmp_path):
         print(torch.ops.guarded.plus(x).tolist(), torch.ops.guarded.plus(x.cuda()).tolist())
     """
     assert script(code) == "[1.0, 1.0] [2.0, 2.0]"
+
+
+def test_a_kernel_that_wants_contiguous_images_gets_them(script, library):
+    """Images arrive in channels-last, which code for upstream's layout may refuse. What writes gets no second call."""
+    code = f"""
+        import torch, warnings
+        warnings.simplefilter("ignore")
+        torch.ops.load_library({str(library)!r})
+        image = torch.rand(2, 3, 4, 5)
+        on_device = image.cuda()
+        assert not on_device.is_contiguous()
+        assert torch.equal(torch.ops.guarded.strict(on_device).cpu(), image + 3)
+        for operator, x in ((torch.ops.guarded.strict_, on_device), (torch.ops.guarded.strict, on_device[..., 1:])):
+            try:
+                operator(x)
+            except RuntimeError as error:
+                print(str(error).splitlines()[0])
+        assert torch.equal(on_device.cpu(), image)
+    """
+    assert script(code).splitlines() == ["x must be contiguous"] * 2
+
+
+def sound():
+    torch.manual_seed(0)
+    return torch.randn(2, 400)
+
+
+def transducer_loss(functional, device):
+    torch.manual_seed(0)
+    logits = torch.randn(2, 10, 6, 8).to(device).requires_grad_()
+    targets, frames, symbols = torch.randint(1, 8, (2, 5)), torch.tensor([10, 8]), torch.tensor([5, 4])
+    given = [x.to(device, torch.int32) for x in (targets, frames, symbols)]
+    loss = functional.rnnt_loss(logits, *given, blank=0)
+    return [loss.detach(), *torch.autograd.grad(loss, logits)]
+
+
+def recursive_filter(functional, device):
+    given = [sound(), torch.tensor([1.0, -0.5, 0.2]), torch.tensor([0.3, 0.2, 0.1])]
+    given = [x.to(device).requires_grad_() for x in given]
+    y = functional.lfilter(*given)
+    return [y.detach(), *torch.autograd.grad(y.square().sum(), given)]
+
+
+def filter_of_inference(functional, device):
+    with torch.inference_mode():
+        return [functional.lowpass_biquad(sound().to(device), 16000, 2000.0)]
+
+
+def alignment(functional, device):
+    torch.manual_seed(0)
+    scores, targets = torch.randn(1, 50, 20).log_softmax(-1), torch.randint(1, 20, (1, 12))
+    return list(functional.forced_align(scores.to(device), targets.to(device, torch.int32), blank=0))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("work", [transducer_loss, recursive_filter, filter_of_inference, alignment])
+def test_torchaudio_equals_the_cpus(work):
+    functional = pytest.importorskip("torchaudio").functional
+    for want, got in zip(work(functional, "cpu"), work(functional, "cuda")):
+        assert got.is_cuda
+        torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-5)

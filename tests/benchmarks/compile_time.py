@@ -2,8 +2,9 @@
 
     python tests/benchmarks/compile_time.py [rounds]
 
-Both files hold the same operators, once as kernels, once as loops. Prints seconds by the clock and of processors, their
-ratios, and cucc's phases. The target of docs/cu_bridge.md is 1.5.
+Both files hold the same operators, once as kernels, once as loops. Prints each compilation as it ends, then seconds by
+the clock and of processors, their ratios, and cucc's phases. A round takes about two minutes of one processor; without
+a number there is one. The target of docs/cu_bridge.md is 1.5.
 """
 
 import os
@@ -110,7 +111,7 @@ def timed(command: List[str]) -> Tuple[float, float]:
 
 def main() -> None:
     """Print a line for each compiler and the ratios."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     standard = "-std=c++20" if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10) else "-std=c++17"
     flags = [
         "-O2",
@@ -126,7 +127,7 @@ def main() -> None:
         (folder / "kernels.cu").write_text(source(cuda=True), encoding="utf-8")
         (folder / "loops.cpp").write_text(source(cuda=False), encoding="utf-8")
         for file in ("kernels.cu", "loops.cpp"):
-            print(f"{file}: {len((folder / file).read_text().splitlines())} lines")
+            print(f"{file}: {len((folder / file).read_text().splitlines())} lines", flush=True)
         phases = folder / "phases.csv"
         cucc = [sys.executable, str(mxmaca.root() / "bin" / "cucc"), "-ccbin", compiler, "-time", str(phases)]
         commands = {
@@ -134,9 +135,12 @@ def main() -> None:
             "cucc": [*cucc, *flags, "-Xcompiler", "-fPIC", "-c", str(folder / "kernels.cu"), "-o", str(folder / "k.o")],
         }
         seconds: Dict[str, List[Tuple[float, float]]] = {key: [] for key in commands}
-        for _ in range(rounds):
+        for number in range(rounds):
             for key, command in commands.items():
-                seconds[key].append(timed(command))
+                clock_seconds, used_seconds = timed(command)
+                seconds[key].append((clock_seconds, used_seconds))
+                line = f"{key} {clock_seconds:.1f} s by the clock, {used_seconds:.1f} s of processors"
+                print(f"round {number + 1} of {rounds}: {line}", flush=True)
         rows = [line.split(",") for line in phases.read_text(encoding="utf-8").splitlines()[1:]]
     print(f"{'':<6} {'clock':>8} {'processor':>10}   seconds, medians of {rounds}")
     clock = {key: statistics.median(value[0] for value in values) for key, values in seconds.items()}

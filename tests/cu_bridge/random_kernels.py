@@ -132,7 +132,7 @@ class Kernel:
         return f"__shfl_{self.pick('up', 'down', 'xor')}_sync({mask}, {value}, {delta}{width})"
 
     def declaration(self) -> str:
-        kind = self.chance.randrange(8 if self.plain else 14)
+        kind = self.chance.choice([*range(8)] * 6 + [8, 9, 10, 14]) if self.plain else self.chance.randrange(15)
         value = self.expression()
         name = self.fresh(kind < 8 and not self.plain)
         if kind < 3:
@@ -163,19 +163,22 @@ class Kernel:
             self.scopes[-1].append(f"{name}[0]")
             return f"int {name}[2] = {{{value}, 1}};"
         if kind == 9:
-            target = self.assignable()
-            self.scopes[-1].append(f"(*{name})")
-            return (
-                f"int* {name} = &{target};"
-                if "[" not in target and "*" not in target
-                else f"int {name}_ = 0; int* {name} = &{name}_;"
+            made = self.pick(
+                f"int {name}_ = {value}; int* {name} = &{name}_;",
+                f"int {name}_[2] = {{{value}, 2}}; int* {name} = {name}_;",
             )
+            self.scopes[-1].append(f"(*{name})")
+            return made
         if kind == 10:
             target = self.assignable()
             if any(c in target for c in "[*."):
                 return ""
             self.scopes[-1].append(name)
             return f"auto& {name} = {target};"
+        if kind == 14:
+            other = self.fresh(False)
+            self.scopes[-1] += [name, other]
+            return f"int {name} = {value}, {other} = 1; ({self.atom()} > 2 ? {name} : {other}) += 3;"
         if kind == 11:
             text = f"Pair {name} = {{{self.atom()}, 2}};"
             self.scopes[-1].append(f"{name}.b")

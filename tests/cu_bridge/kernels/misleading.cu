@@ -305,3 +305,96 @@ CASE(waits_within_a_switch_and_behind_a_label) {
     return v;
   });
 }
+
+// ---- Aliases of a thread's own variables that outlive a wait -------------------------------------------------------------
+__global__ void pointer_to_own(const int* in, int* out, int n) {
+  const int t = threadIdx.x;
+  int v = in[t];
+  int* p = &v;
+  float2 pair = make_float2(v, t);
+  const float* of_pair = &pair.x;
+  __syncthreads();
+  out[blockIdx.x * kSize + t] = *p + n * int(of_pair[0] + 2 * of_pair[1]);
+}
+CASE(a_pointer_to_a_variable_of_the_thread_lives_on) {
+  compare(pointer_to_own, [](In in, int n) { return each([&](int t) { return in[t] + n * (in[t] + 2 * t); }); });
+}
+
+__global__ void pointer_set_later(const int* in, int* out, int n) {
+  const int t = threadIdx.x;
+  int v = in[t] + n;
+  const int* p = in;
+  p = (const int*)&v;
+  __syncthreads();
+  out[blockIdx.x * kSize + t] = *p;
+}
+CASE(a_pointer_is_later_set_to_a_variable_of_the_thread) {
+  compare(pointer_set_later, [](In in, int n) { return each([&](int t) { return in[t] + n; }); });
+}
+
+__global__ void pointer_to_array(const int* in, int* out, int n) {
+  const int t = threadIdx.x;
+  int values[2];
+  values[0] = in[t];
+  values[1] = t;
+  int* p = values;
+  __syncthreads();
+  out[blockIdx.x * kSize + t] = p[0] + n * p[1];
+}
+CASE(a_pointer_to_an_array_of_the_thread_lives_on) {
+  compare(pointer_to_array, [](In in, int n) { return each([&](int t) { return in[t] + n * t; }); });
+}
+
+__global__ void pointer_in_shared(const int* in, int* out, int n) {
+  __shared__ int* places[kSize];
+  const int t = threadIdx.x;
+  int v = in[t] * n;
+  places[t] = &v;
+  __syncthreads();
+  out[blockIdx.x * kSize + t] = *places[t];
+}
+CASE(shared_memory_keeps_a_pointer_to_a_variable_of_the_thread) {
+  compare(pointer_in_shared, [](In in, int n) { return each([&](int t) { return in[t] * n; }); });
+}
+
+__global__ void one_of_two(const int* in, int* out, int n) {
+  const int t = threadIdx.x;
+  int a = 5, b = 6, c = 7, d = 8;
+  (t & 1 ? a : b) = n;
+  ++(t & 2 ? c : d);
+  int& chosen = t & 4 ? a : d;
+  chosen += 100;
+  __syncthreads();
+  out[blockIdx.x * kSize + t] = a + 10 * b + 1000 * c + 10000 * d + in[0];
+}
+CASE(one_of_two_variables_is_changed) {
+  compare(one_of_two, [](In in, int n) {
+    return each([&](int t) {
+      int a = t & 1 ? n : 5, b = t & 1 ? 6 : n, c = t & 2 ? 8 : 7, d = t & 2 ? 8 : 9;
+      (t & 4 ? a : d) += 100;
+      return a + 10 * b + 1000 * c + 10000 * d + in[0];
+    });
+  });
+}
+
+__global__ void deduced_pointer(const int* in, int* out, int n) {
+  const int t = threadIdx.x;
+  auto* p = in;
+  p += t;
+  __syncthreads();
+  out[blockIdx.x * kSize + t] = *p * n;
+}
+CASE(a_pointer_of_deduced_type_lives_on) {
+  compare(deduced_pointer, [](In in, int n) { return each([&](int t) { return in[t] * n; }); });
+}
+
+__global__ void guarded_shuffle(const int* in, int* out, int n) {
+  const int t = threadIdx.x;
+  const int* maybe = n > 1 ? in : nullptr;
+  int v = n > 1 ? __shfl_xor_sync(0xffffffff, maybe[t], 1) : t;
+  bool both = n > 1 && __shfl_sync(0xffffffff, maybe[t], 0) == in[t / 32 * 32];
+  out[blockIdx.x * kSize + t] = v + both;
+}
+CASE(the_value_of_a_shuffle_that_is_not_reached_is_not_computed) {
+  compare(guarded_shuffle, [](In in, int n) { return each([&](int t) { return n > 1 ? in[t ^ 1] + 1 : t; }); });
+}

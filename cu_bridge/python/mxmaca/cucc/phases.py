@@ -23,7 +23,7 @@ to wait.
 """
 
 import re
-from typing import TYPE_CHECKING, AbstractSet, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, AbstractSet, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .errors import CuccError
 
@@ -89,6 +89,14 @@ EFFECTS = _words(
 )
 ASSIGNED = r"(?:[-+*/%&|^]|<<|>>)?=(?!=)"
 DEREFERENCED = re.compile(rf"(?:^|[=(,?:+\-*/%<>&|!~])\s*\*|\(\s*(?:const\s+)?(?:{BUILTIN.pattern})[\s*]*\)\s*\*")
+# A reference with what it is bound to; in a loop over a range as well.
+REFERENCE = re.compile(r"(?<!&)&\s*\w+\s*(?:[({]|=(?!=)|:(?!:))([^;]*)")
+# An address: what it is of. Behind a name, a number or a bracket `&` is arithmetic, but not behind `return` or a cast.
+ADDRESS = re.compile(
+    rf"(?:(?<![&\w\])])|(?<=\breturn)|\((?:[\w\s:<>]+\*[\s*]*(?:const\s*)?|\s*\w*intptr_t\s*|\s*(?:{BUILTIN.pattern})\s*)\))"
+    r"\s*&(?!&)[\s(]*([A-Za-z_]\w*)"
+)
+RESULTS = re.compile(r"\b(?:__)?sincosf?\s*\((?:[^();]|\([^()]*\))*$")
 MEMORY = re.compile(r"\[|->|\+\+|--|(?<![=!<>])=(?!=)|\{|(?<!&)&(?!&)")  # or an effect
 # An element for each thread takes room on one stack.
 MOST_VARIABLES = 8
@@ -154,10 +162,15 @@ class Phases:
         self.uniform: Set[str] = set()
         self.pure: Set[str] = set()
         self.varying: Set[str] = {"threadIdx"}
+        self.kinds: Dict[str, str] = {}  # the type of each variable of the body; "" where it is not understood
         self.expanded = 0
         self.lanes = 0
         self.flat = rewriter._flat(body + 1, body_end)
         self.shared = set(IDENTIFIER.findall(" ".join(re.findall(r"__mxmaca_shared__([^;]*);", self.flat))))
+        # What `modified` does not see: `(a ? b : c) = d`, `int& r = a ? b : c`.
+        chosen = any(re.search(r"\?|,|\w\s*\(", match.group(1)) for match in REFERENCE.finditer(self.flat))
+        if chosen or self._assigns_to_a_choice():
+            raise Unfit
         for start, end in parameters:
             text = rewriter._flat(start, rewriter._default(start, end)).strip()
             names = re.findall(r"[A-Za-z_]\w*", text)
@@ -173,10 +186,54 @@ class Phases:
     def generate(self) -> str:
         self._block(self.body + 1, self.body_end, top=True)
         self._close()
+        self._check_pointers()
         lanes = "".join(
             f" alignas(64) char __mxmaca_lanes_{i}[::mxmaca::lanes_bytes];" for i in range(min(self.lanes, 2))
         )
         return "{" + lanes + "".join(self.output) + "\n}"
+
+    def _assigns_to_a_choice(self) -> bool:
+        """Whether brackets with a `?` in them stand where something is changed."""
+        opened: List[int] = []
+        for place, char in enumerate(self.flat):
+            if char == "(":
+                opened.append(place)
+            elif char == ")" and opened:
+                start = opened.pop()
+                if "?" not in self.flat[start:place]:
+                    continue
+                behind, before = self.flat[place + 1 :].lstrip(), self.flat[:start].rstrip()
+                if re.match(rf"{ASSIGNED}|\+\+|--|\.", behind) or before.endswith(("++", "--", "&")):
+                    return True
+        return False
+
+    def _check_pointers(self) -> None:
+        """A variable of one phase is gone in the next, so nothing may point at one.
+
+        Raises:
+            Unfit: something may.
+        """
+        flat = self.flat
+        pointers = {name for name, kind in self.kinds.items() if "*" in kind}
+        others = {name for name, kind in self.kinds.items() if "*" not in kind}
+        for match in ADDRESS.finditer(flat):
+            name, behind = match.group(1), flat[match.end() :]
+            # The address of an element that a pointer leads to is none of the pointer's.
+            leads = name in pointers and re.match(r"\s*(?:\[|->)", behind) is not None
+            if name in self.kinds and not leads and not RESULTS.search(flat[: match.start() + 1]):
+                raise Unfit
+        values = {name for name in others if INTEGER.fullmatch(re.sub(r"\bconst\b", "", self.kinds[name]).strip())}
+        for name in pointers:
+            for match in re.finditer(rf"(?<![\w.]){name}\b\s*\)*\s*{ASSIGNED}([^;]*)", flat):
+                if (others - values).intersection(IDENTIFIER.findall(match.group(1))):
+                    raise Unfit
+        # Arrays of the body, where they stand for their first element's address; objects that may hold one.
+        for name in others - values:
+            if not self.kinds[name] and re.search(rf"(?<![\w.]){name}\b(?!\s*[\[.({{=;,])", flat):
+                raise Unfit
+        shared = " ".join(re.findall(r"__mxmaca_shared__([^;]*);", flat))
+        if "*" in re.sub(r"\[[^\]]*\]", "", shared) or re.search(r"\*\s*\*", flat):
+            raise Unfit
 
     # ---- Statements -------------------------------------------------------------------------------------------------
 
@@ -290,7 +347,8 @@ class Phases:
 
     def _shuffle(self, at: int, flat: str, behind: str) -> None:
         found = list(SHUFFLE.finditer(flat))
-        if len(found) != 1:
+        # What may not be reached at all must not be computed beforehand.
+        if len(found) != 1 or re.search(r"\?|&&|\|\|", flat[: found[0].start()]):
             raise Unfit
         start, depth, end = found[0].start(), 0, found[0].end()
         for end in range(found[0].end() - 1, len(flat)):
@@ -348,11 +406,12 @@ class Phases:
         if head is None or "(" in head.group(1) or "=" in head.group(1) or "[" in head.group(1):
             # An array, or one that a constructor makes: fit where nothing behind a wait needs it.
             names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^\]]*\]|\(.*|=.*|\{.*", "", declarators[0]))
-            if len(declarators) > 1 or not names or uses(names[-1], behind):
+            if len(declarators) > 1 or not names or names[-1] in WORDS or uses(names[-1], behind):
                 raise Unfit
             if names[-1] in self.uniform | self.varying | self.pure:
                 raise Unfit
             self.varying.add(names[-1])
+            self.kinds[names[-1]] = ""
             self.region.append(marker + flat.replace("__mxmaca_taken", taken))
             return
         kind = head.group(1).strip()
@@ -369,6 +428,7 @@ class Phases:
 
     def _variable(self, marker: str, kind: str, name: str, value: str, behind: str, taken: str) -> None:
         declared = f"{kind} {name} = {value};" if value else f"{kind} {name};"
+        self.kinds[name] = kind
         constant = bool(value) and "&" not in kind and not taken and not modified(name, self._without(declared))
         if constant and self._is_uniform(value):
             self.uniform.add(name)
@@ -389,7 +449,7 @@ class Phases:
         plain = re.sub(r"\b(?:__restrict(?:__)?)\b", "", kind)
         pointer = re.fullmatch(r"([\w\s:]+\*)\s*(?:const)?\s*", plain)
         scalar = re.sub(r"\bconst\b", "", plain).strip()
-        if pointer:
+        if pointer and not re.search(r"\bauto\b", kind):
             kind = pointer.group(1)
         elif BUILTIN.fullmatch(scalar):
             kind = scalar

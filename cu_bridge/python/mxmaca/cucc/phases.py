@@ -89,8 +89,11 @@ EFFECTS = _words(
 )
 ASSIGNED = r"(?:[-+*/%&|^]|<<|>>)?=(?!=)"
 DEREFERENCED = re.compile(rf"(?:^|[=(,?:+\-*/%<>&|!~])\s*\*|\(\s*(?:const\s+)?(?:{BUILTIN.pattern})[\s*]*\)\s*\*")
-# A reference with what it is bound to; in a loop over a range as well.
-REFERENCE = re.compile(r"(?<!&)&\s*\w+\s*(?:[({]|=(?!=)|:(?!:))([^;]*)")
+# A reference that is bound to one of several variables, or to each of a range.
+CHOSEN = re.compile(
+    rf"(?<!&)&\s*\w+\s*=(?!=)[^;]*(?:\?|,|\w\s*\()|\b(?:auto|{BUILTIN.pattern})\s*&\s*\w+\s*[({{][^;]*(?:\?|,|\w\s*\()"
+    r"|\bfor\s*\([^;()]*&\s*\w+\s*:"
+)
 # An address: what it is of. Behind a name, a number or a bracket `&` is arithmetic, but not behind `return` or a cast.
 ADDRESS = re.compile(
     rf"(?:(?<![&\w\])])|(?<=\breturn)|\((?:[\w\s:<>]+\*[\s*]*(?:const\s*)?|\s*\w*intptr_t\s*|\s*(?:{BUILTIN.pattern})\s*)\))"
@@ -168,8 +171,7 @@ class Phases:
         self.flat = rewriter._flat(body + 1, body_end)
         self.shared = set(IDENTIFIER.findall(" ".join(re.findall(r"__mxmaca_shared__([^;]*);", self.flat))))
         # What `modified` does not see: `(a ? b : c) = d`, `int& r = a ? b : c`.
-        chosen = any(re.search(r"\?|,|\w\s*\(", match.group(1)) for match in REFERENCE.finditer(self.flat))
-        if chosen or self._assigns_to_a_choice():
+        if CHOSEN.search(self.flat) or self._assigns_to_a_choice():
             raise Unfit
         for start, end in parameters:
             text = rewriter._flat(start, rewriter._default(start, end)).strip()
@@ -203,7 +205,8 @@ class Phases:
                 if "?" not in self.flat[start:place]:
                     continue
                 behind, before = self.flat[place + 1 :].lstrip(), self.flat[:start].rstrip()
-                if re.match(rf"{ASSIGNED}|\+\+|--|\.", behind) or before.endswith(("++", "--", "&")):
+                address = re.search(r"(?:^|[^&\w\])\s]|\breturn)\s*&$", before)
+                if re.match(rf"{ASSIGNED}|\+\+|--|\.", behind) or before.endswith(("++", "--")) or address:
                     return True
         return False
 

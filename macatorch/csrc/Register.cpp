@@ -33,6 +33,7 @@ struct Registration {
     register_nested();
     register_linear_algebra(cuda);
     register_fourier(cuda);
+    register_integer_division(cuda);
     register_complex_functions(cuda);
     register_log_sigmoid(cuda);
     register_reductions(cuda);

@@ -1,0 +1,205 @@
+#include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
+#include <ATen/ScalarOps.h>
+#include <ATen/ops/div_ops.h>
+#include <ATen/ops/floor_divide_ops.h>
+#include <ATen/ops/fmod_ops.h>
+#include <ATen/ops/remainder_ops.h>
+
+#include <optional>
+#include <string_view>
+
+#include "DeviceCall.h"
+#include "NeuralNet.h"
+#include "Unboxed.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(div_Tensor_mode);
+MACATORCH_SPEC(div__Tensor_mode);
+MACATORCH_SPEC(div_out_mode);
+MACATORCH_SPEC(floor_divide);
+MACATORCH_SPEC(floor_divide__Tensor);
+MACATORCH_SPEC(floor_divide_out);
+MACATORCH_SPEC(fmod_Tensor);
+MACATORCH_SPEC(fmod__Tensor);
+MACATORCH_SPEC(fmod_Tensor_out);
+MACATORCH_SPEC(remainder_Tensor);
+MACATORCH_SPEC(remainder__Tensor);
+MACATORCH_SPEC(remainder_Tensor_out);
+
+namespace {
+
+// Note [Divisors 0 and -1]
+// A processor traps where an integer is divided by zero, and where the smallest one is divided by -1: upstream's CPU
+// kernels raise in the first case and, in some releases, end the process in the second. On a GPU both have a result. That
+// of a division by zero is what upstream's tests know of NVIDIA's: all ones, in quotient and remainder; of 64 bits only
+// the lower 32 if the dividend has no other.
+
+enum class Part { Remainder, Truncated, Floored };
+
+/// Whether an integer tensor of any strides has a 0 or a -1.
+bool has_special(const at::Tensor& divisor) {
+  const at::Tensor dense = divisor.contiguous();
+  return AT_DISPATCH_INTEGRAL_TYPES_AND(at::kBool, dense.scalar_type(), "divisors", [&] {
+    const auto* data = dense.const_data_ptr<scalar_t>();
+    bool found = false;
+    for (int64_t i = 0; i < dense.numel(); ++i) {
+      found |= data[i] == static_cast<scalar_t>(0) || data[i] == static_cast<scalar_t>(-1);
+    }
+    return found;
+  });
+}
+
+struct Special {
+  at::Tensor divisor;  // 1 in place of 0 and -1
+  at::Tensor where;    // which those are
+  at::Tensor values;   // the results there
+};
+
+/// The special divisors of an integer division; none where there are none, or the operator itself has to refuse.
+std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& other, Part part) {
+  const bool scalar = other.is_cpu() && other.dim() == 0;
+  if (C10_LIKELY(!at::isIntegralType(other.scalar_type(), /*includeBool=*/true)) ||
+      !at::isIntegralType(self.scalar_type(), /*includeBool=*/true) ||
+      !(scalar || (other.is_cuda() && (self.device() == other.device() || (self.is_cpu() && self.dim() == 0))))) {
+    return std::nullopt;
+  }
+  const at::ScalarType dtype = at::result_type(self, other);
+  if (dtype == at::kBool) {
+    return std::nullopt;
+  }
+  if (scalar) {
+    if (!has_special(other)) {
+      return std::nullopt;
+    }
+  } else {
+    DeviceCall call(other);
+    if (!has_special(call(other))) {
+      return std::nullopt;
+    }
+  }
+  const c10::Device device = scalar ? self.device() : other.device();
+  const at::Tensor dividend = self.to(device, dtype);
+  const at::Tensor divisor = other.to(device, dtype);
+  const at::Tensor zero = divisor.eq(0);
+  Special special;
+  special.where = dtype == at::kByte ? zero : zero.logical_or(divisor.eq(-1));
+  special.divisor = other.to(device).masked_fill(special.where, 1);
+  if (other.unsafeGetTensorImpl()->is_wrapped_number()) {
+    special.divisor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  at::Tensor by_zero = at::full({}, dtype == at::kByte ? 255 : -1, divisor.options());
+  if (dtype == at::kLong) {
+    const at::Tensor fits = dividend.ge(0).logical_and(dividend.lt(int64_t(1) << 32));
+    by_zero = at::where(fits, at::full({}, int64_t(0xFFFFFFFF), divisor.options()), by_zero);
+  }
+  if (part == Part::Floored) {
+    by_zero = by_zero.sub(dividend.lt(0).to(dtype));
+  }
+  const at::Tensor by_minus_one =
+      part == Part::Remainder ? at::zeros({}, divisor.options()) : at::zeros_like(dividend).sub(dividend);
+  special.values = at::where(zero, by_zero, by_minus_one);
+  return special;
+}
+
+template <class Divide>
+at::Tensor divided(const at::Tensor& self, const at::Tensor& other, Part part, const Divide& divide) {
+  const std::optional<Special> special = find_special(self, other, part);
+  if (C10_LIKELY(!special)) {
+    return divide(other);
+  }
+  at::Tensor result = divide(special->divisor);
+  result.copy_(at::where(special->where, special->values, result));
+  return result;
+}
+
+template <class Divide>
+at::Tensor& divided_to(const at::Tensor& self, const at::Tensor& other, at::Tensor& out, Part part,
+                       const Divide& divide) {
+  const std::optional<Special> special = find_special(self, other, part);
+  if (C10_LIKELY(!special)) {
+    return divide(other);
+  }
+  divide(special->divisor);
+  return out.copy_(at::where(special->where, special->values.to(out.scalar_type()), out));
+}
+
+template <class Op, const OperatorSpec& spec, Part part>
+at::Tensor function(const at::Tensor& self, const at::Tensor& other) {
+  return divided(self, other, part, [&](const at::Tensor& by) { return Unboxed<Op, spec>::call(self, by); });
+}
+
+template <class Op, const OperatorSpec& spec, Part part>
+at::Tensor& in_place(at::Tensor& self, const at::Tensor& other) {
+  return divided_to(self, other, self, part,
+                    [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by); });
+}
+
+template <class Op, const OperatorSpec& spec, Part part>
+at::Tensor& to_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  return divided_to(self, other, out, part,
+                    [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by, out); });
+}
+
+/// A number modulo a tensor; the same kernel.
+at::Tensor scalar_remainder(const at::Scalar& self, const at::Tensor& other) {
+  at::Tensor wrapped = c10::scalar_to_tensor(self);
+  wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return function<at::_ops::remainder_Tensor, spec_remainder_Tensor, Part::Remainder>(wrapped, other);
+}
+
+using Mode = std::optional<c10::string_view>;
+
+/// Without a mode the quotient is no integer.
+std::optional<Part> part_of(const Mode& mode) {
+  return !mode ? std::nullopt : std::make_optional(*mode == "floor" ? Part::Floored : Part::Truncated);
+}
+
+at::Tensor div(const at::Tensor& self, const at::Tensor& other, Mode mode) {
+  const auto divide = [&](const at::Tensor& by) {
+    return Unboxed<at::_ops::div_Tensor_mode, spec_div_Tensor_mode>::call(self, by, mode);
+  };
+  const std::optional<Part> part = part_of(mode);
+  return part ? divided(self, other, *part, divide) : divide(other);
+}
+
+at::Tensor& div_in_place(at::Tensor& self, const at::Tensor& other, Mode mode) {
+  const auto divide = [&](const at::Tensor& by) -> at::Tensor& {
+    return Unboxed<at::_ops::div__Tensor_mode, spec_div__Tensor_mode>::call(self, by, mode);
+  };
+  const std::optional<Part> part = part_of(mode);
+  return part ? divided_to(self, other, self, *part, divide) : divide(other);
+}
+
+at::Tensor& div_out(const at::Tensor& self, const at::Tensor& other, Mode mode, at::Tensor& out) {
+  const auto divide = [&](const at::Tensor& by) -> at::Tensor& {
+    return Unboxed<at::_ops::div_out_mode, spec_div_out_mode>::call(self, by, mode, out);
+  };
+  const std::optional<Part> part = part_of(mode);
+  return part ? divided_to(self, other, out, *part, divide) : divide(other);
+}
+
+}  // namespace
+
+void register_integer_division(torch::Library& cuda) {
+  constexpr Part remainder = Part::Remainder;
+  cuda.impl("remainder.Tensor", TORCH_FN((function<at::_ops::remainder_Tensor, spec_remainder_Tensor, remainder>)));
+  cuda.impl("remainder_.Tensor", TORCH_FN((in_place<at::_ops::remainder__Tensor, spec_remainder__Tensor, remainder>)));
+  cuda.impl("remainder.Tensor_out",
+            TORCH_FN((to_out<at::_ops::remainder_Tensor_out, spec_remainder_Tensor_out, remainder>)));
+  cuda.impl("remainder.Scalar_Tensor", TORCH_FN(scalar_remainder));
+  cuda.impl("fmod.Tensor", TORCH_FN((function<at::_ops::fmod_Tensor, spec_fmod_Tensor, remainder>)));
+  cuda.impl("fmod_.Tensor", TORCH_FN((in_place<at::_ops::fmod__Tensor, spec_fmod__Tensor, remainder>)));
+  cuda.impl("fmod.Tensor_out", TORCH_FN((to_out<at::_ops::fmod_Tensor_out, spec_fmod_Tensor_out, remainder>)));
+  constexpr Part floored = Part::Floored;
+  cuda.impl("floor_divide", TORCH_FN((function<at::_ops::floor_divide, spec_floor_divide, floored>)));
+  cuda.impl("floor_divide_.Tensor",
+            TORCH_FN((in_place<at::_ops::floor_divide__Tensor, spec_floor_divide__Tensor, floored>)));
+  cuda.impl("floor_divide.out", TORCH_FN((to_out<at::_ops::floor_divide_out, spec_floor_divide_out, floored>)));
+  cuda.impl("div.Tensor_mode", TORCH_FN(div));
+  cuda.impl("div_.Tensor_mode", TORCH_FN(div_in_place));
+  cuda.impl("div.out_mode", TORCH_FN(div_out));
+}
+
+}  // namespace macatorch

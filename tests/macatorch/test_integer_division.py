@@ -1,0 +1,78 @@
+"""Integer division where a processor traps: by zero, and of the smallest number by -1. A GPU has a result for both."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List
+
+import pytest
+import torch
+
+SIGNED = [torch.int8, torch.int16, torch.int32, torch.int64]
+QUOTIENTS: Dict[str, Callable[[Any, Any], torch.Tensor]] = {
+    "floor_divide": torch.floor_divide,
+    "floor": lambda a, b: torch.div(a, b, rounding_mode="floor"),
+    "trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+}
+REMAINDERS: Dict[str, Callable[[Any, Any], torch.Tensor]] = {"remainder": torch.remainder, "fmod": torch.fmod}
+IN_PLACE: Dict[str, Callable[[torch.Tensor, Any], torch.Tensor]] = {
+    "floor_divide": lambda a, b: a.floor_divide_(b),
+    "floor": lambda a, b: a.div_(b, rounding_mode="floor"),
+    "trunc": lambda a, b: a.div_(b, rounding_mode="trunc"),
+    "remainder": lambda a, b: a.remainder_(b),
+    "fmod": lambda a, b: a.fmod_(b),
+}
+
+
+def out_of(name: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    out = torch.empty(0, dtype=a.dtype, device="cuda")
+    if name in ("floor", "trunc"):
+        return torch.div(a, b, rounding_mode=name, out=out)
+    return getattr(torch, name)(a, b, out=out)
+
+
+def all_forms(name: str, a: torch.Tensor, b: Any) -> List[int]:
+    """The result, after all forms of the operator have given the same one."""
+    function = {**QUOTIENTS, **REMAINDERS}[name]
+    result = function(a, b)
+    assert result.dtype == a.dtype and result.is_cuda
+    assert torch.equal(IN_PLACE[name](a.clone(), b), result)
+    if isinstance(b, torch.Tensor):
+        assert torch.equal(out_of(name, a, b), result)
+        assert torch.equal(function(a.repeat(2)[::2], b.repeat(2)[::2]), function(a.repeat(2), b.repeat(2))[::2])
+    return result.tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, *SIGNED], ids=str)
+@pytest.mark.parametrize("name", [*QUOTIENTS, *REMAINDERS])
+def test_a_division_by_zero_gives_all_ones(name: str, dtype: torch.dtype) -> None:
+    a = torch.tensor([5, 0, 7], dtype=dtype, device="cuda")
+    ones = {torch.uint8: 255, torch.int64: 2**32 - 1}.get(dtype, -1)
+    rest = {"remainder": 1, "fmod": 1}.get(name, 3)
+    assert all_forms(name, a, torch.tensor([0, 0, 2], dtype=dtype, device="cuda")) == [ones, ones, rest]
+    assert all_forms(name, a, 0) == [ones] * 3
+    if name == "remainder":
+        assert torch.remainder(3, a).tolist() == [3, ones, 3]
+
+
+@pytest.mark.parametrize("dtype", SIGNED, ids=str)
+@pytest.mark.parametrize("name", [*QUOTIENTS, *REMAINDERS])
+def test_the_smallest_number_by_minus_one_does_not_end_the_process(name: str, dtype: torch.dtype) -> None:
+    smallest = torch.iinfo(dtype).min
+    a = torch.tensor([smallest, 6, -7], dtype=dtype, device="cuda")
+    want = [0, 0, 0] if name in REMAINDERS else [smallest, -6, 7]
+    assert all_forms(name, a, torch.full((3,), -1, dtype=dtype, device="cuda")) == want
+    assert all_forms(name, a, -1) == want
+
+
+def test_dtypes_and_shapes_are_those_of_any_division() -> None:
+    a = torch.tensor([[4], [-5]], dtype=torch.int8, device="cuda")
+    b = torch.tensor([2, 0, -1], dtype=torch.int32, device="cuda")
+    quotient = torch.floor_divide(a, b)
+    assert quotient.dtype == torch.int32 and quotient.tolist() == [[2, -1, -4], [-3, -2, 5]]
+    assert (a // torch.tensor(0)).dtype == torch.int8
+    assert torch.remainder(a, torch.tensor([True], device="cuda")).tolist() == [[0], [0]]
+    out = torch.empty(2, 3, device="cuda")
+    assert torch.floor_divide(a, b, out=out).tolist() == [[2, -1, -4], [-3, -2, 5]]
+    with pytest.raises(RuntimeError, match="at least two devices"):
+        torch.floor_divide(a, b.cpu())
+    assert (a / 0).isinf().all() and (a.float() // 0).isinf().all()

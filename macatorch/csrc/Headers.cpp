@@ -238,6 +238,10 @@ void HeaderSet::write_back(c10::Device device) {
     if (C10_UNLIKELY(!header.same_geometry(CpuHeader::of(target)))) {
       target.set_sizes_and_strides(header.sizes(), header.strides(), header.storage_offset());
     }
+    // Some kernels leave the conjugation of an out= to its bit.
+    if (C10_UNLIKELY(header.is_conj() != target.is_conj())) {
+      target._set_conj(header.is_conj());
+    }
     if (C10_UNLIKELY(header.has_named_tensor_meta())) {
       target.set_named_tensor_meta(header.named_tensor_meta()->clone());
     }

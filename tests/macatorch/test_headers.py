@@ -23,6 +23,15 @@ def test_out_is_resized_like_upstream() -> None:
     assert torch.equal(out.cpu(), torch.full((3, 5), 4.0))
 
 
+def test_an_out_that_a_kernel_leaves_conjugated_has_the_values_of_the_result() -> None:
+    matrix, right = (torch.randn(3, n, dtype=torch.complex128, device="cuda") for n in (3, 3))
+    factors, pivots = torch.linalg.lu_factor(matrix)
+    want = torch.linalg.lu_solve(factors, pivots, right, left=False)
+    out = torch.empty(0, dtype=torch.complex128, device="cuda")
+    torch.linalg.lu_solve(factors, pivots, right, left=False, out=out)
+    assert torch.equal(out.cpu(), want.cpu()) and torch.allclose(out @ matrix, right)
+
+
 def test_partly_overlapping_write_is_refused() -> None:
     x = torch.arange(6.0, device="cuda")
     with pytest.raises(RuntimeError, match="single memory location"):

@@ -127,11 +127,17 @@ def test_a_kernel_that_only_the_registration_launches_is_there(cucc: Cucc, tmp_p
     assert build(cucc, tmp_path, "12", launch) == f"12 {USED} 12 cudaSuccess"
 
 
-def test_a_mistake_is_told_of_the_whole_text(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    "text, passes",
+    [("__global__ void k(int* p) {\n  *p = nothing;\n}\n", 2), ("void f(int* p) {\n  *p = nothing;\n}\n", 1)],
+)
+def test_a_mistake_is_told_of_the_whole_text(cucc: Cucc, tmp_path: pathlib.Path, text: str, passes: int) -> None:
     (tmp_path / "torch" / "include").mkdir(parents=True)
     (tmp_path / "torch" / "include" / "host.h").write_text(HEADER, encoding="utf-8")
     source = tmp_path / "wrong.cu"
-    source.write_text("#include <torch/include/host.h>\n__global__ void k(int* p) {\n  *p = nothing;\n}\n")
-    done = cucc("-c", f"-I{tmp_path}", source, "-o", tmp_path / "wrong.o", check=False)
+    source.write_text("#include <torch/include/host.h>\n" + text)
+    done = cucc("-c", "-v", f"-I{tmp_path}", source, "-o", tmp_path / "wrong.o", check=False)
+    # Where both passes name it, the device pass does not run again.
+    assert len(re.findall(r"^#\$ .* -c .*device\.ii", done.stderr, re.MULTILINE)) == passes
     assert done.returncode != 0
     assert re.findall(r"wrong\.cu:3:\d+: error: .*nothing", done.stderr) and done.stderr.count("error:") == 1

@@ -612,7 +612,7 @@ class Driver:
     def _wants_bodies(self, device: "Pass", host: "Pass", folder: Path) -> bool:
         """Whether the device pass went wrong without the host's bodies, or its kernels need some of them."""
         if device.problem is not None:
-            return True
+            return not messages.only_repeats(host.said, device.said)
         made = host.problem is None and host.object.exists()  # not under -fsyntax-only
         return made and objects.lacks_bodies(host.object, device.object, folder, self.run)
 

@@ -83,5 +83,11 @@ def merged(host: str, device: str) -> str:
     return "".join(parts)
 
 
+def only_repeats(host: str, device: str) -> bool:
+    """Whether the device pass names errors, and none in another place than the host pass."""
+    places = [{message.key[0] for message in split(text) if message.is_error} for text in (host, device)]
+    return bool(places[1]) and places[1] <= places[0]
+
+
 def _keys(messages: Iterable[Message]) -> Set[Key]:
     return {message.key for message in messages}

@@ -49,6 +49,8 @@ BUILTIN = re.compile(
     rf"(?:{INTEGERS}|float|double)(?:\s+(?:{INTEGERS}|double))*|(?:float|double|int|uint|short|ushort|char|uchar)[1-4]"
 )
 INTEGER = re.compile(rf"(?:{INTEGERS})(?:\s+(?:{INTEGERS}))*")
+# Of these types no member is an array, and none becomes a pointer.
+VALUE = re.compile(rf"{BUILTIN.pattern}|[\w:]*_t")
 DECLARATION = re.compile(
     r"[A-Za-z_][\w:]*(?:\s*<[^;=]*>)?(?:\s+const\b)?[\s*&]+(?:(?:const|__restrict(?:__)?)\s+)*[A-Za-z_]"
 )
@@ -96,7 +98,7 @@ CHOSEN = re.compile(
 )
 # An address: what it is of. Behind a name, a number or a bracket `&` is arithmetic, but not behind `return` or a cast.
 ADDRESS = re.compile(
-    rf"(?:(?<![&\w\])])|(?<=\breturn)|\((?:[\w\s:<>]+\*[\s*]*(?:const\s*)?|\s*\w*intptr_t\s*|\s*(?:{BUILTIN.pattern})\s*)\))"
+    rf"(?:(?<![&\w\])\s])|(?<=\breturn)|\((?:[\w\s:<>]+\*[\s*]*(?:const\s*)?|\s*\w*intptr_t\s*|\s*(?:{BUILTIN.pattern})\s*)\))"
     r"\s*&(?!&)[\s(]*([A-Za-z_]\w*)"
 )
 RESULTS = re.compile(r"\b(?:__)?sincosf?\s*\((?:[^();]|\([^()]*\))*$")
@@ -210,6 +212,15 @@ class Phases:
                     return True
         return False
 
+    def _deduced(self, value: str) -> str:
+        """A type for a variable of deduced type: it is no pointer to a variable if nothing in its value can be one."""
+        names = set(IDENTIFIER.findall(value)).intersection(self.kinds)
+        return (
+            "int"
+            if all(VALUE.fullmatch(re.sub(r"\bconst\b", "", self.kinds[one]).strip()) for one in names)
+            else "auto"
+        )
+
     def _check_pointers(self) -> None:
         """A variable of one phase is gone in the next, so nothing may point at one.
 
@@ -225,7 +236,7 @@ class Phases:
             leads = name in pointers and re.match(r"\s*(?:\[|->)", behind) is not None
             if name in self.kinds and not leads and not RESULTS.search(flat[: match.start() + 1]):
                 raise Unfit
-        values = {name for name in others if INTEGER.fullmatch(re.sub(r"\bconst\b", "", self.kinds[name]).strip())}
+        values = {name for name in others if VALUE.fullmatch(re.sub(r"\bconst\b", "", self.kinds[name]).strip())}
         for name in pointers:
             for match in re.finditer(rf"(?<![\w.]){name}\b\s*\)*\s*{ASSIGNED}([^;]*)", flat):
                 if (others - values).intersection(IDENTIFIER.findall(match.group(1))):
@@ -431,7 +442,7 @@ class Phases:
 
     def _variable(self, marker: str, kind: str, name: str, value: str, behind: str, taken: str) -> None:
         declared = f"{kind} {name} = {value};" if value else f"{kind} {name};"
-        self.kinds[name] = kind
+        self.kinds[name] = self._deduced(value) if re.fullmatch(r"(?:const\s+)?auto(?:\s+const)?", kind) else kind
         constant = bool(value) and "&" not in kind and not taken and not modified(name, self._without(declared))
         if constant and self._is_uniform(value):
             self.uniform.add(name)

@@ -66,6 +66,21 @@ CASE(phases_keep_the_variables_of_each_thread) {
         [](int b, int t) { return value(b, t) * 4 + 5 + 2 * value(b, (t + 1) % kThreads); });
 }
 
+typedef int index_t;
+__global__ void fits_pointers(const int* in, int* out) {
+  __shared__ int s[kThreads];
+  const auto t = threadIdx.x;
+  const index_t row = blockIdx.x * blockDim.x;
+  const int* p = in + row + t;
+  int* q = &s[t];
+  *q = *p;
+  __syncthreads();
+  out[row + t] = s[blockDim.x - 1 - t] + *p + *q;
+}
+CASE(phases_keep_pointers_into_arrays) {
+  check(RUN(fits_pointers), [](int b, int t) { return value(b, kThreads - 1 - t) + value(b, t) + value(b, t); });
+}
+
 template <int kTimes>
 __global__ void fits_uniform_branches(const int* in, int* out, int n, bool twice) {
   __shared__ int s[kThreads];

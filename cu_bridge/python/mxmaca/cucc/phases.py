@@ -98,8 +98,7 @@ CHOSEN = re.compile(
 )
 # An address: what it is of. Behind a name, a number or a bracket `&` is arithmetic, but not behind `return` or a cast.
 ADDRESS = re.compile(
-    rf"(?:(?<![&\w\])\s])|(?<=\breturn)|\((?:[\w\s:<>]+\*[\s*]*(?:const\s*)?|\s*\w*intptr_t\s*|\s*(?:{BUILTIN.pattern})\s*)\))"
-    r"\s*&(?!&)[\s(]*([A-Za-z_]\w*)"
+    r"(?:(?<![&\w\])\s])|(?<=\breturn)|\((?:[\w\s:<>]+\*[\s*]*(?:const\s*)?|[\w\s:]+)\))\s*&(?!&)[\s(]*([A-Za-z_]\w*)"
 )
 RESULTS = re.compile(r"\b(?:__)?sincosf?\s*\((?:[^();]|\([^()]*\))*$")
 MEMORY = re.compile(r"\[|->|\+\+|--|(?<![=!<>])=(?!=)|\{|(?<!&)&(?!&)")  # or an effect

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -280,8 +281,10 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   }
   op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
   for (auto& [target, value] : written) {
-    if (target.sizes() != value.sizes()) {
-      target.layout() == at::kSparse ? target.resize_as_sparse_(value) : target.resize_(value.sizes());
+    const bool compressed = at::sparse_csr::is_sparse_compressed(target);
+    if (target.sizes() != value.sizes() || (compressed && target._nnz() != value._nnz())) {
+      const bool sparse = compressed || target.layout() == at::kSparse;
+      sparse ? target.resize_as_sparse_(value) : target.resize_(value.sizes());
     }
     target.copy_(value);
   }

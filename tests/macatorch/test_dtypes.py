@@ -141,3 +141,13 @@ def test_half_precision_is_transformed(name: str, dtype: torch.dtype) -> None:
     got = transform(x.cuda())
     assert got.dtype == {torch.float32: torch.float16, torch.complex64: torch.complex32}[want.dtype]
     torch.testing.assert_close(got.cpu().to(want.dtype), want, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_a_sum_with_a_product_of_compressed_sparse_matrices_has_its_own_pattern(dtype: torch.dtype) -> None:
+    left, right = torch.tensor([[1.0, 0, 2], [0, 3, 0]]), torch.tensor([[1.0, 2], [0, 3], [4, 0]])
+    added = torch.tensor([[0.0, 0], [1, 0]])
+    on_device = [t.to("cuda", dtype).to_sparse_csr() for t in (added, left, right)]
+    result = torch.addmm(*on_device)
+    assert result.dtype == dtype and result.is_cuda
+    assert torch.equal(result.to_dense().float().cpu(), added + left @ right)

@@ -18,7 +18,7 @@ import re
 from typing import Dict, List, Tuple
 
 # Headers whose inline functions are the host's; those under cuda/ may launch.
-HOST_HEADERS = re.compile(r"/torch/include/(?!.*(?:/cuda/|\.cuh$))")
+HOST_HEADERS = re.compile(r"/(?:lib)?torch/include/(?!.*(?:/cuda/|\.cuh$))")
 # The functions that PYBIND11_MODULE and TORCH_LIBRARY define, in any file.
 REGISTRATION = re.compile(
     r"\bvoid\s+(?:pybind11_init_|TORCH_LIBRARY_(?:FRAGMENT_|IMPL_)?init_)\w+\s*\([^()]*?(\w+)\s*\)\s*$"

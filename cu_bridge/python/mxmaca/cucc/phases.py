@@ -242,7 +242,7 @@ class Phases:
                     raise Unfit
         # Arrays of the body, where they stand for their first element's address; objects that may hold one.
         for name in others - values:
-            if not self.kinds[name] and re.search(rf"(?<![\w.]){name}\b(?!\s*[\[.({{=;,])", flat):
+            if not self.kinds[name] and re.search(rf"(?<![\w.]){name}\b(?!\s*[\[.({{=])", flat):
                 raise Unfit
         shared = " ".join(re.findall(r"__mxmaca_shared__([^;]*);", flat))
         if "*" in re.sub(r"\[[^\]]*\]", "", shared) or re.search(r"\*\s*\*", flat):

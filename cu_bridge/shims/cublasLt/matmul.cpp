@@ -183,13 +183,11 @@ void sumInner(const Work& w, int64_t index, void* bias, bool ofA) {
   }
 }
 
-template <class T>
-void computeOne(const Work& w, int64_t index, float* greatest) {
-  const Operation& op = w.op;
-  const int epilogue = op.epilogue == CUBLASLT_EPILOGUE_DEFAULT ? 0 : op.epilogue;
+// The product of one pair of matrices of the batch, as far as it does not depend on the types.
+Product productOf(const Work& w, int64_t index) {
   Product p;
-  p.transA = effectiveOperation(w.a, op.transA);
-  p.transB = effectiveOperation(w.b, op.transB);
+  p.transA = effectiveOperation(w.a, w.op.transA);
+  p.transB = effectiveOperation(w.b, w.op.transB);
   p.m = w.m;
   p.n = w.n;
   p.k = w.k;
@@ -199,6 +197,14 @@ void computeOne(const Work& w, int64_t index, float* greatest) {
   p.b = matrixOf(w.dataB, w.b, index);
   p.bType = typeOf(w.b.type);
   p.ldb = w.b.ld;
+  return p;
+}
+
+template <class T>
+void computeOne(const Work& w, int64_t index, float* greatest) {
+  const Operation& op = w.op;
+  const int epilogue = op.epilogue == CUBLASLT_EPILOGUE_DEFAULT ? 0 : op.epilogue;
+  const Product p = productOf(w, index);
   const std::unique_ptr<T[]> product(new T[static_cast<size_t>(w.m * w.n)]);
   plainProduct<T>(p, T(1), product.get());
 
@@ -272,18 +278,7 @@ void computeOne(const Work& w, int64_t index, float* greatest) {
 }
 
 void computeIntegers(const Work& w, int64_t index) {
-  Product p;
-  p.transA = effectiveOperation(w.a, w.op.transA);
-  p.transB = effectiveOperation(w.b, w.op.transB);
-  p.m = w.m;
-  p.n = w.n;
-  p.k = w.k;
-  p.a = matrixOf(w.dataA, w.a, index);
-  p.aType = typeOf(w.a.type);
-  p.lda = w.a.ld;
-  p.b = matrixOf(w.dataB, w.b, index);
-  p.bType = typeOf(w.b.type);
-  p.ldb = w.b.ld;
+  const Product p = productOf(w, index);
   const std::unique_ptr<double[]> product(new double[static_cast<size_t>(w.m * w.n)]);
   plainProduct(p, 1.0, product.get());
   const auto alpha = static_cast<uint32_t>(*static_cast<const int32_t*>(w.alpha));

@@ -73,7 +73,8 @@ def main() -> None:
         times = run(program, str(ROUNDS), MACA_NUM_THREADS="1")
         walls = [run(program, "scaling", MACA_NUM_THREADS=count) for count in ("1", "2")]
         peer = opencl(folder)
-    best = {kernel: min(values) for kernel, values in {**walls[0], **times}.items()}
+    longer = {kernel: values for kernel, values in walls[0].items() if kernel not in times}
+    best = {kernel: min(values) for kernel, values in {**times, **longer}.items()}
     print(f"{'kernel':<32} {'ns':>8} {'of the loop':>12} {'two cores':>10} {'OpenCL, ns':>11}   target")
     for kernel, nanoseconds in best.items():
         faster = f"{min(walls[0][kernel]) / min(walls[1][kernel]):.2f}" if kernel in walls[0] else ""

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 
 from maca_tools.accuracy import capture, names, verdict
+from maca_tools.accuracy.heap import Heap
 
 _SHOWN = 20
 _PIECE = 1 << 17
@@ -27,7 +28,7 @@ _MOVES = frozenset(
 class Reference:
     """The double precision run of one operator; kept until its backward one has run."""
 
-    __slots__ = ("api", "outputs", "leaves", "kept", "dtypes", "call")
+    __slots__ = ("api", "outputs", "leaves", "kept", "dtypes", "call", "originals")
 
     def __init__(
         self,
@@ -37,19 +38,39 @@ class Reference:
         kept: Dict[str, Any],
         dtypes: Dict[str, Any],
         call: Callable[[Callable[[Any, str], Any]], Any],
+        originals: Dict[str, Any],
     ) -> None:
         self.api, self.outputs, self.leaves, self.kept = api, outputs, leaves, kept
         self.dtypes, self.call = dtypes, call
+        # Path of a parameter: the parameter and its version.
+        self.originals = {path: (tensor, tensor._version) for path, tensor in originals.items()}
+
+    def forget_values(self) -> None:
+        """After the forward comparison: what is kept for backward is what autograd saved, and the inputs.
+
+        The values of outputs go, and so do the copies of parameters, which can be copied again. The tensors stay: they
+        are the ends of the graph.
+        """
+        self.kept = {}
+        for tensor in [*self.outputs.values(), *[self.leaves[path] for path in self.originals]]:
+            if tensor.requires_grad:
+                tensor.data = tensor.new_zeros(()).expand(tensor.shape)
+
+    def unchanged(self) -> bool:
+        return all(tensor._version == version for tensor, version in self.originals.values())
 
     def own_precision(self, wanted: List[str], grads: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
         """The outputs of a CPU run in the operator's own precision, or the gradients that grads lead to.
 
         Empty where that run is not possible.
         """
+        if not self.unchanged():
+            return {}
         leaves: Dict[str, Any] = {}
 
         def narrow(value: Any, path: str) -> Any:
-            copy = value.detach().to(self.dtypes[path], copy=True)
+            source = self.originals[path][0] if path in self.originals else value
+            copy = source.detach().to("cpu", self.dtypes[path], copy=True)
             if path in self.leaves and grads is not None:
                 leaves[path] = copy.requires_grad_()
                 return copy.view_as(copy)
@@ -75,6 +96,19 @@ class Checker:
         self._level = options.record_level
         self._lock = threading.Lock()
         self._logged = 0
+        self._heap = Heap() if self._level == 0 else None
+
+    def close(self) -> None:
+        if self._heap is not None:
+            self._heap.close()
+
+    def in_child(self) -> None:
+        """After a fork: the child does not check."""
+        if self._heap is not None:
+            self._heap.leave()
+
+    def _compute(self, what: Callable[[], Any]) -> Any:
+        return what() if self._heap is None else self._heap.on_main_arena(what)
 
     def forward(self, api: str, func: Any, module: Any, args: Any, kwargs: Any) -> Optional[Reference]:
         """None for what has no reference: random, uninitialised, a move between devices, or not possible on the CPU."""
@@ -87,14 +121,19 @@ class Checker:
         kept: Dict[str, Any] = {}
         dtypes: Dict[str, Any] = {}
         state = torch.get_rng_state()
+        # What only arranges elements loses nothing: its own precision is as good, in half the memory.
+        double = last not in names.ARRANGES
         try:
-            given = _doubled({"args": tuple(args), "kwargs": dict(kwargs)}, "", leaves, kept, dtypes)
+            given = _doubled({"args": tuple(args), "kwargs": dict(kwargs)}, "", leaves, kept, dtypes, double)
             values: Dict[str, Any] = {}
+            before = capture.paths_of_tensors({"args": args, "kwargs": kwargs})
+            originals = {path: tensor for path, tensor in before if path in leaves and tensor.is_leaf}
             if module is not None:
                 named = [(f"params.{key}", key, value) for key, value in module.named_parameters()]
                 named += [(f"buffers.{key}", key, value) for key, value in module.named_buffers()]
                 values = {key: _doubled(value, path, leaves, kept, dtypes) for path, key, value in named}
                 paths = {key: path for path, key, _ in named}
+                originals.update((path, value) for path, _, value in named if path in leaves and value.is_leaf)
 
             # A leaf must not be written in place; what an in-place operator gets is not one.
             in_place = api.endswith("_") or bool(getattr(module, "inplace", kwargs.get("inplace")))
@@ -107,12 +146,15 @@ class Checker:
                 return functional_call()(module, changed, again["args"], again["kwargs"])
 
             result = call(lambda value, path: value)
+            # From here on these are only places in the graph. See Reference.forget_values.
+            given = _changed(given, "", lambda value, path: leaves[path] if path in originals else value)
+            values = {key: leaves[paths[key]] if paths[key] in originals else value for key, value in values.items()}
         except Exception:
             # Not every operator has a double precision form on the CPU; level 0 checks what can be checked.
             return None
         finally:
             torch.set_rng_state(state)
-        return Reference(api, dict(capture.paths_of_tensors({"result": result})), leaves, kept, dtypes, call)
+        return Reference(api, dict(capture.paths_of_tensors({"result": result})), leaves, kept, dtypes, call, originals)
 
     def compare(self, stream: Any, run: Any, outputs: Dict[str, Any], after: Dict[str, Any]) -> None:
         reference = run.reference
@@ -129,22 +171,28 @@ class Checker:
         self._log(stream, str(run.name), run.stack, lines)
         if run.boundary is None:
             run.reference = None
+        else:
+            reference.forget_values()
 
-    def compare_backward(self, stream: Any, reference: Optional[Reference], found: Any) -> None:
-        if reference is None:
-            return
+    def compare_backward(self, stream: Any, reference: Optional[Reference], found: Any, again: bool) -> None:
+        """again: whether there may be another backward over the same operator."""
+        if reference is not None:
+            lines = self._compute(lambda: self._backward_lines(reference, found, again))
+            self._log(stream, str(found.name), found.stack, lines)
+
+    def _backward_lines(self, reference: Reference, found: Any, again: bool) -> List[Dict[str, Any]]:
         paths = [path for path in found.grad_out if path in reference.outputs and reference.outputs[path].requires_grad]
         wanted = [path for path in found.grad_in if path in reference.leaves]
         if not paths or not wanted:
-            return
+            return []
         outs = [reference.outputs[path] for path in paths]
-        grads = [found.grad_out[path].tensor.to(out.dtype) for path, out in zip(paths, outs)]
+        grads = [_on_cpu(found.grad_out[path].tensor, out.dtype) for path, out in zip(paths, outs)]
         try:
             results = torch.autograd.grad(
-                outs, [reference.leaves[path] for path in wanted], grads, retain_graph=True, allow_unused=True
+                outs, [reference.leaves[path] for path in wanted], grads, retain_graph=again, allow_unused=True
             )
         except RuntimeError:
-            return
+            return []
         # A gradient that is a sum over grad_out may cancel to nothing: rounding is then relative to the terms.
         terms = max(float(torch.linalg.vector_norm(grad)) for grad in grads)
         most = max(grad.numel() for grad in grads)
@@ -156,7 +204,7 @@ class Checker:
             )
         if lines:
             lines = _worse(lines, exact, reference.own_precision(wanted, dict(zip(paths, grads))), "grad_in.")
-        self._log(stream, str(found.name), found.stack, lines)
+        return lines
 
     def _line(self, path: str, tensor: Any, expected: Any, terms: float = 0.0) -> List[Dict[str, Any]]:
         if expected is None or tensor.shape != expected.shape or tensor.layout != torch.strided:
@@ -216,6 +264,19 @@ def _is_random(last: str, module: Any, args: Any, kwargs: Any) -> bool:
     return bool(kwargs.get("p", args[1] if len(args) > 1 else 0.5) != 0)
 
 
+def _on_cpu(tensor: Any, dtype: Any) -> Any:
+    """A copy in another dtype. The device converts nothing: that would take as much memory there as the result."""
+    if tensor.device.type == "cpu":
+        return tensor.to(dtype, copy=True)
+    if tensor.numel() <= _PIECE or not tensor.is_contiguous():
+        return tensor.to("cpu").to(dtype)
+    copy = torch.empty(tensor.shape, dtype=dtype, device="cpu")
+    source, target = tensor.view(-1), copy.view(-1)
+    for start in range(0, tensor.numel(), _PIECE):
+        target[start : start + _PIECE].copy_(source[start : start + _PIECE].to("cpu"))
+    return copy
+
+
 def _distance(actual: Any, expected: Any) -> float:
     """The norm of the difference, piece by piece: a whole copy in double precision costs more than the norm."""
     a, b = actual.reshape(-1), expected.reshape(-1)
@@ -253,8 +314,15 @@ def _changed(value: Any, path: str, change: Callable[[Any, str], Any]) -> Any:
     return value
 
 
-def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any], dtypes: Dict[str, Any]) -> Any:
-    """The same arguments on the CPU in double precision, with leaves of their own for the gradients."""
+def _doubled(
+    value: Any,
+    path: str,
+    leaves: Dict[str, Any],
+    kept: Dict[str, Any],
+    dtypes: Dict[str, Any],
+    double: bool = True,
+) -> Any:
+    """The same arguments on the CPU, in double precision if wanted, with leaves of their own for the gradients."""
     if isinstance(value, torch.Tensor):
         dtypes[path] = value.dtype
         copy = value.detach()
@@ -262,10 +330,12 @@ def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any]
             copy = copy.as_subclass(torch.Tensor)
         if copy.layout != torch.strided or copy.is_quantized:
             raise TypeError("only dense tensors have a double precision form")
-        if copy.is_floating_point():
-            copy = copy.to("cpu", torch.float64, copy=True)
+        if not double:
+            copy = copy.to("cpu", copy=True)
+        elif copy.is_floating_point():
+            copy = _on_cpu(copy, torch.float64)
         elif copy.is_complex():
-            copy = copy.to("cpu", torch.complex128, copy=True)
+            copy = _on_cpu(copy, torch.complex128)
         else:
             copy = copy.to("cpu", copy=True)
         if value.requires_grad and torch.is_grad_enabled():
@@ -275,14 +345,15 @@ def _doubled(value: Any, path: str, leaves: Dict[str, Any], kept: Dict[str, Any]
         return copy
     if isinstance(value, dict):
         return {
-            key: _doubled(part, f"{path}.{key}" if path else str(key), leaves, kept, dtypes)
+            key: _doubled(part, f"{path}.{key}" if path else str(key), leaves, kept, dtypes, double)
             for key, part in value.items()
         }
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(_doubled(part, f"{path}[{index}]", leaves, kept, dtypes) for index, part in enumerate(value))
+        parts = [_doubled(part, f"{path}[{index}]", leaves, kept, dtypes, double) for index, part in enumerate(value)]
+        return type(value)(parts)
     if isinstance(value, torch.device):
         return torch.device("cpu")
-    if isinstance(value, torch.dtype) and value in (torch.float16, torch.bfloat16, torch.float32):
+    if double and isinstance(value, torch.dtype) and value in (torch.float16, torch.bfloat16, torch.float32):
         return torch.float64
     if isinstance(value, str) and value.startswith("cuda"):
         return "cpu"

@@ -119,7 +119,9 @@ class _Engine:
         stream = None if compiling() else self._current()
         if stream is None or not stream.idle():
             return self._engine.run_backward(*args, **kwargs)
-        with Mode(stream):
+        # Positional in every release: tensors, gradients, retain_graph.
+        keeps_graph = bool(args[2] if len(args) > 2 else kwargs.get("keep_graph", True))
+        with stream.session.backward_runs(keeps_graph), Mode(stream):
             result = self._engine.run_backward(*args, **kwargs)
         stream.backward_returns()
         return result
@@ -251,9 +253,11 @@ class Installation:
             original = distributed.__dict__.get(name)
             if original is not None:
                 replaced[id(original)] = (original, self._collective(name, original))
+        held = frozenset(replaced)
         changes: List[Tuple[types.ModuleType, str, Any, Any]] = []
         for module in list(sys.modules.values()):
-            if not isinstance(module, types.ModuleType):
+            # Most modules hold none; isdisjoint says so without a step of Python for each of their names.
+            if not isinstance(module, types.ModuleType) or held.isdisjoint(map(id, list(vars(module).values()))):
                 continue
             for name, value in list(vars(module).items()):
                 pair = replaced.get(id(value))

@@ -9,6 +9,7 @@ know nothing of each other and do not wait for the import. Where there is no for
 """
 
 import atexit
+import gc
 import json
 import os
 import random
@@ -110,6 +111,8 @@ def main() -> None:
     """One line of settings in, one line with an exit code out, until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    # What is here already stays: a collection in a child would touch, and so copy, every page of it.
+    gc.freeze()
     for line in sys.stdin:
         settings = json.loads(line)
         if not hasattr(os, "fork"):

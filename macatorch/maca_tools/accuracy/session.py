@@ -424,7 +424,11 @@ class Stream:
         if not found.take:
             return
         if self.session.options.record_level == 0:
-            self.session.checker.compare_backward(self, watch.reference, found)
+            again = self.session.graph_is_kept()
+            self.session.checker.compare_backward(self, watch.reference, found, again)
+            if not again:
+                # The plain graph is let go as backward passes; who still holds its ends must not hold this one.
+                watch.reference = None
             capture.release([found.grad_out, found.grad_in])
             return
         extra: Any = type("Run", (), {"name": found.name, "stack": found.stack})()
@@ -474,15 +478,17 @@ class _Watch:
         self._seen.append(index)
         now = self.now
         now.pending.discard(index)
+        # What is compared before this hook returns needs no copy.
+        live = self.stream.session.options.record_level == 0 and len(self.nodes) == 1
         if now.take:
             for path, number in outputs:
                 if number < len(grad_outputs) and grad_outputs[number] is not None:
-                    now.grad_out[path] = capture.copy_values(grad_outputs[number])
+                    now.grad_out[path] = capture.copy_values(grad_outputs[number], live)
             for path, edge in inputs:
                 grad = grad_inputs[edge] if edge < len(grad_inputs) else None
                 if grad is None:
                     continue
-                copied = capture.copy_values(grad)
+                copied = capture.copy_values(grad, live)
                 before = now.grad_in.get(path)
                 if before is None:
                     now.grad_in[path] = copied
@@ -537,12 +543,14 @@ class Session:
         self._streams: List[Stream] = []
         self._installation: Optional[intercept.Installation] = None
         self._threads = itertools.count(1)
+        self._backwards: List[bool] = []
         self.writer = Writer(options.record_level)
         self.checker = Checker(options)
         try:
             self._main = Stream(self, folder)
         except BaseException:
             self.writer.close()
+            self.checker.close()
             raise
 
     def prepare_folder(self, folder: str) -> None:
@@ -613,8 +621,22 @@ class Session:
             try:
                 self.writer.close()
             finally:
+                self.checker.close()
                 buffers.clear()
                 direct_file.clear()
+
+    @contextlib.contextmanager
+    def backward_runs(self, keeps_graph: bool) -> Iterator[None]:
+        """While one backward runs; several may, in different threads."""
+        self._backwards.append(keeps_graph)
+        try:
+            yield
+        finally:
+            self._backwards.remove(keeps_graph)
+
+    def graph_is_kept(self) -> bool:
+        """Whether a backward may run over the same operator again."""
+        return not self._backwards or any(self._backwards)
 
     def _new_thread(self) -> Optional[Callable[[], None]]:
         if self.adopt_thread(None) is None:
@@ -669,6 +691,7 @@ def _in_child() -> None:
     session, _session = _session, None
     if session is not None:
         session.stop()
+        session.checker.in_child()
 
 
 @atexit.register

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -159,6 +160,68 @@ def test_level_0_logs_a_wrong_operator_forward_and_backward(
             planted.train(model)
         text = capfd.readouterr().err
         assert ("is off by" in text) == bool(where), (where, text)
+
+
+def test_level_0_checks_each_backward_over_a_graph_that_is_kept(device: str, tmp_path: Path, capfd: Any) -> None:
+    if device == "cpu":
+        pytest.skip("needs a device beside the CPU")
+
+    class Wrong(torch.autograd.Function):
+        factor = 1.0
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            # A kernel of the device that is wrong; what level 0 compares with is right.
+            return grad * Wrong.factor if grad.device.type == device else grad
+
+    class Module(nn.Softplus):
+        def forward(self, x: Any) -> Any:
+            return Wrong.apply(super().forward(x))
+
+    Module.__module__, Module.__name__ = "torch.nn.modules.activation", "Softplus"
+    x = torch.rand(100, device=device, requires_grad=True)
+    with accuracy.record(output_dir=str(tmp_path), record_level=0):
+        y = Module()(x).sum()
+        y.backward(retain_graph=True)
+        assert "is off by" not in capfd.readouterr().err
+        Wrong.factor = 1.01
+        y.backward()
+    assert "Softplus.0#2.bwd" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "sysconf") or platform.libc_ver()[0] != "glibc", reason="glibc's settings")
+def test_level_0_keeps_memory_only_while_it_records(tmp_path: Path) -> None:
+    # A piece of 64 MB is mapped by itself before and after; meanwhile it comes from the heap, and stays there.
+    code = f"""
+        import ctypes, torch
+        from maca_tools import accuracy
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+        libc.free.argtypes = [ctypes.c_void_p]
+        def mapped():
+            address = libc.malloc(64 << 20)
+            with open("/proc/self/maps") as file:
+                heap = next(line for line in file if line.rstrip().endswith("[heap]")).split()[0]
+            libc.free(address)
+            low, high = (int(end, 16) for end in heap.split("-"))
+            return not low <= address < high
+        found = [mapped()]
+        with accuracy.record(output_dir={str(tmp_path)!r}, record_level=0):
+            found.append(mapped())
+            torch.ones(3)
+        found.append(mapped())
+        print(found)
+    """
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    for extra, expected in (({}, [True, False, True]), ({"MALLOC_TOP_PAD_": "1"}, [True, True, True])):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)], env={**clean, **extra}, stdout=subprocess.PIPE, text=True
+        )
+        assert done.stdout.strip() == str(expected), extra
 
 
 def test_threads_have_folders_and_numbers_of_their_own(device: str, tmp_path: Path, operators: Any) -> None:
@@ -389,6 +452,53 @@ def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) ->
 
     result = report.generate(str(tmp_path / "rec"), str(tmp_path / "rec"), str(tmp_path))
     assert result.culprit is None and result.counts["same"] == 6
+
+
+def test_process_group_and_ranks_choose_who_records(tmp_path: Path, operators: Any) -> None:
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        pytest.skip("this torch has no gloo")
+    # Of the group of processes 1 and 2, only its second member, and once more with a wrong value there.
+    code = f"""
+        import sys, torch, torch.distributed as dist
+        from maca_tools import accuracy
+        rank = int(sys.argv[1])
+        dist.init_process_group("gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=3)
+        group = dist.new_group([1, 2])
+        for folder, factor in (("a", 2.0), ("b", 2.0 if rank < 2 else 3.0)):
+            with accuracy.record(output_dir="{tmp_path}/" + folder, process_group=group, ranks=[1]):
+                torch.ones(3) * 1
+            with accuracy.record(output_dir="{tmp_path}/" + folder + "all", process_group=group):
+                torch.ones(3) * rank
+                torch.sigmoid(torch.ones(3)) if factor == 2.0 else torch.sigmoid(torch.ones(3)).mul_(2)
+        dist.destroy_process_group()
+    """
+    ranks = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), str(rank)]) for rank in range(3)]
+    assert [child.wait(timeout=120) for child in ranks] == [0, 0, 0]
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["rank1"]
+    assert operators(tmp_path / "a", "rank1") == ["torch.ones.0.fwd", "torch.Tensor.mul.1.fwd"]
+    assert sorted(path.name for path in (tmp_path / "aall").iterdir()) == ["rank0", "rank1"]
+    # Numbers within the group: its member 0 is the process 1.
+    factor = _load(tmp_path / "aall" / "rank0" / "torch.Tensor.mul.1.fwd.input.pt")["values"]["args"][1]
+    assert factor == 1
+    from maca_tools.accuracy import report
+
+    result = report.generate(str(tmp_path / "aall"), str(tmp_path / "ball"), str(tmp_path))
+    # One report of both: rank0 agrees, rank1 has an operator more on one side.
+    assert result.counts["same"] == 8 and result.counts["not compared"] == 1
+    assert any(note.startswith("rank1: 1 operators are on one side only") for note in result.notes), result.notes
+    text = (tmp_path / "accuracy_report.csv").read_text()
+    assert ",rank0," in text and ",rank1," in text
+
+
+def test_the_writer_says_how_far_it_is(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    from maca_tools.accuracy import writer
+
+    monkeypatch.setattr(writer, "_PROGRESS_EVERY_S", 0.0)
+    with accuracy.record(output_dir=str(tmp_path), record_stack=False):
+        for _ in range(3):
+            torch.ones(1000)
+    lines = [line for line in capsys.readouterr().err.splitlines() if " files, " in line]
+    assert lines[-1].startswith("accuracy: 6 files, 0.00 GB written, 0 queued"), lines
 
 
 def test_the_gradient_exchange_of_ddp_is_an_operator(tmp_path: Path, operators: Any) -> None:

@@ -74,6 +74,8 @@ def test_the_csv_has_the_specified_columns(tmp_path: Path) -> None:
     for column in (
         "dtype0",
         "shape1",
+        "stride0",
+        "stride1",
         "max0",
         "min1",
         "diff1",
@@ -82,12 +84,81 @@ def test_the_csv_has_the_specified_columns(tmp_path: Path) -> None:
         "pcc",
         "ulp",
         "crc_equal",
+        "strides_equal",
         "verdict",
         "stack0",
         "stack1",
     ):
         assert column in lines[0]
     assert {line[lines[0].index("verdict")] for line in lines[1:]} == {"same"}
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_equal_values_in_other_strides_are_said_and_no_error(level: int, tmp_path: Path) -> None:
+    # What a port does whose kernel gives another layout from the same input; one element's stride means nothing.
+    def run(folder: Path, transposed: bool) -> None:
+        x = torch.arange(24.0).reshape(2, 3, 2, 2)
+        with accuracy.record(output_dir=str(folder), record_level=level, record_stack=False):
+            torch.sigmoid(x)
+            y = x.clone(memory_format=torch.channels_last if transposed else torch.contiguous_format)
+            y * 2
+            torch.empty_strided((1, 4), (7 if transposed else 4, 1)).fill_(3)
+
+    for folder, transposed in ((tmp_path / "a", False), (tmp_path / "b", True)):
+        run(folder, transposed)
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    assert result.culprit is None and result.counts["wrong"] == 0
+    notes = [note for note in result.notes if "strides" in note]
+    with open(tmp_path / "out" / "accuracy_report.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    outputs = {row["operator0"]: row for row in rows if row["part"] == "output" and row["tensor"] == "result"}
+    product = outputs["torch.Tensor.mul.2.fwd"]
+    assert (product["crc_equal"], product["strides_equal"]) == ("yes", "no")
+    assert (product["stride0"], product["stride1"]) == ("12x4x2x1", "12x1x6x3")
+    assert outputs["torch.Tensor.fill_.4.fwd"]["strides_equal"] == "yes"
+    # The product only lies as its input does.
+    assert len(notes) == 1 and notes[0].startswith("1 operators give other strides"), result.notes
+    assert "first torch.Tensor.clone.1.fwd (result has the strides 12x4x2x1 and 12x1x6x3)" in notes[0]
+
+
+def test_a_file_whose_layouts_do_not_fit_is_damaged_not_equal(tmp_path: Path) -> None:
+    for number, damage in enumerate(
+        (lambda c: c.pop("tensors"), lambda c: c.update(tensors="[{"), lambda c: c.update(tensors="[]"))
+    ):
+        _run(tmp_path / "a")
+        path = tmp_path / "a" / "torch.relu.0.fwd.output.pt"
+        shutil.copytree(tmp_path / "a", tmp_path / f"b{number}")
+        content = torch.load(path, weights_only=True)
+        damage(content)
+        torch.save(content, tmp_path / f"b{number}" / path.name)
+        result = report.generate(str(tmp_path / "a"), str(tmp_path / f"b{number}"), str(tmp_path / "out"))
+        text = (tmp_path / "out" / "accuracy_report.csv").read_text()
+        assert result.counts["not compared"] == 1 and f"{path.name} is damaged" in text, number
+
+
+def test_inspect_lists_a_record_and_one_operator_of_it(tmp_path: Path, capsys: Any) -> None:
+    for level in (1, 2):
+        folder = tmp_path / str(level)
+        x = torch.tensor([1.0, 4.0], requires_grad=True)
+        with accuracy.record(output_dir=str(folder), record_level=level):
+            torch.sqrt(x).sum().backward()
+        assert main(["inspect", str(folder)]) == 0
+        listed = capsys.readouterr().out
+        assert f"level {level}" in listed and f"torch {torch.__version__}" in listed and "4 operators" in listed
+        assert "torch.sqrt.0.fwd  float32[2] -> float32[2]" in listed
+        assert "torch.Tensor.sum.1.bwd" in listed
+        assert main(["inspect", str(folder), "torch.sqrt.0.bwd"]) == 0
+        one = capsys.readouterr().out
+        gradient = next(line for line in one.splitlines() if line.strip().startswith("grad_in"))
+        # d sqrt(x) / dx at 1 and 4.
+        assert "0.25" in gradient and "0.5" in gradient and "test_report.py" in one
+    assert main(["inspect", str(folder), "torch.sqrt.7.fwd"]) == 2
+    assert "holds no operator torch.sqrt.7.fwd" in capsys.readouterr().err
+    (folder / "torch.sqrt.0.fwd.output.pt").write_bytes(b"half")
+    assert main(["inspect", str(folder), "torch.sqrt.0.fwd"]) == 0
+    assert "sqrt.0.fwd.output.pt is damaged" in capsys.readouterr().out
+    assert main(["inspect", str(tmp_path)]) == 0
+    assert "1: level 1" in capsys.readouterr().out
 
 
 def test_the_sheet_names_the_culprit_on_top_and_has_filters(tmp_path: Path) -> None:

@@ -160,16 +160,25 @@ def load(path: str) -> Part:
     except (TypeError, ValueError) as error:
         return Part({}, [], {}, {}, f"{name} is damaged ({error})")
     stack = [line for line in str(content.get("stack") or "").split("\n") if line]
-    return Part(values, stack, {str(entry.get("path")): entry for entry in layout(content)}, content)
+    try:
+        origin = {str(entry["path"]): entry for entry in layout(content)}
+        for path, value in values.items():
+            if isinstance(value, torch.Tensor) and list(value.shape) != list(origin[path]["shape"]):
+                raise ValueError(f"{path} has the shape {list(value.shape)}")
+    except (KeyError, TypeError, ValueError) as error:
+        return Part({}, [], {}, {}, f"{name} is damaged (its tensors and the list of their layouts disagree: {error})")
+    return Part(values, stack, origin, content)
 
 
 def layout(content: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """What a file says of each of its tensors as it was before the copy: path, dtype, shape, stride, device."""
-    try:
-        found = json.loads(content.get("tensors") or "[]")
-    except (TypeError, ValueError):
-        return []
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    """What a file says of each of its tensors as it was before the copy: path, dtype, shape, stride, device.
+
+    Raises TypeError or ValueError where it says no such thing.
+    """
+    found = json.loads(content["tensors"])
+    if not all(isinstance(entry, dict) for entry in found):
+        raise ValueError("no list of layouts")
+    return list(found)
 
 
 # A smaller file is read faster than it is mapped.

@@ -26,9 +26,9 @@ _PROGRESS_EVERY_S = 2.0
 _CERTAIN = 20
 
 COLUMNS = (
-    "index", "stream", "operator0", "operator1", "part", "tensor", "dtype0", "dtype1", "shape0", "shape1", "max0",
-    "max1", "min0", "min1", "diff1", "diff2", "cosine", "max_abs", "max_rel", "pcc", "within_1e-3", "within_5e-3",
-    "ulp", "crc_equal", "estimated", "verdict", "reason", "stack0", "stack1",
+    "index", "stream", "operator0", "operator1", "part", "tensor", "dtype0", "dtype1", "shape0", "shape1", "stride0",
+    "stride1", "max0", "max1", "min0", "min1", "diff1", "diff2", "cosine", "max_abs", "max_rel", "pcc", "within_1e-3",
+    "within_5e-3", "ulp", "crc_equal", "strides_equal", "estimated", "verdict", "reason", "stack0", "stack1",
 )  # fmt: skip
 
 
@@ -100,7 +100,8 @@ def generate(dir0: str, dir1: str, output_dir: str = "./", lines_only: bool = Fa
     counts = dict.fromkeys(
         (verdict.WRONG, verdict.PASSED_ON, verdict.RANDOM, verdict.CLOSE, verdict.SAME, verdict.NOT_COMPARED), 0
     )
-    total = 0
+    total = layouts = 0
+    layout = ""
     first: Dict[str, Operator] = {}
     try:
         with spool:
@@ -109,10 +110,16 @@ def generate(dir0: str, dir1: str, output_dir: str = "./", lines_only: bool = Fa
                 total += size
                 if operator.verdict == verdict.WRONG:
                     first.setdefault(operator.stream, operator)
+                strides = _other_strides(operator.rows)
+                if strides:
+                    layouts += 1
+                    layout = layout or f"{operator.name0} ({strides})"
                 spool.write(json.dumps(operator._asdict()) + "\n")
             seconds = time.monotonic() - began
             if not any(counts.values()):
                 notes.append("neither record holds an operator")
+            if layouts:
+                notes.append(f"{layouts} operators give other strides from inputs of the same strides; first {layout}")
             # Ranks run side by side; the one whose culprit comes first in its own sequence is named.
             culprit = min(first.values(), key=lambda operator: operator.index, default=None)
             notes += [
@@ -242,6 +249,7 @@ def _tensors(stream0: Any, stream1: Any, pair: align.Pair) -> _Compared:
                 for side, content in ((0, side0), (1, side1)):
                     # The copy is what was read from the file; its origin says the strides and device of the original.
                     row[f"device{side}"] = str(content.origin.get(path, {}).get("device", ""))
+                _compare_strides(row, side0, side1, path)
                 rows.append(row)
                 tensors.append(tensor)
                 total += size
@@ -324,6 +332,28 @@ def _compare(part: str, path: str, a: Any, b: Any) -> Optional[Tuple[Dict[str, A
     return row, verdict.Tensor(path, dtype, error, found.norm, found.absolute, elements, is_input, same), size
 
 
+def _compare_strides(row: Dict[str, Any], side0: record_dir.Part, side1: record_dir.Part, path: str) -> None:
+    """Strides of both sides, and whether they order the elements alike; those of dimensions of length 1 say nothing."""
+    found = []
+    for side, content in ((0, side0), (1, side1)):
+        value = content.values.get(path)
+        strides = value.stride if isinstance(value, TensorSummary) else content.origin.get(path, {}).get("stride")
+        if strides is None or not isinstance(value, (torch.Tensor, TensorSummary)):
+            return
+        row[f"stride{side}"] = "x".join(str(stride) for stride in strides) or "scalar"
+        found.append([stride for stride, length in zip(strides, value.shape) if length != 1])
+    if row["shape0"] == row["shape1"]:
+        row["strides_equal"] = found[0] == found[1] or 0 in side0.values[path].shape
+
+
+def _other_strides(rows: List[Dict[str, Any]]) -> str:
+    """The first output that lies differently in memory though all inputs lie alike."""
+    other = [row for row in rows if row.get("strides_equal") is False]
+    if not other or any(row["part"] == "input" for row in other):
+        return ""
+    return f"{other[0]['tensor']} has the strides {other[0]['stride0']} and {other[0]['stride1']}"
+
+
 def _summary(value: Any) -> TensorSummary:
     if isinstance(value, TensorSummary):
         return value
@@ -348,6 +378,9 @@ def _judge(
         found = verdict.judge(
             name.api, backward, inputs, outputs, estimated, forward_errors.get(number, 0.0) if backward else 0.0
         )
+        strides = _other_strides(compared.rows)
+        if strides:
+            found = found._replace(reason=f"{found.reason}; {strides}")
         if not backward:
             errors = [tensor.error for tensor in compared.tensors if math.isfinite(tensor.error)]
             forward_errors[number] = max(errors, default=0.0)

@@ -268,6 +268,8 @@ def test_unusual_tensors_are_recorded_as_plain_data_with_their_values(tmp_path: 
     quantised = result("torch.quantize_per_tensor")
     assert quantised["int"].tolist() == [[1, 5], [7, 1]] and (quantised["scale"], quantised["zero_point"]) == (0.5, 1)
     assert [part.tolist() for part in result("torch.Tensor.sub")["parts"]] == [[[-1, 1], [2, -1]], [[-1, 1]]]
+    made = result("torch.nested.nested_tensor")["parts"]
+    assert [part.tolist() for part in made] == [[[0, 2], [3, 0]], [[0, 2]]]
 
 
 def test_foreach_has_its_tensors_before_and_after(device: str, tmp_path: Path) -> None:

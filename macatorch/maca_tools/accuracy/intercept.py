@@ -4,12 +4,12 @@ Note [What sees what]
 A torch function mode sees every function of torch, whenever and under whatever name it was imported, operators and
 indexing, methods, attributes, factory functions and _foreach_*. `Module.__call__` makes a module one operator: what
 runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through
-torch's own step hooks. Collectives have no torch function protocol: their functions are replaced in every module
-that holds them. A module that torch.compile made is one operator; of a function that it made only what the compiled
-code calls back in Python is seen. A mode belongs to a thread, so each thread that starts later gets its own, with its
-own numbers and folder. A thread that runs already gets it when it first calls what is replaced for all threads: a
-module, backward, an optimizer's step or a collective. DistributedDataParallel exchanges gradients in C++: its
-parameters get hooks that see each gradient before the exchange (exchange.py).
+torch's own step hooks. Collectives and the making of a nested tensor from a list have no torch function protocol: their
+functions are replaced in every module that holds them. A module that torch.compile made is one operator; of a function
+that it made only what the compiled code calls back in Python is seen. A mode belongs to a thread, so each thread that
+starts later gets its own, with its own numbers and folder. A thread that runs already gets it when it first calls what
+is replaced for all threads: a module, backward, an optimizer's step or a collective. DistributedDataParallel exchanges
+gradients in C++: its parameters get hooks that see each gradient before the exchange (exchange.py).
 """
 
 import functools
@@ -138,7 +138,7 @@ class Installation:
         self._undo: List[Callable[[], None]] = []
         self._modules()
         self._optimizers()
-        self._collectives()
+        self._without_protocol()
         self._engine()
         self._threads(new_thread)
 
@@ -244,15 +244,28 @@ class Installation:
 
         self._undo.append(restore)
 
-    def _collectives(self) -> None:
+    def _named(self, api: str, original: Any) -> Any:
+        current = self._current
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            stream = None if compiling() else current()
+            return original(*args, **kwargs) if stream is None else stream.named(api, original, args, kwargs)
+
+        return call
+
+    def _without_protocol(self) -> None:
         distributed = sys.modules.get("torch.distributed.distributed_c10d")
-        if distributed is None:
-            return
         replaced = {}
-        for name in names.COLLECTIVES:
+        for name in names.COLLECTIVES if distributed is not None else ():
             original = distributed.__dict__.get(name)
             if original is not None:
                 replaced[id(original)] = (original, self._collective(name, original))
+        for api in names.WITHOUT_PROTOCOL:
+            owner, _, name = api.rpartition(".")
+            original = getattr(sys.modules.get(owner), name, None)
+            if original is not None:
+                replaced[id(original)] = (original, self._named(api, original))
         held = frozenset(replaced)
         changes: List[Tuple[types.ModuleType, str, Any, Any]] = []
         for module in list(sys.modules.values()):

@@ -19,6 +19,7 @@ RANDOM: FrozenSet[str] = frozenset(_TABLE["random"])
 RANDOM_WHILE_TRAINING: FrozenSet[str] = frozenset(_TABLE["random_while_training"])
 ARRANGES: FrozenSet[str] = frozenset(_TABLE["arranges"])
 UNINITIALISED: FrozenSet[str] = frozenset(_TABLE["uninitialised"])
+WITHOUT_PROTOCOL = tuple(_TABLE["without_protocol"])
 COLLECTIVES = tuple(_TABLE["collectives"])
 _MODULES_OF_PARTS: FrozenSet[str] = frozenset(_TABLE["modules_of_parts"])
 _MODULE_NAMESPACES: Dict[str, str] = _TABLE["module_namespaces"]

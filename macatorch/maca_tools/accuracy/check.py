@@ -48,11 +48,16 @@ class Reference:
     def forget_values(self) -> None:
         """After the forward comparison: what is kept for backward is what autograd saved, and the inputs.
 
-        The values of outputs go, and so do the copies of parameters, which can be copied again. The tensors stay: they
-        are the ends of the graph.
+        The values of an only output go, and so do the copies of parameters, which can be copied again. The tensors
+        stay: they are the ends of the graph. One of several outputs may be what autograd saved for another one, and an
+        input that is returned is still needed.
         """
+        ends = [self.leaves[path] for path in self.originals]
+        inputs = {id(tensor) for tensor in self.kept.values()}
+        if len(self.outputs) == 1:
+            ends += [tensor for tensor in self.outputs.values() if id(tensor) not in inputs]
         self.kept = {}
-        for tensor in [*self.outputs.values(), *[self.leaves[path] for path in self.originals]]:
+        for tensor in ends:
             if tensor.requires_grad:
                 tensor.data = tensor.new_zeros(()).expand(tensor.shape)
 

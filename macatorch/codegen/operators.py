@@ -90,8 +90,8 @@ def main() -> int:
 
     native = arguments.site / "torchgen" / "packaged" / "ATen" / "native"
     parsed = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml"))
-    iterator = iterator_operators(native / "native_functions.yaml")
     table: Dict[str, Any] = tomllib.loads(arguments.table.read_text())
+    iterator = iterator_operators(native / "native_functions.yaml") | set(table["iterators"])
     binary = arguments.library.read_bytes()
     wrappers = set(re.findall(rb"wrapper_\w*CUDA_\w+", binary))
 
@@ -181,11 +181,12 @@ def main() -> int:
                 continue
             symbol = f"{layout}_{f.func.name.unambiguous_name()}"
             check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
+            widens = str(layout == "SparseCsr" and name in table["widens"]).lower()
             rows.append(
                 f"DtypeSupport dtypes_{symbol};\n"
                 f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
                 f"c10::DispatchKey::{layout}CPU, "
-                f"DeviceCheck::{check}, false, false, false, &dtypes_{symbol}, nullptr, nullptr, nullptr}};"
+                f"DeviceCheck::{check}, false, {widens}, false, &dtypes_{symbol}, nullptr, nullptr, nullptr}};"
             )
             layouts.setdefault(layout, []).append(symbol)
 

@@ -1,9 +1,14 @@
 #include <ATen/ATen.h>
 #include <ATen/native/nested/NestedTensorBinaryOps.h>
 
+#include "Arguments.h"
 #include "NeuralNet.h"
+#include "Operators.h"
 
 namespace macatorch {
+
+MACATORCH_SPEC(NestedTensor_bmm);
+
 namespace {
 
 /// Adds or multiplies part i of a nested tensor by row i of a dense one, shape (parts, 1, width). Upstream's table has a
@@ -19,8 +24,20 @@ void dense_elementwise(at::Tensor& result, const at::Tensor& self, const at::Ten
   }
 }
 
+/// A nested tensor without parts has no CPU form; what is no batch of matrices is refused before.
+void bmm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments arguments(op, stack);
+  TORCH_CHECK(arguments.tensor("self").dim() == 3, "batch1 must be a 3D tensor");
+  TORCH_CHECK(arguments.tensor("mat2").dim() == 3, "batch2 must be a 3D tensor");
+  call_boxed(spec_NestedTensor_bmm, op, stack);
+}
+
 }  // namespace
 
-void register_nested() { at::native::nested_dense_elementwise_stub.set_cuda_dispatch_ptr(&dense_elementwise); }
+void register_nested() {
+  at::native::nested_dense_elementwise_stub.set_cuda_dispatch_ptr(&dense_elementwise);
+  static torch::Library nested(torch::Library::IMPL, "aten", c10::DispatchKey::NestedTensorCUDA, __FILE__, __LINE__);
+  implement<&bmm>(nested, "bmm");
+}
 
 }  // namespace macatorch

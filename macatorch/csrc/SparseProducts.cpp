@@ -32,17 +32,26 @@ at::Tensor& baddbmm_out(const at::Tensor& self, const at::Tensor& batch1, const 
                                            : result)
                   .device(),
               "!");
+  // One matrix may serve all products: its members have no batch dimension then.
+  const bool rows = batch1.layout() == at::kSparseCsr || batch1.layout() == at::kSparseBsr;
+  const at::Tensor compressed = rows ? batch1.crow_indices() : batch1.ccol_indices();
+  const bool shared = compressed.dim() == 1;
+  const at::Tensor matrices =
+      shared ? at::_sparse_compressed_tensor_unsafe(compressed, rows ? batch1.col_indices() : batch1.row_indices(),
+                                                    batch1.values(), batch1.sizes().slice(1), batch1.options())
+             : batch1;
   DeviceScope scope(device.index());
   AnyHeaders headers;
   at::Tensor target = headers.bind(result, true);
   const at::Tensor start = headers.bind(self, false);
-  const at::Tensor sparse = headers.bind(batch1, false);
+  const at::Tensor sparse = headers.bind(matrices, false);
   const at::Tensor dense = headers.bind(batch2, false);
   const std::array<int64_t, 3> shape{batch1.size(0), batch1.size(1), batch2.size(2)};
   at::native::resize_output(target, shape);
   const at::Tensor expanded = start.expand(shape);
   for (int64_t i = 0; i < shape[0]; ++i) {
-    target.select(0, i).copy_(at::addmm(expanded.select(0, i), sparse.select(0, i), dense.select(0, i), beta, alpha));
+    const at::Tensor matrix = shared ? sparse : sparse.select(0, i);
+    target.select(0, i).copy_(at::addmm(expanded.select(0, i), matrix, dense.select(0, i), beta, alpha));
   }
   headers.write_back(device);
   return result;

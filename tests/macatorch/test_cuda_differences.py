@@ -177,3 +177,52 @@ def test_a_real_transform_of_complex_halves_has_a_place_for_its_result() -> None
     out = torch.empty(8, dtype=torch.float16, device="cuda")
     assert torch.fft.irfft(x, out=out) is out
     torch.testing.assert_close(out.cpu(), torch.arange(8.0).half(), atol=2e-2, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.float32, torch.bool], ids=str)
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_a_full_reduction_writes_to_its_own_device_only(name: str, dtype: torch.dtype) -> None:
+    x = torch.ones(3, dtype=dtype, device="cuda")
+    out = torch.zeros((), dtype=torch.uint8 if dtype == torch.uint8 else torch.bool)
+    with pytest.raises(RuntimeError, match="at least two devices, cuda:0 and cpu"):
+        getattr(torch, name)(x, out=out)
+    assert not out.item()
+    assert getattr(torch, name)(x, out=out.cuda()).item()
+
+
+def test_nested_tensors_that_are_no_batch_of_matrices_are_refused() -> None:
+    none = torch.nested.nested_tensor([], device="cuda")
+    vectors = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="cuda")
+    matrices = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], device="cuda")
+    for first in (none, vectors):
+        with pytest.raises(RuntimeError, match="batch1 must be a 3D tensor"):
+            first.bmm(matrices)
+    with pytest.raises(RuntimeError, match="batch2 must be a 3D tensor"):
+        matrices.bmm(vectors)
+    product = matrices.bmm(torch.nested.nested_tensor([torch.ones(4, 1), torch.ones(4, 2)], device="cuda"))
+    assert [part.tolist() for part in product.unbind()] == [[[4.0]] * 2, [[4.0, 4.0]] * 3]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_a_product_of_compressed_matrices_has_a_pattern_of_its_own(dtype: torch.dtype) -> None:
+    a = torch.tensor([[1.0, 0, 2], [0, 0, 3]], dtype=dtype)
+    b = torch.tensor([[0.0, 4], [5, 0], [6, 7]], dtype=dtype)
+    start = torch.tensor([[0.0, 1], [0, 0]], dtype=dtype)
+    given = [t.cuda().to_sparse_csr() for t in (start, a, b)]
+    result = torch.addmm(*given, beta=2, alpha=1)
+    assert result.layout == torch.sparse_csr and result.dtype == dtype
+    assert result.to_dense().tolist() == (2 * start.double() + a.double() @ b.double()).tolist()
+    out = torch.zeros(2, 2, dtype=dtype, device="cuda").to_sparse_csr()
+    torch.addmm(*given, beta=2, alpha=1, out=out)
+    assert torch.equal(out.to_dense(), result.to_dense())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_compressed_matrix_serves_a_batch() -> None:
+    matrix = torch.tensor([[1.0, 0, 2], [0, 3, 0]], dtype=torch.float64).cuda().to_sparse_csr()
+    batch = torch.sparse_csr_tensor(
+        matrix.crow_indices(), matrix.col_indices(), matrix.values(), (2, 2, 3), check_invariants=False
+    )
+    dense = torch.arange(24, dtype=torch.float64, device="cuda").reshape(2, 3, 4)
+    assert torch.equal(torch.bmm(batch, dense), matrix.to_dense() @ dense)

@@ -162,6 +162,16 @@ def test_level_0_logs_a_wrong_operator_forward_and_backward(
         assert ("is off by" in text) == bool(where), (where, text)
 
 
+def test_level_0_passes_over_what_has_no_double_precision_form(device: str, tmp_path: Path, capfd: Any) -> None:
+    dense = torch.eye(3, device=device, requires_grad=True)
+    with accuracy.record(output_dir=str(tmp_path), record_level=0):
+        nested = torch.nested.nested_tensor([torch.ones(2, 3, device=device), torch.ones(1, 3, device=device)])
+        (nested * 2).to_padded_tensor(0.0)
+        (dense.to_sparse() * 2).to_dense().sum().backward()
+        torch.quantize_per_tensor(torch.ones(3), 0.5, 1, torch.qint8).dequantize()
+    assert "is off by" not in capfd.readouterr().err
+
+
 def test_level_0_checks_each_backward_over_a_graph_that_is_kept(device: str, tmp_path: Path, capfd: Any) -> None:
     if device == "cpu":
         pytest.skip("needs a device beside the CPU")

@@ -58,7 +58,7 @@ class Reference:
             ends += [tensor for tensor in self.outputs.values() if id(tensor) not in inputs]
         self.kept = {}
         for tensor in ends:
-            if tensor.requires_grad:
+            if tensor.requires_grad and tensor.layout == torch.strided:
                 tensor.data = tensor.new_zeros(()).expand(tensor.shape)
 
     def unchanged(self) -> bool:
@@ -159,7 +159,10 @@ class Checker:
             return None
         finally:
             torch.set_rng_state(state)
-        return Reference(api, dict(capture.paths_of_tensors({"result": result})), leaves, kept, dtypes, call, originals)
+        outputs = dict(capture.paths_of_tensors({"result": result}))
+        if any(getattr(tensor, "is_nested", False) for tensor in outputs.values()):
+            return None
+        return Reference(api, outputs, leaves, kept, dtypes, call, originals)
 
     def compare(self, stream: Any, run: Any, outputs: Dict[str, Any], after: Dict[str, Any]) -> None:
         reference = run.reference
@@ -186,8 +189,12 @@ class Checker:
             self._log(stream, str(found.name), found.stack, lines)
 
     def _backward_lines(self, reference: Reference, found: Any, again: bool) -> List[Dict[str, Any]]:
+        # A sparse or nested gradient is a dict of its parts and is not checked.
+        dense = {path for grads in (found.grad_out, found.grad_in) for path in grads if _is_dense(grads[path])}
         paths = [path for path in found.grad_out if path in reference.outputs and reference.outputs[path].requires_grad]
-        wanted = [path for path in found.grad_in if path in reference.leaves]
+        wanted = [path for path in found.grad_in if path in reference.leaves and path in dense]
+        if not dense.issuperset(paths):
+            return []
         if not paths or not wanted:
             return []
         outs = [reference.outputs[path] for path in paths]
@@ -269,6 +276,10 @@ def _is_random(last: str, module: Any, args: Any, kwargs: Any) -> bool:
     return bool(kwargs.get("p", args[1] if len(args) > 1 else 0.5) != 0)
 
 
+def _is_dense(copied: Any) -> bool:
+    return isinstance(copied, capture.Copied)
+
+
 def _on_cpu(tensor: Any, dtype: Any) -> Any:
     """A copy in another dtype. The device converts nothing: that would take as much memory there as the result."""
     if tensor.device.type == "cpu":
@@ -333,7 +344,7 @@ def _doubled(
         copy = value.detach()
         if type(copy) is not torch.Tensor:
             copy = copy.as_subclass(torch.Tensor)
-        if copy.layout != torch.strided or copy.is_quantized:
+        if copy.layout != torch.strided or copy.is_quantized or getattr(copy, "is_nested", False):
             raise TypeError("only dense tensors have a double precision form")
         if not double:
             copy = copy.to("cpu", copy=True)

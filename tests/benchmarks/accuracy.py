@@ -6,7 +6,6 @@ Prints each figure beside the figure that it has to keep. The record goes to a t
 
 import argparse
 import copy
-import functools
 import mmap
 import os
 import shutil
@@ -14,7 +13,7 @@ import statistics
 import tempfile
 import threading
 import time
-from typing import Any, Callable, List, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -150,9 +149,10 @@ def main() -> None:
         flush=True,
     )
 
-    def show(what: str, cost: Sequence[float], most: float) -> None:
+    def show(what: str, cost: Sequence[float], most: Optional[float] = None) -> None:
         clock, used = cost
-        print(f"{what:26}{clock / plain:8.2f} x   {used / cores:6.2f} x of all cores   (at most {most})", flush=True)
+        bar = "" if most is None else f"   (at most {most})"
+        print(f"{what:26}{clock / plain:8.2f} x   {used / cores:6.2f} x of all cores{bar}", flush=True)
 
     def recorded(level: int, place: str) -> None:
         with accuracy.record(output_dir=place, record_level=level):
@@ -166,8 +166,11 @@ def main() -> None:
         show("switched off", [statistics.median(values) for values in zip(*off)], 1.01)
         accuracy.start_record(enabled=False)
         for level, most in ((1, 3.0), (0, 4.0)):
-            place = os.path.join(folder, f"level{level}")
-            show(f"level {level}", _cost(functools.partial(recorded, level, place)), most)
+            accuracy.start_record(output_dir=os.path.join(folder, f"level{level}"), record_level=level)
+            show(f"level {level}, first step", _cost(step))
+            # With the end of the record, which waits for what is not yet written.
+            later = _cost(lambda: ([step() for _ in range(chosen.times)], accuracy.start_record(enabled=False)))
+            show(f"level {level}, each later step", [value / chosen.times for value in later], most)
         # One step each from the same weights: a and b are the same, c has rounding noise in its own.
         start = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
         sides = [os.path.join(folder, side) for side in "abc"]

@@ -131,9 +131,9 @@ void in_layout(const c10::OperatorHandle& op, Stack* stack, const Call& call) {
     if (std::strstr(error.what(), "contiguous") == nullptr || op.schema().is_mutable() || !undo_layout(arguments)) {
       throw;
     }
-    TORCH_WARN_ONCE(op.operator_name(),
-                    " wants contiguous tensors, and channels-last is the layout in which images arrive "
-                    "on this device: they are copied for each call. PYTORCH_DEFAULT_NCHW=1 keeps upstream's layout.");
+    TORCH_WARN(op.operator_name(),
+               " wants contiguous tensors, and channels-last is the layout in which images arrive "
+               "on this device: they are copied for each call. PYTORCH_DEFAULT_NCHW=1 keeps upstream's layout.");
     stack->resize(first);
     stack->insert(stack->end(), arguments.begin(), arguments.end());
     call();
@@ -178,7 +178,9 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack
 }
 
 void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  in_layout(op, stack, [&] { try_device(op, keys, stack); });
+  const auto call = [&] { try_device(op, keys, stack); };
+  // Only what is on a device has the device's layout.
+  keys.has(DispatchKey::CUDA) ? in_layout(op, stack, call) : call();
 }
 
 // Operators that choose their kernel by the tensor's device themselves, without the dispatcher: only the whole operator

@@ -1,6 +1,7 @@
 #include "HostBlocks.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -78,6 +79,9 @@ class Kept {
     }
   }
 
+  void lock() noexcept { mutex_.lock(); }
+  void unlock() noexcept { mutex_.unlock(); }
+
   void drop() noexcept {
     const std::lock_guard<std::mutex> guard(mutex_);
     for (const Block& block : blocks_) {
@@ -95,6 +99,9 @@ class Kept {
 
 Kept& kept() {
   static auto& blocks = *new Kept;  // tensors may outlive every static
+  // A forked child gives back what it inherited, while no other thread holds the lock.
+  static const int registered = pthread_atfork([] { blocks.lock(); }, [] { blocks.unlock(); }, [] { blocks.unlock(); });
+  static_cast<void>(registered);
   return blocks;
 }
 

@@ -38,7 +38,7 @@ namespace {
 
 enum class Part { Remainder, Truncated, Floored };
 
-/// Whether an integer tensor of any strides has a 0 or a -1.
+/// Whether an integer tensor of any strides has a 0 or a -1: in the dtype of the division, where 256 may be 0.
 bool has_special(const at::Tensor& divisor) {
   const at::Tensor dense = divisor.contiguous();
   return AT_DISPATCH_INTEGRAL_TYPES_AND(at::kBool, dense.scalar_type(), "divisors", [&] {
@@ -70,12 +70,12 @@ std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& ot
     return std::nullopt;
   }
   if (scalar) {
-    if (!has_special(other)) {
+    if (!has_special(other.to(dtype))) {
       return std::nullopt;
     }
   } else {
     DeviceCall call(other);
-    if (!has_special(call(other))) {
+    if (!has_special(call(other).to(dtype))) {
       return std::nullopt;
     }
   }

@@ -76,3 +76,11 @@ def test_dtypes_and_shapes_are_those_of_any_division() -> None:
     with pytest.raises(RuntimeError, match="at least two devices"):
         torch.floor_divide(a, b.cpu())
     assert (a / 0).isinf().all() and (a.float() // 0).isinf().all()
+
+
+def test_a_divisor_that_becomes_special_in_the_divisions_dtype_is_found() -> None:
+    x = torch.tensor([-128, 5], dtype=torch.int8, device="cuda")
+    assert (x // 256).tolist() == (x // torch.zeros_like(x)).tolist()  # 256 is 0 in eight bits
+    assert (x // torch.tensor(256, device="cuda")).tolist() == (x // torch.zeros_like(x)).tolist()
+    assert (x // 255).tolist() == [-128, -5]
+    assert (x % 255).tolist() == [0, 0]

@@ -9,6 +9,7 @@ namespace macatorch {
 MACATORCH_SPEC(cholesky_inverse);
 MACATORCH_SPEC(cholesky_inverse_out);
 MACATORCH_SPEC(linalg_eig);
+MACATORCH_SPEC(linalg_lstsq_out);
 MACATORCH_SPEC(_linalg_svd);
 MACATORCH_SPEC(_linalg_svd_U);
 
@@ -74,12 +75,23 @@ void eig(const OperatorHandle& op, Stack* stack) {
   }
 }
 
+/// CUDA has one method, which gives residuals and no rank; the CPU's default is another one, which gives a rank only.
+void lstsq(const OperatorHandle& op, Stack* stack) {
+  c10::IValue& driver = (*stack)[stack->size() - op.schema().arguments().size() +
+                                 static_cast<size_t>(*op.schema().argumentIndexWithName("driver"))];
+  TORCH_CHECK(driver.isNone() || driver.toStringRef() == "gels",
+              "torch.linalg.lstsq: `driver` other than `gels` is not supported on CUDA");
+  driver = "gels";
+  call_boxed(spec_linalg_lstsq_out, op, stack);
+}
+
 }  // namespace
 
 void register_linear_algebra(torch::Library& cuda) {
   implement<&svd<spec__linalg_svd>>(cuda, "_linalg_svd");
   implement<&svd<spec__linalg_svd_U>>(cuda, "_linalg_svd.U");
   implement<&eig>(cuda, "linalg_eig");
+  implement<&lstsq>(cuda, "linalg_lstsq.out");
   implement<&cholesky_inverse<spec_cholesky_inverse>>(cuda, "cholesky_inverse");
   implement<&cholesky_inverse<spec_cholesky_inverse_out>>(cuda, "cholesky_inverse.out");
 }

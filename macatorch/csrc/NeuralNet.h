@@ -32,6 +32,8 @@ void register_sparse_products();
 void register_linear_algebra(torch::Library& cuda);
 /// Functions of complex numbers at infinities, near zero and where a square overflows.
 void register_complex_functions(torch::Library& cuda);
+/// Operators on lists: complex numbers, booleans, and where a list's scalars lie.
+void register_foreach(torch::Library& cuda);
 /// Integer quotients and remainders by 0 and -1.
 void register_integer_division(torch::Library& cuda);
 /// Fourier transforms, laid out as cuFFT's.

@@ -35,6 +35,7 @@ struct Registration {
     register_fourier(cuda);
     register_integer_division(cuda);
     register_complex_functions(cuda);
+    register_foreach(cuda);
     register_log_sigmoid(cuda);
     register_reductions(cuda);
     register_copies(cuda);

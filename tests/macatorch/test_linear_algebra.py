@@ -46,3 +46,17 @@ def test_eigenvectors_satisfy_their_equation(dtype: torch.dtype) -> None:
     values, vectors = torch.linalg.eig(a)
     assert vectors.is_contiguous() == (int(torch.version.cuda.split(".")[0]) >= 13)
     torch.testing.assert_close(a.to(vectors.dtype) @ vectors, vectors * values.unsqueeze(-2))
+
+
+def test_least_squares_gives_residuals_as_cusolver_does() -> None:
+    matrix, values = (torch.randn(6, n, dtype=torch.float64) for n in (3, 2))
+    found = torch.linalg.lstsq(matrix.cuda(), values.cuda())
+    torch.testing.assert_close(found.solution.cpu(), torch.linalg.pinv(matrix) @ values)
+    torch.testing.assert_close(found.residuals.cpu(), (matrix @ found.solution.cpu() - values).square().sum(0))
+    assert found.rank.numel() == 0
+
+
+def test_least_squares_has_one_method() -> None:
+    matrix = torch.ones(3, 2, device="cuda")
+    with pytest.raises(RuntimeError, match="`driver` other than `gels` is not supported on CUDA"):
+        torch.linalg.lstsq(matrix, matrix, driver="gelsd")

@@ -1,0 +1,75 @@
+"""Operators on lists of tensors give what the operator gives for each tensor, and raise CUDA's errors."""
+
+from __future__ import annotations
+
+from typing import List
+
+import pytest
+import torch
+
+NAMES = ["abs", "acos", "asin", "atan", "exp", "reciprocal", "sigmoid"]
+
+
+def numbers(dtype: torch.dtype) -> List[torch.Tensor]:
+    """Magnitudes from 1e-9 to 1e9 and the numbers where formulas fail; every second tensor is not contiguous."""
+    generator = torch.Generator().manual_seed(5)
+    lists = []
+    for size in (1, 7, 64):
+        parts = torch.randn(2, size, generator=generator) * 10.0 ** torch.randint(-9, 9, (2, size), generator=generator)
+        parts[:, 0] = float("inf")
+        lists.append(torch.complex(*parts).to(dtype).cuda())
+        lists.append(lists[-1].repeat(2, 1).T)
+    return lists
+
+
+def same(got: List[torch.Tensor], want: List[torch.Tensor]) -> None:
+    for one, other in zip(got, want):
+        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_list_of_complex_numbers_has_the_values_of_each(name: str, dtype: torch.dtype) -> None:
+    tensors = numbers(dtype)
+    want = [getattr(torch, name)(tensor) for tensor in tensors]
+    same(getattr(torch, f"_foreach_{name}")(tensors), want)
+    if name != "abs":
+        getattr(torch, f"_foreach_{name}_")(tensors)
+        same(tensors, want)
+
+
+def test_absolute_values_of_booleans_are_taken_in_lists() -> None:
+    tensors = [torch.tensor([True, False]).cuda(), torch.tensor([], dtype=torch.bool).cuda()]
+    same(torch._foreach_abs(tensors), tensors)
+
+
+@pytest.mark.parametrize("exponent", [-1, 0.5, 2, 1 + 2j], ids=str)
+def test_a_list_of_complex_powers_has_the_values_of_each(exponent: complex) -> None:
+    tensors = numbers(torch.complex128)
+    want = [torch.pow(tensor, exponent) for tensor in tensors]
+    same(torch._foreach_pow(tensors, exponent), want)
+    same(torch._foreach_pow(tensors, [exponent] * len(tensors)), want)
+    same(torch._foreach_pow(exponent, tensors), [torch.pow(exponent, tensor) for tensor in tensors])
+    torch._foreach_pow_(tensors, exponent)
+    same(tensors, want)
+
+
+@pytest.mark.parametrize("name", ["_foreach_addcdiv", "_foreach_addcmul", "_foreach_addcdiv_", "_foreach_addcmul_"])
+def test_numbers_for_a_list_are_taken_from_the_host_only(name: str) -> None:
+    tensors = [torch.ones(3, device="cuda"), torch.ones(2, device="cuda")]
+    given = [tensor.clone() for tensor in tensors]
+    with pytest.raises(RuntimeError, match="Expected scalars to be on CPU, got cuda:0 instead."):
+        getattr(torch, name)(tensors, tensors, tensors, torch.tensor([1.0, 2.0], device="cuda"))
+    same(tensors, given)
+    got = getattr(torch, name)(tensors, given, given, torch.tensor([1.0, 2.0]))
+    same(tensors if got is None else got, [torch.full((3,), 2.0).cuda(), torch.full((2,), 3.0).cuda()])
+
+
+def test_a_number_added_to_a_list_has_to_be_on_its_device() -> None:
+    tensors = [torch.ones(3, device="cuda"), torch.ones(2, device="cuda")]
+    with pytest.raises(RuntimeError, match="scalar tensor expected to be on cuda:0 but is on cpu"):
+        torch._foreach_add(tensors, torch.tensor(1.0), alpha=2.0)
+    with pytest.raises(RuntimeError, match="scalar tensor expected to be 0 dim but"):
+        torch._foreach_add_(tensors, torch.ones(2, device="cuda"))
+    torch._foreach_add_(tensors, torch.tensor(1.0, device="cuda"), alpha=2.0)
+    same(tensors, [torch.full((3,), 3.0).cuda(), torch.full((2,), 3.0).cuda()])

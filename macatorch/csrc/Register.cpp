@@ -36,6 +36,7 @@ struct Registration {
     register_integer_division(cuda);
     register_complex_functions(cuda);
     register_foreach(cuda);
+    register_sums(cuda);
     register_log_sigmoid(cuda);
     register_reductions(cuda);
     register_copies(cuda);

@@ -1,0 +1,99 @@
+#include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/add_ops.h>
+#include <ATen/ops/sub_ops.h>
+
+#include <cmath>
+#include <limits>
+
+#include "NeuralNet.h"
+#include "Unboxed.h"
+
+namespace macatorch {
+
+// a + alpha * b of halves and bfloat16. CUDA computes it in float and rounds once; upstream's CPU kernel rounds alpha * b in
+// the elements that do not fill a vector, and a number given for b always: both may overflow where the sum does not.
+
+MACATORCH_SPEC(add_Tensor);
+MACATORCH_SPEC(add__Tensor);
+MACATORCH_SPEC(add_out);
+MACATORCH_SPEC(sub_Tensor);
+MACATORCH_SPEC(sub__Tensor);
+MACATORCH_SPEC(sub_out);
+
+namespace {
+
+constexpr bool is_low(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
+
+/// A number whose rounding to half is an infinity.
+bool overflows(const at::Tensor& number) {
+  if (!number.is_cpu() || number.dim() != 0 || number.is_complex()) {
+    return false;
+  }
+  const double value = std::abs(number.item<double>());
+  return std::isfinite(value) && value > std::numeric_limits<at::Half>::max();
+}
+
+bool rounds_between(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
+  if (C10_LIKELY(!is_low(self.scalar_type()) && !is_low(other.scalar_type()))) {
+    return false;
+  }
+  return (!alpha.equal(1) || overflows(self) || overflows(other)) && is_low(at::result_type(self, other));
+}
+
+at::Tensor widened(const at::Tensor& tensor) { return is_low(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
+
+/// What every elementwise operator asks of the tensor that it writes to.
+at::Tensor& write(at::Tensor& target, const at::Tensor& values, const at::Tensor& self, const at::Tensor& other) {
+  at::assert_no_internal_overlap(target);
+  for (const at::Tensor& input : {self, other}) {
+    at::assert_no_partial_overlap(target, input);
+  }
+  return target.copy_(values);
+}
+
+template <class Op, const OperatorSpec& spec>
+at::Tensor sum(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
+  if (C10_LIKELY(!rounds_between(self, other, alpha))) {
+    return Unboxed<Op, spec>::call(self, other, alpha);
+  }
+  return Op::call(widened(self), widened(other), alpha).to(at::result_type(self, other));
+}
+
+template <class Op, const OperatorSpec& spec, class Functional>
+at::Tensor& in_place(at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
+  if (C10_UNLIKELY(rounds_between(self, other, alpha))) {
+    const at::Tensor wide = Functional::call(widened(self), widened(other), alpha);
+    if (wide.sizes() == self.sizes() && is_low(self.scalar_type())) {
+      return write(self, wide, self, other);
+    }
+  }
+  return Unboxed<Op, spec>::call(self, other, alpha);
+}
+
+template <class Op, const OperatorSpec& spec, class Functional>
+at::Tensor& to_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+  if (C10_UNLIKELY(out.is_floating_point() && rounds_between(self, other, alpha))) {
+    const at::Tensor wide = Functional::call(widened(self), widened(other), alpha);
+    if (wide.device() == out.device()) {
+      at::native::resize_output(out, wide.sizes());
+      return write(out, wide.to(at::result_type(self, other)), self, other);
+    }
+  }
+  return Unboxed<Op, spec>::call(self, other, alpha, out);
+}
+
+}  // namespace
+
+void register_sums(torch::Library& cuda) {
+  namespace ops = at::_ops;
+  cuda.impl("add.Tensor", TORCH_FN((sum<ops::add_Tensor, spec_add_Tensor>)));
+  cuda.impl("add_.Tensor", TORCH_FN((in_place<ops::add__Tensor, spec_add__Tensor, ops::add_Tensor>)));
+  cuda.impl("add.out", TORCH_FN((to_out<ops::add_out, spec_add_out, ops::add_Tensor>)));
+  cuda.impl("sub.Tensor", TORCH_FN((sum<ops::sub_Tensor, spec_sub_Tensor>)));
+  cuda.impl("sub_.Tensor", TORCH_FN((in_place<ops::sub__Tensor, spec_sub__Tensor, ops::sub_Tensor>)));
+  cuda.impl("sub.out", TORCH_FN((to_out<ops::sub_out, spec_sub_out, ops::sub_Tensor>)));
+}
+
+}  // namespace macatorch

@@ -1,0 +1,51 @@
+"""Sums of low precision with a factor: computed in float and rounded once, wherever an element stands."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+import torch
+
+LOW = [torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("size", [1, 37])
+@pytest.mark.parametrize("function", [torch.add, torch.sub], ids=["add", "sub"])
+def test_a_product_or_number_that_no_half_holds_does_not_spoil_the_sum(function: Callable[..., Any], size: int) -> None:
+    given = torch.full((size,), 60000.0, dtype=torch.float16, device="cuda")
+    sign = -1 if function is torch.add else 1
+    want = torch.full((size,), -60000.0, dtype=torch.float16)
+    other = sign * given
+    assert torch.equal(function(given, other, alpha=2).cpu(), want)
+    assert torch.equal(function(given, sign * 120000.0).cpu(), want)
+    assert torch.equal(function(given, other, alpha=2, out=torch.empty_like(given)).cpu(), want)
+    changed = given.clone()
+    name = f"{function.__name__}_"
+    assert getattr(changed, name)(other, alpha=2) is changed
+    assert torch.equal(changed.cpu(), want)
+    assert torch.equal(getattr(given.clone(), name)(sign * 120000.0).cpu(), want)
+    assert torch.equal(torch.rsub(given, 120000.0).cpu(), -want)
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_a_sum_with_a_factor_is_rounded_once(dtype: torch.dtype) -> None:
+    one, other = torch.randn(2, 1003, dtype=torch.float64).to(dtype)
+    want = (one.double() + 3 * other.double()).to(torch.float32).to(dtype)
+    assert torch.equal(torch.add(one.cuda(), other.cuda(), alpha=3).cpu(), want)
+    assert torch.equal(torch.add(one.cuda()[::2], other.cuda()[::2], alpha=3).cpu(), want[::2])
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_dtypes_of_sums_with_a_factor_are_those_of_promotion(dtype: torch.dtype) -> None:
+    low, wide = torch.ones(3, dtype=dtype, device="cuda"), torch.ones(3, device="cuda")
+    assert torch.add(low, wide, alpha=2).dtype == torch.float32
+    assert torch.add(low, low.int(), alpha=2).dtype == dtype
+    assert torch.add(low, wide.double().sum(), alpha=2).dtype == dtype
+    assert torch.sub(low, low, alpha=2, out=torch.empty(0, device="cuda")).dtype == torch.float32
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        low[:1].add_(low.clone(), alpha=2)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        low[1:].add_(low[:-1], alpha=2)
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+        torch.add(low, low, alpha=2, out=torch.empty(3, dtype=torch.int64, device="cuda"))

@@ -1,13 +1,16 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/floor_divide_ops.h>
 #include <ATen/ops/fmod_ops.h>
 #include <ATen/ops/remainder_ops.h>
 
+#include <atomic>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "DeviceCall.h"
 #include "NeuralNet.h"
@@ -38,16 +41,43 @@ namespace {
 
 enum class Part { Remainder, Truncated, Floored };
 
+constexpr int64_t kBlock = 128;
+
+/// Whether kBlock divisors have a 0, or a -1 if there are negative ones. Without a branch and of a constant length, so that
+/// the compiler makes vector instructions of it.
+template <class T>
+bool block_has_special(const T* data) {
+  using Bits = std::make_unsigned_t<T>;
+  Bits found = 0;  // in the highest bit
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const auto bits = static_cast<Bits>(data[i]);
+    found |= std::is_signed_v<T> ? static_cast<Bits>((static_cast<Bits>(bits + 1) >> 1) - 1)
+                                 : static_cast<Bits>((bits - 1) & ~bits);
+  }
+  return (found >> (sizeof(T) * 8 - 1)) != 0;
+}
+
 /// Whether an integer tensor of any strides has a 0 or a -1: in the dtype of the division, where 256 may be 0.
 bool has_special(const at::Tensor& divisor) {
   const at::Tensor dense = divisor.contiguous();
-  return AT_DISPATCH_INTEGRAL_TYPES_AND(at::kBool, dense.scalar_type(), "divisors", [&] {
+  return AT_DISPATCH_INTEGRAL_TYPES(dense.scalar_type(), "divisors", [&] {
     const auto* data = dense.const_data_ptr<scalar_t>();
-    bool found = false;
-    for (int64_t i = 0; i < dense.numel(); ++i) {
-      found |= data[i] == static_cast<scalar_t>(0) || data[i] == static_cast<scalar_t>(-1);
+    const int64_t blocks = dense.numel() / kBlock;
+    std::atomic<bool> found{false};
+    at::parallel_for(0, blocks, 256, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (C10_UNLIKELY(block_has_special(data + i * kBlock))) {
+          found.store(true, std::memory_order_relaxed);
+          return;
+        }
+      }
+    });
+    for (int64_t i = blocks * kBlock; i < dense.numel(); ++i) {
+      if (data[i] == 0 || (std::is_signed_v<scalar_t> && data[i] == static_cast<scalar_t>(-1))) {
+        return true;
+      }
     }
-    return found;
+    return found.load();
   });
 }
 

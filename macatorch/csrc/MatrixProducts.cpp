@@ -89,6 +89,35 @@ void sum_and_product_of_dtype(const c10::OperatorHandle& op, torch::jit::Stack* 
                dtype);
 }
 
+// ---- A product and an activation ------------------------------------------------------------------------------------
+
+/// _addmm_activation and its out= form. CUDA's GELU is the tanh form here, whatever the layer asked for.
+void addmm_activation(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  const at::Tensor self = given.tensor("self");
+  const at::Tensor left = given.tensor("mat1");
+  const at::Tensor right = given.tensor("mat2");
+  const at::ScalarType dtype = left.scalar_type();
+  // Operands of several dtypes are the product's to refuse.
+  const bool low = is_low(dtype) && self.scalar_type() == dtype && right.scalar_type() == dtype;
+  const auto operand = [&](const at::Tensor& tensor) { return low ? in_float(tensor) : tensor; };
+  at::Tensor value =
+      at::addmm(operand(self), operand(left), operand(right), given["beta"].toScalar(), given["alpha"].toScalar());
+  given.flag("use_gelu") ? at::gelu_(value, "tanh") : at::relu_(value);
+  value = value.to(dtype);
+  at::Tensor out = given.tensor("out");
+  if (!out.defined()) {
+    given.give(value);
+    return;
+  }
+  TORCH_CHECK(out.scalar_type() == dtype, "Expected out tensor to have dtype ", left.dtype(), ", but got ", out.dtype(),
+              " instead");
+  TORCH_CHECK(out.device() == value.device(), "Expected out tensor to have device ", value.device(), ", but got ",
+              out.device(), " instead");
+  at::native::resize_output(out, value.sizes());
+  given.give(out.copy_(value));
+}
+
 // ---- Scaled products ------------------------------------------------------------------------------------------------
 
 /// The entries of a matrix (rows, columns) times their scales: one for all, one a row or column, or one for each block of
@@ -361,6 +390,8 @@ void register_matrix_products(torch::Library& cuda) {
   for (const char* name : {"addmm.dtype", "addmm.dtype_out", "baddbmm.dtype", "baddbmm.dtype_out"}) {
     implement<sum_and_product_of_dtype>(cuda, name);
   }
+  implement<addmm_activation>(cuda, "_addmm_activation");
+  implement<addmm_activation>(cuda, "_addmm_activation.out");
   implement<scaled_mm>(cuda, "_scaled_mm");
   implement<scaled_mm>(cuda, "_scaled_mm.out");
   implement<scaled_grouped_mm>(cuda, "_scaled_grouped_mm");

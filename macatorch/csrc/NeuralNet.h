@@ -28,6 +28,10 @@ void register_sequence_attention(torch::Library& cuda);
 void register_stateless_random(torch::Library& cuda);
 /// Products of batches of compressed sparse matrices.
 void register_sparse_products();
+/// Sums of two coordinate lists.
+void register_sparse_sums();
+/// embedding_bag and what its backward passes are given.
+void register_embedding_bag(torch::Library& cuda);
 /// Where LAPACK raises and CUDA's solvers do not.
 void register_linear_algebra(torch::Library& cuda);
 /// Functions of complex numbers at infinities, near zero and where a square overflows.

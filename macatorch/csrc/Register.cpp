@@ -55,6 +55,8 @@ struct Registration {
     register_matrix_products(cuda);
     register_semi_structured(cuda);
     register_sparse_products();
+    register_sparse_sums();
+    register_embedding_bag(cuda);
     register_stateless_random(cuda);
     register_foreign();
   }

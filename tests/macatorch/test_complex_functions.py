@@ -89,3 +89,38 @@ def test_outputs_are_checked_as_before() -> None:
     with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor"):
         torch.exp(x[1:], out=x[:-1])
     assert torch.exp(torch.empty(0, dtype=torch.complex64, device="cuda")).shape == (0,)
+
+
+def test_a_nan_part_leaves_what_the_other_part_of_log1p_says() -> None:
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([complex(nan, inf), complex(-inf, nan), complex(1, nan)], device="cuda")
+    y = torch.log1p(x)
+    assert y.real[:2].tolist() == [inf, inf] and bool(y.imag.isnan().all()) and bool(y.real[2].isnan())
+    small = torch.tensor([1e-20 + 1e-20j, 0.25 - 2j, -3 + 0j], dtype=torch.complex128)
+    torch.testing.assert_close(
+        torch.log1p(small.cuda()).cpu(), torch.from_numpy(numpy.log1p(small.numpy())), atol=0, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("name", ["acos", "asin", "atan", "exp", "log1p", "reciprocal", "sigmoid"])
+def test_a_list_of_tensors_has_the_values_of_each(name: str, dtype: torch.dtype) -> None:
+    parts = [float("inf"), -float("inf"), float("nan"), 0.0, 1.0, -1e30]
+    extremal = torch.tensor([complex(a, b) for a in parts for b in parts], dtype=dtype, device="cuda")
+    tensors = [extremal, torch.ones(3, device="cuda"), extremal[::2]]
+    wanted = [getattr(torch, name)(tensor) for tensor in tensors]
+    copies = [tensor.clone() for tensor in tensors]
+    getattr(torch, f"_foreach_{name}_")(copies)
+    for list_ in (getattr(torch, f"_foreach_{name}")(tensors), copies):
+        for got, want in zip(list_, wanted):
+            torch.testing.assert_close(got, want, equal_nan=True)
+
+
+def test_one_suspect_element_among_many_is_found() -> None:
+    for place in (0, 63, 64, 1000, 1023):
+        x = torch.zeros(1024, dtype=torch.complex128)
+        x[place] = complex(float("inf"), 0)
+        assert torch.exp(x.cuda())[place].item() == complex(float("inf"), 0)
+        x = torch.full((1024,), 0.5 + 0.5j, dtype=torch.complex64)
+        x[place] = -60 + 1j
+        assert abs(torch.sigmoid(x.cuda())[place].item() / numpy.exp(-60 + 1j) - 1) < 1e-5

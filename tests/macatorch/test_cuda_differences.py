@@ -226,3 +226,78 @@ def test_one_compressed_matrix_serves_a_batch() -> None:
     )
     dense = torch.arange(24, dtype=torch.float64, device="cuda").reshape(2, 3, 4)
     assert torch.equal(torch.bmm(batch, dense), matrix.to_dense() @ dense)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
+def test_a_product_with_an_activation_has_the_tanh_form_of_gelu(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(2)
+    bias, left, right = (torch.randn(shape, generator=generator).to(dtype) for shape in ((6,), (4, 8), (8, 6)))
+    product = torch.addmm(bias.double(), left.double(), right.double(), alpha=2)
+    given = (bias.cuda(), left.cuda(), right.cuda())
+    gelu = torch.nn.functional.gelu(product, approximate="tanh")
+    tolerance = {"atol": 2e-6, "rtol": 1e-3 if dtype == torch.float16 else 1e-5}
+    for want, flag in ((gelu, True), (product.relu(), False)):
+        got = torch._addmm_activation(*given, alpha=2, use_gelu=flag)
+        assert got.dtype == dtype
+        torch.testing.assert_close(got.cpu().double(), want, **tolerance)
+        out = torch.empty(0, dtype=dtype, device="cuda")
+        torch._addmm_activation(*given, alpha=2, use_gelu=flag, out=out)
+        assert torch.equal(out, got)
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch._addmm_activation(bias.cuda(), left.cuda(), right.to(torch.bfloat16).cuda(), use_gelu=True)
+
+
+def test_an_encoder_layer_without_gradients_computes_the_tanh_form_too() -> None:
+    torch.manual_seed(4)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu").eval()
+    x = torch.randn(2, 5, 16)
+    exact = layer(x)
+    layer.activation = lambda y: torch.nn.functional.gelu(y, approximate="tanh")
+    tanh = layer(x)
+    with torch.no_grad():
+        fused = layer.cuda()(x.cuda()).cpu()
+        ragged = torch.nested.nested_tensor([x[0], x[1, :3]], device="cuda")
+        nested = layer(ragged).unbind()
+    assert (fused - tanh).abs().max() < 2e-6 < 2e-5 < (fused - exact).abs().max()
+    torch.testing.assert_close(nested[0].cpu(), tanh[0], atol=2e-6, rtol=0)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64], ids=str)
+def test_a_sum_of_coordinate_lists_lists_the_elements_of_both(dtype: torch.dtype) -> None:
+    def tensor(indices: list[int], values: list[float]) -> torch.Tensor:
+        return torch.sparse_coo_tensor(torch.tensor([indices]), torch.tensor(values, dtype=dtype), (9,)).cuda()
+
+    a, b = tensor([0, 2], [1, 2]).coalesce(), tensor([2, 5], [3, 4]).coalesce()
+    for got, want in ((a + b, [1, 0, 5, 0, 0, 4]), (torch.sub(a, b, alpha=2), [1, 0, -4, 0, 0, -8])):
+        assert got._nnz() == 4 and not got.is_coalesced() and got.dtype == dtype
+        assert got.to_dense()[:6].tolist() == want
+    c = a.clone()
+    assert c.add_(b) is c and c._indices().tolist() == [[0, 2, 2, 5]] and c.coalesce()._nnz() == 3
+    assert c.add_(c)._nnz() == 8 and c.to_dense()[2].item() == 10
+    assert (c + c)._nnz() == 3, "more elements than places"
+    assert (a + tensor([], []))._nnz() == 2
+    assert (a + b.to(torch.complex128)).dtype == torch.complex128
+    with pytest.raises(RuntimeError, match="same size"):
+        a + torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1), (3,)).cuda()
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2], ids=["sum", "mean", "max"])
+@pytest.mark.parametrize("last", [False, True])
+def test_bags_of_embeddings_know_their_elements_and_sizes(mode: int, last: bool) -> None:
+    weight = torch.randn(10, 3)
+    indices = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9])
+    offsets = torch.tensor([0, 4, 4, 8] if last else [0, 4, 4])
+    given = (weight.cuda(), indices.cuda(), offsets.cuda(), False, mode, False, None, last, 4)
+    values, bags, sizes, largest = torch._embedding_bag(*given)
+    assert bags.tolist() == [0, 0, 0, 0, 2, 2, 2, 2]
+    assert sizes[:3].tolist() == [3, 0, 3] and sizes.shape == offsets.shape
+    assert largest.shape == ((3, 3) if mode == 2 else (0,))
+    gradients = []
+    for device in ("cpu", "cuda"):
+        leaf = weight.clone().to(device).requires_grad_()
+        result = torch._embedding_bag(leaf, *(t.to(device) for t in (indices, offsets)), *given[3:])[0]
+        result.square().sum().backward()
+        gradients.append(leaf.grad.cpu())
+    torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(torch._embedding_bag_forward_only(*given)[0], values)

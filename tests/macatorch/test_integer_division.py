@@ -84,3 +84,17 @@ def test_a_divisor_that_becomes_special_in_the_divisions_dtype_is_found() -> Non
     assert (x // torch.tensor(256, device="cuda")).tolist() == (x // torch.zeros_like(x)).tolist()
     assert (x // 255).tolist() == [-128, -5]
     assert (x % 255).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64], ids=str)
+def test_one_zero_among_many_divisors_is_found(dtype: torch.dtype) -> None:
+    for place in (0, 127, 128, 999):
+        divisor = torch.arange(1000).remainder(100).add(2).to(dtype)
+        divisor[place] = 0
+        got = torch.floor_divide(torch.full_like(divisor, 100).cuda(), divisor.cuda()).cpu()
+        others = torch.arange(1000) != place
+        assert torch.equal(got[others], torch.floor_divide(100, divisor[others]))
+        assert got[place].item() == {torch.uint8: 255, torch.int64: 2**32 - 1}.get(dtype, -1)
+    assert torch.equal(
+        torch.tensor([200], dtype=torch.uint8).cuda().fmod(255).cpu(), torch.tensor([200], dtype=torch.uint8)
+    )

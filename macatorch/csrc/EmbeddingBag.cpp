@@ -1,0 +1,48 @@
+#include <ATen/ATen.h>
+
+#include "Arguments.h"
+#include "NeuralNet.h"
+#include "Operators.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(_embedding_bag);
+MACATORCH_SPEC(_embedding_bag_forward_only);
+
+namespace {
+
+constexpr int64_t kMax = 2;  // the mode that keeps which element was the largest
+
+/// _embedding_bag. The CPU's kernel leaves out what its own backward can do without; CUDA's always gives each index's bag
+/// and each bag's size (padding not counted), and the largest elements' indices in one mode only.
+template <const OperatorSpec& spec>
+void embedding_bag(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  const at::Tensor indices = given.tensor("indices");
+  const at::Tensor offsets = given.tensor("offsets");
+  const bool open = given.flag("include_last_offset");
+  const int64_t mode = *given.integer("mode");
+  const int64_t padding = *given.integer("padding_idx");
+  call_boxed(spec, op, stack);
+  const at::Tensor starts = open ? offsets.slice(0, 0, -1) : offsets;
+  const at::Tensor places = at::arange(indices.size(0), offsets.options());
+  const at::Tensor bags = at::searchsorted(starts.contiguous(), places, /*out_int32=*/false, /*right=*/true).sub(1);
+  at::Tensor sizes = at::zeros(offsets.sizes(), indices.options());
+  if (starts.size(0) != 0) {
+    sizes.index_add_(0, bags, indices.ne(padding).to(indices.scalar_type()));
+  }
+  *(stack->end() - 3) = bags.to(indices.scalar_type());
+  *(stack->end() - 2) = sizes;
+  if (mode != kMax) {
+    *(stack->end() - 1) = at::empty({0}, indices.options());
+  }
+}
+
+}  // namespace
+
+void register_embedding_bag(torch::Library& cuda) {
+  implement<&embedding_bag<spec__embedding_bag>>(cuda, "_embedding_bag");
+  implement<&embedding_bag<spec__embedding_bag_forward_only>>(cuda, "_embedding_bag_forward_only");
+}
+
+}  // namespace macatorch

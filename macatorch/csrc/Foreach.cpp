@@ -17,6 +17,7 @@ namespace macatorch {
   apply(_foreach_asin);       \
   apply(_foreach_atan);       \
   apply(_foreach_exp);        \
+  apply(_foreach_log1p);      \
   apply(_foreach_reciprocal); \
   apply(_foreach_sigmoid)
 #define MACATORCH_EACH_POWER(apply) \

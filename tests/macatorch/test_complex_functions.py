@@ -97,9 +97,8 @@ def test_a_nan_part_leaves_what_the_other_part_of_log1p_says() -> None:
     y = torch.log1p(x)
     assert y.real[:2].tolist() == [inf, inf] and bool(y.imag.isnan().all()) and bool(y.real[2].isnan())
     small = torch.tensor([1e-20 + 1e-20j, 0.25 - 2j, -3 + 0j], dtype=torch.complex128)
-    torch.testing.assert_close(
-        torch.log1p(small.cuda()).cpu(), torch.from_numpy(numpy.log1p(small.numpy())), atol=0, rtol=1e-12
-    )
+    want = torch.cat([small[:1], torch.log(1 + small[1:])])
+    torch.testing.assert_close(torch.log1p(small.cuda()).cpu(), want, atol=0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=str)

@@ -391,6 +391,14 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context);
 CUresult cuStreamGetPriority(CUstream stream, int* priority);
 CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags);
 CUresult cuStreamIsCapturing(CUstream stream, enum cudaStreamCaptureStatus* status);
+#define cuStreamBeginCapture cuStreamBeginCapture_v2
+CUresult cuStreamBeginCapture(CUstream stream, enum cudaStreamCaptureMode mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
+CUresult cuThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags);
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
+CUresult cuGraphDestroy(CUgraph graph);
+CUresult cuGraphExecDestroy(CUgraphExec exec);
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);
 CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, uint64_t value, unsigned int flags);
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);

@@ -11,7 +11,9 @@
 #include <cstring>
 #include <sstream>
 
+#include "BoxedValues.h"
 #include "CompositeTensors.h"
+#include "GraphCapture.h"
 #include "Random.h"
 
 namespace macatorch {
@@ -19,53 +21,6 @@ namespace {
 
 using c10::IValue;
 using torch::jit::Stack;
-
-/// Calls `visit(tensor)` for every defined tensor in `value`: a tensor, a list of them, a list of optional ones.
-template <class Visit>
-void for_each_tensor(const IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) {
-      visit(value.toTensor());
-    }
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorList()) {
-      visit(tensor);
-    }
-  } else if (value.isList()) {
-    for (const IValue& element : value.toListRef()) {
-      for_each_tensor(element, visit);
-    }
-  }
-}
-
-/// `value` with every tensor replaced by `change(tensor)`; lists keep their element type.
-template <class Change>
-IValue map_tensors(const IValue& value, const Change& change) {
-  if (value.isTensor()) {
-    return value.toTensor().defined() ? IValue(change(value.toTensor())) : value;
-  }
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef()) {
-      list.push_back(change(element.toTensor()));
-    }
-    return list;
-  }
-  if (value.isList() && value.toListRef().size() != 0) {
-    auto list = c10::impl::GenericList(value.toList().elementType());
-    list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef()) {
-      list.push_back(map_tensors(element, change));
-    }
-    return list;
-  }
-  return value;
-}
-
-bool is_written(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
 
 void check_same_device(const OperatorSpec& spec, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
   std::optional<c10::Device> common;
@@ -428,9 +383,11 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   if (C10_UNLIKELY(spec.nondeterministic != nullptr)) {
     alert_if_nondeterministic(spec, schema, arguments);
   }
-  if (spec.synchronises && waits(schema, arguments) &&
-      c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
-    c10::cuda::warn_or_error_on_sync();
+  if (spec.synchronises && waits(schema, arguments)) {
+    refuse_wait_in_capture();
+    if (c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
+      c10::cuda::warn_or_error_on_sync();
+    }
   }
 
   DeviceScope scope(device->index());

@@ -7,6 +7,7 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "DeviceAllocator.h"
+#include "GraphCapture.h"
 
 namespace macatorch {
 namespace {
@@ -68,6 +69,9 @@ ThreadState& thread_state() noexcept {
 }
 
 void check_device_error() {
+  if (C10_UNLIKELY(captures_under_way.load(std::memory_order_relaxed) != 0)) {
+    refuse_foreign_thread();
+  }
   if (C10_UNLIKELY(cudaPeekAtLastError() != cudaSuccess)) {
     C10_CUDA_CHECK(cudaGetLastError());
   }

@@ -22,7 +22,7 @@ struct ThreadState {
 ThreadState& thread_state() noexcept;
 
 /// Raises the device's error, if it has one that lasts (a launch of device code that is not there): as on hardware, no
-/// operator runs after it.
+/// operator runs after it. Nor does one on a captured stream that the capture does not know of.
 void check_device_error();
 
 /// Puts the calling thread on `device` for the life of the object. Nests; leaves everything as it was, also on unwinding.

@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "GraphCapture.h"
 #include "Layout.h"
 #include "Operators.h"
 
@@ -154,7 +155,7 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack
     return;
   }
   if (const OperatorSpec* spec = rerouted().find(op.operator_name())) {
-    call_boxed(*spec, op, stack);
+    capture_operator(op, stack, [&] { call_boxed(*spec, op, stack); });
     return;
   }
   const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
@@ -174,7 +175,8 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack
   static_cast<void>(cudaGetLastError());
   stack->resize(first);
   stack->insert(stack->end(), arguments.begin(), arguments.end());
-  call_boxed(rerouted().add(op.operator_name()), op, stack);
+  const OperatorSpec& spec = rerouted().add(op.operator_name());
+  capture_operator(op, stack, [&] { call_boxed(spec, op, stack); });
 }
 
 void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {

@@ -12,6 +12,7 @@
 
 #include "CompositeTensors.h"
 #include "DeviceCall.h"
+#include "GraphCapture.h"
 #include "HostBlocks.h"
 
 namespace macatorch {
@@ -86,9 +87,11 @@ void prefer_huge_pages(const at::Tensor& host) {
 
 /// `copy_` where one side or both are on a device. As upstream, a copy between host and device waits unless non_blocking.
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
-  if (C10_UNLIKELY(!non_blocking && self.is_cuda() != src.is_cuda() &&
-                   c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED)) {
-    c10::cuda::warn_or_error_on_sync();
+  if (!non_blocking && self.is_cuda() != src.is_cuda()) {
+    refuse_wait_in_capture();
+    if (C10_UNLIKELY(c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED)) {
+      c10::cuda::warn_or_error_on_sync();
+    }
   }
   if (self.is_cpu() && self.layout() == at::kStrided) {
     prefer_huge_pages(self);

@@ -54,6 +54,9 @@ torch::CppFunction boxed_kernel(const OperatorSpec& spec);
 /// A row of the generated table, for a kernel of csrc that hands the common case on.
 #define MACATORCH_SPEC(symbol) extern const OperatorSpec spec_##symbol
 
+/// The kernel behind torch.cuda._sleep.
+void register_sleep();
+
 /// The generated registrations: of operators, and of the function tables behind those that serve CPU and CUDA alike.
 void register_generated();
 void register_stubs_0();

@@ -5,6 +5,8 @@
 
 #include <mutex>
 
+#include "GraphCapture.h"
+
 namespace macatorch {
 namespace {
 
@@ -42,9 +44,15 @@ at::mt19937 engine(uint64_t seed, uint64_t offset) {
 }  // namespace
 
 PhiloxPosition draw_position(const std::optional<at::Generator>& cuda_generator, c10::DeviceIndex device) {
+  if (const auto launched = launched_position()) {
+    return *launched;
+  }
   auto* cuda = at::get_generator_or_default<at::CUDAGeneratorImpl>(cuda_generator,
                                                                    at::cuda::detail::getDefaultCUDAGenerator(device));
   std::lock_guard<std::mutex> lock(cuda->mutex_);
+  if (in_captured_operator()) {
+    return captured_position(cuda->philox_cuda_state(kOffsetStep));
+  }
   const auto [seed, offset] = cuda->philox_engine_inputs(kOffsetStep);
   return {seed, offset};
 }

@@ -5,9 +5,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "DeviceCall.h"
+#include "GraphCapture.h"
 #include "Random.h"
 
 #include <array>
+#include <cstring>
 
 namespace macatorch {
 namespace {
@@ -202,6 +204,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
     return {finish(outputs[0]), finish(outputs[1]), finish(outputs[2]), reserve, at::empty({0}, input.options())};
   }
   std::unique_ptr<Reserve> reserve = record(layers, operands, position);
+  if (in_captured_operator() || in_launched_operator()) {
+    // A launch cannot hand an autograd graph on, only bytes: the backward runs the forward again.
+    at::Tensor bytes = at::empty({static_cast<int64_t>(sizeof(PhiloxPosition))}, at::TensorOptions().dtype(at::kByte));
+    std::memcpy(bytes.mutable_data_ptr(), &position, sizeof position);
+    const auto given = [&](const at::Tensor& tensor) { return finish(tensor.defined() ? tensor.detach() : tensor); };
+    return {given(reserve->outputs[0]), given(reserve->outputs[1]), given(reserve->outputs[2]), call.result(bytes),
+            at::empty({0}, input.options())};
+  }
   // The graph keeps its own outputs: the program may write to what it gets.
   auto copy = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.detach().clone() : tensor; };
   const Outputs outputs{copy(reserve->outputs[0]), copy(reserve->outputs[1]), copy(reserve->outputs[2])};

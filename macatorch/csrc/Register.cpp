@@ -4,6 +4,7 @@
 #include "DeviceAllocator.h"
 #include "DeviceScope.h"
 #include "Foreign.h"
+#include "GraphCapture.h"
 #include "Layout.h"
 #include "NeuralNet.h"
 #include "Operators.h"
@@ -59,6 +60,8 @@ struct Registration {
     register_embedding_bag(cuda);
     register_stateless_random(cuda);
     register_foreign();
+    register_graph_capture();
+    register_sleep();
   }
 };
 

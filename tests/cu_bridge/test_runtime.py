@@ -1,13 +1,23 @@
 """Streams, events, threads, kernels that are not there, functions that do nothing."""
 
+import pathlib
+import re
 from typing import Callable
 
 import pytest
 
 
 def test_streams_are_in_order_and_events_monotonic(run_program: Callable[..., object]) -> None:
-    done = run_program("streams.cpp", MACA_DEVICE_COUNT="2")
-    assert "cudaStreamBeginCapture" in done.stdout  # type: ignore[attr-defined]
+    run_program("streams.cpp", MACA_DEVICE_COUNT="2")
+
+
+def test_a_graph_repeats_what_was_captured_and_a_capture_forbids_waiting(
+    run_program: Callable[..., object], tmp_path: pathlib.Path
+) -> None:
+    dot = tmp_path / "graph.dot"
+    run_program("graphs.cpp", arguments=(str(dot),))
+    edges = re.findall(r"n(\d) -> n(\d);", dot.read_text(encoding="utf-8"))
+    assert sorted(edges) == [("0", "1"), ("0", "2"), ("1", "2")]
 
 
 def test_many_threads_at_once(run_program: Callable[..., object]) -> None:

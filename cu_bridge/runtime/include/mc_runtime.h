@@ -21,6 +21,9 @@ typedef struct mcEvent* mcEvent_t;
 typedef struct mcModule* mcModule_t;
 typedef struct mcMemoryPool* mcMemoryPool_t;
 typedef struct mcPhysicalMemory* mcPhysicalMemory_t;
+typedef struct mcGraph* mcGraph_t;
+typedef struct mcGraphNode* mcGraphNode_t;
+typedef struct mcGraphExec* mcGraphExec_t;
 
 typedef struct mcDim3 {
   unsigned int x, y, z;
@@ -170,7 +173,8 @@ MC_API mcError_t mcIpcOpenEventHandle(mcEvent_t* event, const mcIpcHandle* handl
 // NULL, (mcStream_t)1 and (mcStream_t)2 are the current device's default streams.
 MC_API mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int priority);
 MC_API mcError_t mcStreamDestroy(mcStream_t stream);
-MC_API mcError_t mcStreamCheck(mcStream_t stream);  // query and synchronize: work is complete when launched
+MC_API mcError_t
+mcStreamCheck(mcStream_t stream);  // query and synchronize (work is complete when launched); not while captured
 MC_API mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event);
 MC_API mcError_t mcStreamGetPriority(mcStream_t stream, int* priority);
 MC_API mcError_t mcStreamGetFlags(mcStream_t stream, unsigned int* flags);
@@ -178,6 +182,39 @@ MC_API mcError_t mcStreamGetDevice(mcStream_t stream, int* device);
 MC_API mcError_t mcStreamGetId(mcStream_t stream, unsigned long long* id);
 MC_API void mcStreamPriorityRange(int* least, int* greatest);
 MC_API mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument);
+
+// Capture: what is submitted to the stream becomes the nodes of a graph. Errors are those that CUDA documents.
+typedef enum mcCaptureMode {
+  mcCaptureModeGlobal = 0,
+  mcCaptureModeThreadLocal = 1,
+  mcCaptureModeRelaxed = 2
+} mcCaptureMode;
+typedef enum mcCaptureStatus { mcCaptureNone = 0, mcCaptureActive = 1, mcCaptureInvalidated = 2 } mcCaptureStatus;
+MC_API mcError_t mcStreamBeginCapture(mcStream_t stream, mcCaptureMode mode);
+MC_API mcError_t mcStreamEndCapture(mcStream_t stream, mcGraph_t* graph);
+// All but `status` may be NULL. `dependencies` stays valid until the thread's next call.
+MC_API mcError_t mcStreamCaptureInfo(mcStream_t stream, mcCaptureStatus* status, unsigned long long* id,
+                                     mcGraph_t* graph, mcGraphNode_t const** dependencies, size_t* count);
+MC_API mcError_t mcThreadExchangeCaptureMode(mcCaptureMode* mode);  // sets the thread's, returns the one before
+MC_API mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph);
+MC_API mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream);
+MC_API mcError_t mcGraphDestroy(mcGraph_t graph);
+MC_API mcError_t mcGraphExecDestroy(mcGraphExec_t exec);
+// *count: room in, number out; with `nodes` NULL the number alone.
+MC_API mcError_t mcGraphGetNodes(mcGraph_t graph, mcGraphNode_t* nodes, size_t* count);
+MC_API mcError_t mcGraphNodeDependencies(mcGraphNode_t node, mcGraphNode_t* dependencies, size_t* count);
+MC_API mcError_t mcGraphDebugDotPrint(mcGraph_t graph, const char* path);
+// For a library that computes on the host, such as PyTorch's operators: it is told of captures, in the thread that
+// begins or ends one, and adds its own work as nodes. `run` is called at each launch, `destroy` with the graph.
+typedef struct mcCaptureHooks {
+  void (*begin)(unsigned long long id);
+  void (*end)(unsigned long long id);
+} mcCaptureHooks;
+MC_API void mcCaptureSetHooks(const mcCaptureHooks* hooks);
+MC_API mcError_t mcCaptureAdd(mcStream_t stream, const char* kind, const char* label, mcError_t (*run)(void* data),
+                              void* data, void (*destroy)(void* data));
+// With 1, until -1: the calling thread's work on capturing streams runs at once and is not recorded. Nests.
+MC_API void mcCaptureSuspend(int change);
 
 enum { mcEventDisableTiming = 2, mcEventInterprocess = 4 };
 MC_API mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags);
@@ -196,6 +233,10 @@ MC_API void mcModuleUnregister(mcModule_t module);
 MC_API void mcKernelRegister(mcModule_t module, const void* hostFunction, const char* mangledName);
 MC_API void mcVariableRegister(mcModule_t module, const void* hostVariable, const char* mangledName, size_t bytes);
 MC_API mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function);  // NULL removes
+// The same for every kernel whose readable name, with its parameters' types, is this one, and whose library brings no
+// code for it. The first call for a name counts.
+MC_API mcError_t mcKernelImplementNamed(const char* name, mcKernelFunction function, const size_t* argumentBytes,
+                                        size_t count);
 MC_API mcError_t mcKernelCheck(const void* hostFunction);  // NoKernelImageForDevice without implementation; not sticky
 MC_API mcError_t mcVariableCheck(const void* hostVariable);
 MC_API mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "graph.h"
 #include "ledger.h"
 #include "state.h"
 
@@ -267,6 +268,7 @@ mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int phys
 
 mcError_t mcDeviceSynchronize(void) {
   MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
   return system().visible.empty() ? noDevice() : mcSuccess;
 }
 

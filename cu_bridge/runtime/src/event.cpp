@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "device.h"
+#include "graph.h"
 #include "state.h"
 #include "stream.h"
 
@@ -14,8 +16,11 @@ struct mcEvent {
   uint32_t magic;
   int device;
   unsigned int flags;
-  std::atomic<int64_t> nanoseconds;  // 0: never recorded
+  std::atomic<int64_t> nanoseconds;             // 0: never recorded
+  std::shared_ptr<mc::CapturedEvent> captured;  // of its last record, if that was in a capture; see capturedMutex
 };
+
+using namespace mc;
 
 namespace {
 
@@ -29,11 +34,22 @@ int64_t now() {
   return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
+// Guards mcEvent::captured. Events are not touched by it while nothing is captured.
+std::mutex& capturedMutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+std::atomic<bool> anyCaptured{false};
+
+std::shared_ptr<CapturedEvent> capturedIn(mcEvent_t event) {
+  if (!anyCaptured.load(std::memory_order_relaxed)) return nullptr;
+  const std::lock_guard<std::mutex> lock(capturedMutex());
+  return event->captured;
+}
+
 bool isEvent(mcEvent_t event) { return event != nullptr && event->magic == kEventMagic; }
 
 }  // namespace
-
-using namespace mc;
 
 mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags) {
   MC_RETURN_IF_STICKY();
@@ -60,19 +76,40 @@ mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
   MC_RETURN_IF_STICKY();
   if (!isEvent(event) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   if (event->device != streamDevice(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (capturing() || anyCaptured.load(std::memory_order_relaxed)) {
+    std::shared_ptr<CapturedEvent> captured;
+    const mcError_t problem = captureEventRecord(stream, &captured);
+    if (problem != mcSuccess) return problem;
+    const std::lock_guard<std::mutex> lock(capturedMutex());
+    event->captured = captured;
+    if (captured != nullptr) {
+      anyCaptured.store(true, std::memory_order_relaxed);
+      return mcSuccess;
+    }
+  }
   event->nanoseconds.store(now(), std::memory_order_relaxed);
   return mcSuccess;
 }
 
 mcError_t mcEventCheck(mcEvent_t event) {
   MC_RETURN_IF_STICKY();
-  return isEvent(event) ? mcSuccess : fail(mcErrorInvalidResourceHandle);
+  if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+  if (capturedIn(event) != nullptr) return fail(mcErrorCapturedEvent);
+  return capturing() ? refuseUnsafe() : mcSuccess;
+}
+
+mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+  const std::shared_ptr<CapturedEvent> captured = capturedIn(event);
+  return captured != nullptr || capturing() ? captureWait(stream, captured) : mcSuccess;
 }
 
 mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end) {
   MC_RETURN_IF_STICKY();
   if (milliseconds == nullptr) return fail(mcErrorInvalidValue);
   if (!isEvent(start) || !isEvent(end)) return fail(mcErrorInvalidResourceHandle);
+  if (capturedIn(start) != nullptr || capturedIn(end) != nullptr) return fail(mcErrorCapturedEvent);
   const int64_t from = start->nanoseconds.load(std::memory_order_relaxed);
   const int64_t to = end->nanoseconds.load(std::memory_order_relaxed);
   const bool untimed = ((start->flags | end->flags) & mcEventDisableTiming) != 0;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph.h"
 #include "module.h"
 #include "state.h"
 #include "stream.h"
@@ -28,11 +30,18 @@ struct mcModule {
 namespace mc {
 namespace {
 
+// An implementation for every kernel of a name, whichever library registers it.
+struct Named {
+  mcKernelFunction function = nullptr;
+  std::vector<size_t> arguments;  // bytes of each
+};
+
 struct Kernels {
   std::mutex mutex;
   std::vector<mcModule*> modules;
   std::shared_mutex implementationsMutex;
   std::unordered_map<const void*, mcKernelFunction> implementations;
+  std::map<std::string, Named> named;  // by readable name
   std::atomic<bool> anyImplementation{false};
 };
 
@@ -47,7 +56,7 @@ std::string demangle(const char* name) {
   return status == 0 && text != nullptr ? text.get() : name;
 }
 
-// Only failures ask for a name, so a walk over all entries is good enough.
+// Only failures and kernels known by name ask for it, so a walk over all entries is good enough.
 std::string registeredName(const void* host) {
   Kernels& all = kernels();
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -57,6 +66,14 @@ std::string registeredName(const void* host) {
     }
   }
   return "";
+}
+
+const Named* namedImplementation(const void* host) {
+  Kernels& all = kernels();
+  const std::string name = registeredName(host);
+  const std::shared_lock<std::shared_mutex> lock(all.implementationsMutex);
+  const auto found = all.named.find(name);
+  return found == all.named.end() ? nullptr : &found->second;
 }
 
 mcKernelFunction implementation(const void* host) {
@@ -70,6 +87,22 @@ mcKernelFunction implementation(const void* host) {
 std::string describe(const void* host, const char* what) {
   const std::string name = registeredName(host);
   return std::string(what) + " " + (name.empty() ? "that was never registered" : name);
+}
+
+mcError_t submitNamed(const Named& named, const void* host, mcDim3 grid, mcDim3 block, void** arguments,
+                      size_t sharedBytes, mcStream_t stream) {
+  const mcKernelFunction function = named.function;
+  std::vector<std::vector<char>> values;  // a node outlives the launch
+  for (size_t i = 0; i < named.arguments.size(); ++i) {
+    const char* const value = static_cast<const char*>(arguments[i]);
+    values.emplace_back(value, value + named.arguments[i]);
+  }
+  return submit(stream, "kernel", registeredName(host).c_str(), [=]() mutable {
+    std::vector<void*> pointers;
+    for (std::vector<char>& value : values) pointers.push_back(value.data());
+    function(grid, block, pointers.data(), sharedBytes, stream);
+    return checkSticky();
+  });
 }
 
 }  // namespace
@@ -121,9 +154,19 @@ mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function)
   return mcSuccess;
 }
 
+mcError_t mcKernelImplementNamed(const char* name, mcKernelFunction function, const size_t* argumentBytes,
+                                 size_t count) {
+  if (name == nullptr || function == nullptr) return fail(mcErrorInvalidDeviceFunction);
+  Kernels& all = kernels();
+  const std::unique_lock<std::shared_mutex> lock(all.implementationsMutex);
+  all.named.emplace(name, Named{function, {argumentBytes, argumentBytes + count}});  // the first one stays
+  return mcSuccess;
+}
+
 mcError_t mcKernelCheck(const void* hostFunction) {
   MC_RETURN_IF_STICKY();
   if (isCompiledKernel(hostFunction) || implementation(hostFunction) != nullptr) return mcSuccess;
+  if (namedImplementation(hostFunction) != nullptr) return mcSuccess;
   return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
 }
 
@@ -150,11 +193,12 @@ int mcLaunchWatchEnd(void) {
 
 mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                          mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
-  if (problem != mcSuccess) return problem;
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   const bool compiled = isCompiledKernel(hostFunction);
   const mcKernelFunction function = compiled ? nullptr : implementation(hostFunction);
-  if (!compiled && function == nullptr) {
+  const Named* const named = compiled || function != nullptr ? nullptr : namedImplementation(hostFunction);
+  if (!compiled && function == nullptr && named == nullptr) {
     if (launchWatch.depth != 0) {
       ++launchWatch.missed;
       return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
@@ -167,7 +211,11 @@ mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, vo
   if (empty || threads > 1024 || block.z > 64 || grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) {
     return fail(mcErrorInvalidConfiguration);
   }
-  if (compiled) return launchCompiled(hostFunction, grid, block, arguments, sharedBytes, false);
+  if (compiled) return submitCompiled(hostFunction, grid, block, arguments, sharedBytes, stream, false);
+  if (named != nullptr) return submitNamed(*named, hostFunction, grid, block, arguments, sharedBytes, stream);
+  // Nothing says how large the arguments are, so that they could be kept.
+  const mcError_t problem = capturing() ? refuseWait(stream) : mcSuccess;
+  if (problem != mcSuccess) return problem;
   function(grid, block, arguments, sharedBytes, stream);
   return checkSticky();
 }

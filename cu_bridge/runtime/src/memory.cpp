@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device.h"
+#include "graph.h"
 #include "host_memory.h"
 #include "ledger.h"
 #include "module.h"
@@ -242,6 +243,7 @@ using namespace mc;
 
 mcError_t mcMalloc(void** pointer, size_t bytes) {
   MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
   if (pointer == nullptr) return fail(mcErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return mcSuccess;
@@ -250,18 +252,21 @@ mcError_t mcMalloc(void** pointer, size_t bytes) {
 
 mcError_t mcMallocManaged(void** pointer, size_t bytes, unsigned int flags) {
   MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
   if (pointer == nullptr || bytes == 0 || (flags != 1 && flags != 2)) return fail(mcErrorInvalidValue);
   return allocateOn(threadState.device, mcMemoryManaged, flags, bytes, pointer);
 }
 
 mcError_t mcFree(void* pointer) {
   if (isForkedChild()) return checkSticky();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
   if (pointer != nullptr && returnToPool(pointer)) return checkSticky();
   return releaseDeviceMemory(pointer);
 }
 
 mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
   MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
   constexpr unsigned int kKnownFlags = 7;  // portable, mapped, write-combined
   if (pointer == nullptr || (flags & ~kKnownFlags) != 0) return fail(mcErrorInvalidValue);
   *pointer = nullptr;
@@ -404,8 +409,9 @@ mcError_t checkRange(const void* pointer, size_t bytes) {
 
 }  // namespace
 
-mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
-  MC_RETURN_IF_STICKY();
+namespace {
+
+mcError_t copyChecked(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
   if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
   if (bytes == 0) return mcSuccess;
   const mcError_t problem = checkCopy(to, bytes, from, bytes, kind);
@@ -414,28 +420,7 @@ mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) 
   return mcSuccess;
 }
 
-mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
-  return problem != mcSuccess ? problem : mcMemcpy(to, from, bytes, kind);
-}
-
-mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
-                          mcMemcpyKind kind, mcStream_t stream) {
-  mcError_t problem = mcStreamCheck(stream);
-  if (problem != mcSuccess) return problem;
-  if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
-  if (width == 0 || height == 0) return mcSuccess;
-  if (width > toPitch || width > fromPitch) return fail(mcErrorInvalidPitchValue);
-  problem = checkCopy(to, (height - 1) * toPitch + width, from, (height - 1) * fromPitch + width, kind);
-  if (problem != mcSuccess) return fail(problem);
-  for (size_t row = 0; row < height; ++row) {
-    std::memmove(static_cast<char*>(to) + row * toPitch, static_cast<const char*>(from) + row * fromPitch, width);
-  }
-  return mcSuccess;
-}
-
-mcError_t mcMemset(void* pointer, int value, size_t bytes) {
-  MC_RETURN_IF_STICKY();
+mcError_t setChecked(void* pointer, int value, size_t bytes) {
   if (bytes == 0) return mcSuccess;
   const mcError_t problem = checkRange(pointer, bytes);
   if (problem != mcSuccess) return fail(problem);
@@ -443,30 +428,65 @@ mcError_t mcMemset(void* pointer, int value, size_t bytes) {
   return mcSuccess;
 }
 
+}  // namespace
+
+mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
+  MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  return copyChecked(to, from, bytes, kind);
+}
+
+mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream) {
+  return submit(stream, "memcpy", bytes, [=] { return copyChecked(to, from, bytes, kind); });
+}
+
+mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
+                          mcMemcpyKind kind, mcStream_t stream) {
+  return submit(stream, "memcpy", width * height, [=] {
+    if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
+    if (width == 0 || height == 0) return mcSuccess;
+    if (width > toPitch || width > fromPitch) return fail(mcErrorInvalidPitchValue);
+    const mcError_t problem =
+        checkCopy(to, (height - 1) * toPitch + width, from, (height - 1) * fromPitch + width, kind);
+    if (problem != mcSuccess) return fail(problem);
+    for (size_t row = 0; row < height; ++row) {
+      std::memmove(static_cast<char*>(to) + row * toPitch, static_cast<const char*>(from) + row * fromPitch, width);
+    }
+    return mcSuccess;
+  });
+}
+
+mcError_t mcMemset(void* pointer, int value, size_t bytes) {
+  MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  return setChecked(pointer, value, bytes);
+}
+
 mcError_t mcMemsetAsync(void* pointer, int value, size_t bytes, mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
-  return problem != mcSuccess ? problem : mcMemset(pointer, value, bytes);
+  return submit(stream, "memset", bytes, [=] { return setChecked(pointer, value, bytes); });
 }
 
 mcError_t mcMemset2DAsync(void* pointer, size_t pitch, unsigned int value, unsigned int elementBytes, size_t width,
                           size_t height, mcStream_t stream) {
-  mcError_t problem = mcStreamCheck(stream);
-  if (problem != mcSuccess) return problem;
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   if (elementBytes != 1 && elementBytes != 2 && elementBytes != 4) return fail(mcErrorInvalidValue);
   if (reinterpret_cast<uintptr_t>(pointer) % elementBytes != 0) return fail(mcErrorInvalidValue);
   if (width == 0 || height == 0) return mcSuccess;
   if (height > 1 && width * elementBytes > pitch) return fail(mcErrorInvalidPitchValue);
-  problem = checkRange(pointer, (height - 1) * pitch + width * elementBytes);
-  if (problem != mcSuccess) return fail(problem);
-  for (size_t row = 0; row < height; ++row) {
-    char* const start = static_cast<char*>(pointer) + row * pitch;
-    if (elementBytes == 1) {
-      std::memset(start, static_cast<int>(value), width);
-    } else if (elementBytes == 2) {
-      std::fill_n(reinterpret_cast<uint16_t*>(start), width, static_cast<uint16_t>(value));
-    } else {
-      std::fill_n(reinterpret_cast<uint32_t*>(start), width, value);
+  return submit(stream, "memset", width * height * elementBytes, [=] {
+    const mcError_t problem = checkRange(pointer, (height - 1) * pitch + width * elementBytes);
+    if (problem != mcSuccess) return fail(problem);
+    for (size_t row = 0; row < height; ++row) {
+      char* const start = static_cast<char*>(pointer) + row * pitch;
+      if (elementBytes == 1) {
+        std::memset(start, static_cast<int>(value), width);
+      } else if (elementBytes == 2) {
+        std::fill_n(reinterpret_cast<uint16_t*>(start), width, static_cast<uint16_t>(value));
+      } else {
+        std::fill_n(reinterpret_cast<uint32_t*>(start), width, value);
+      }
     }
-  }
-  return mcSuccess;
+    return mcSuccess;
+  });
 }

@@ -10,8 +10,10 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 #include "block.h"
+#include "graph.h"
 #include "launch.h"
 #include "module.h"
 #include "state.h"
@@ -99,6 +101,36 @@ mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arg
                    cooperative);
 }
 
+mcError_t submitCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                         mcStream_t stream, bool cooperative) {
+  if (!capturing()) return launchCompiled(host, grid, block, arguments, sharedBytes, cooperative);
+  // A node outlives the launch, so it needs the arguments' values.
+  struct Arguments {
+    std::vector<std::unique_ptr<void, void (*)(void*)>> values;
+    std::vector<void*> pointers;
+  };
+  constexpr size_t kLine = 64;  // at least the alignment of any parameter
+  const auto kept = std::make_shared<Arguments>();
+  const char* name = "";
+  {
+    Registry& all = registry();
+    const std::shared_lock<std::shared_mutex> lock(all.mutex);
+    const auto found = all.kernels.find(reinterpret_cast<uintptr_t>(host));
+    if (found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
+    name = found->second.entry->name;
+    size_t index = 0;
+    for (const unsigned* fact = found->second.entry->facts + 2; *fact != 0; fact += 2) {
+      void* const value = std::aligned_alloc(kLine, (*fact + kLine - 1) / kLine * kLine);
+      if (value == nullptr) return fail(mcErrorMemoryAllocation);
+      kept->values.emplace_back(value, &std::free);
+      std::memcpy(value, arguments[index++], *fact);
+      kept->pointers.push_back(value);
+    }
+  }
+  return submit(stream, "kernel", demangled(name).c_str(),
+                [=] { return launchCompiled(host, grid, block, kept->pointers.data(), sharedBytes, cooperative); });
+}
+
 }  // namespace mc
 
 using namespace mc;
@@ -159,8 +191,8 @@ mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arg
 
 mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                               mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
-  if (problem != mcSuccess) return problem;
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   if (!isCompiledKernel(hostFunction)) {
     return mcLaunchKernel(hostFunction, grid, block, arguments, sharedBytes, stream);
   }
@@ -173,7 +205,7 @@ mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 bloc
   const uint64_t most = uint64_t{mcKernelBlocksPerMultiprocessor(static_cast<unsigned>(threads), sharedBytes)} *
                         static_cast<unsigned>(properties.multiprocessors);
   if (blocks > most) return fail(mcErrorCooperativeLaunchTooLarge);
-  return launchCompiled(hostFunction, grid, block, arguments, sharedBytes, true);
+  return submitCompiled(hostFunction, grid, block, arguments, sharedBytes, stream, true);
 }
 
 unsigned int mcKernelBlocksPerMultiprocessor(unsigned int threads, size_t sharedBytes) {

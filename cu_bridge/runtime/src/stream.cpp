@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "device.h"
+#include "graph.h"
 #include "state.h"
 #include "stream.h"
 
@@ -43,6 +44,7 @@ mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int
 
 mcError_t mcStreamDestroy(mcStream_t stream) {
   if (isDefaultStream(stream) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (capturing()) captureForget(stream);
   stream->magic = 0;
   delete stream;
   return checkSticky();
@@ -50,12 +52,8 @@ mcError_t mcStreamDestroy(mcStream_t stream) {
 
 mcError_t mcStreamCheck(mcStream_t stream) {
   MC_RETURN_IF_STICKY();
-  return isStream(stream) ? mcSuccess : fail(mcErrorInvalidResourceHandle);
-}
-
-mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
-  const mcError_t problem = mcStreamCheck(stream);
-  return problem != mcSuccess ? problem : mcEventCheck(event);
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  return capturing() ? refuseWait(stream) : mcSuccess;
 }
 
 mcError_t mcStreamGetPriority(mcStream_t stream, int* priority) {
@@ -92,10 +90,10 @@ void mcStreamPriorityRange(int* least, int* greatest) {
 }
 
 mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument) {
-  const mcError_t problem = mcStreamCheck(stream);
-  if (problem != mcSuccess) return problem;
   if (function == nullptr) return fail(mcErrorInvalidValue);
   // All work before it is complete, so its turn has come.
-  function(argument);
-  return mcSuccess;
+  return submit(stream, "host", "", [=] {
+    function(argument);
+    return mcSuccess;
+  });
 }

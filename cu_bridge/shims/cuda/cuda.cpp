@@ -500,8 +500,27 @@ CUresult cuStreamGetPriority(CUstream stream, int* priority) {
 }
 CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags) { return result(mcStreamGetFlags(own(stream), flags)); }
 CUresult cuStreamIsCapturing(CUstream stream, cudaStreamCaptureStatus* status) {
-  *status = cudaStreamCaptureStatusNone;
-  return result(mcStreamCheck(own(stream)));
+  return result(
+      mcStreamCaptureInfo(own(stream), reinterpret_cast<mcCaptureStatus*>(status), nullptr, nullptr, nullptr, nullptr));
+}
+CUresult cuThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return result(mcThreadExchangeCaptureMode(reinterpret_cast<mcCaptureMode*>(mode)));
+}
+CUresult cuStreamBeginCapture(CUstream stream, cudaStreamCaptureMode mode) {
+  return result(mcStreamBeginCapture(own(stream), static_cast<mcCaptureMode>(mode)));
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return result(mcStreamEndCapture(own(stream), reinterpret_cast<mcGraph_t*>(graph)));
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
+  return result(mcGraphInstantiate(reinterpret_cast<mcGraphExec_t*>(exec), reinterpret_cast<mcGraph_t>(graph)));
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  return result(mcGraphLaunch(reinterpret_cast<mcGraphExec_t>(exec), own(stream)));
+}
+CUresult cuGraphDestroy(CUgraph graph) { return result(mcGraphDestroy(reinterpret_cast<mcGraph_t>(graph))); }
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  return result(mcGraphExecDestroy(reinterpret_cast<mcGraphExec_t>(exec)));
 }
 
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr target, uint32_t value, unsigned int) {

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
-#include <utility>
+#include <initializer_list>
 
 #include "device_facts.h"
 #include "mc_kernel.h"
@@ -27,12 +27,6 @@ cudaError_t fail(mcError_t error) { return result(mcSetLastError(error, nullptr)
 
 // The function exists, the feature does not: the error's text says so.
 cudaError_t unsupported(const char* function) { return result(mcSetLastError(mcErrorNotSupported, function)); }
-
-cudaError_t noCapture(const char* function) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%s: graph capture is not implemented for the simulated device", function);
-  return result(mcSetLastError(mcErrorStreamCaptureUnsupported, text));
-}
 
 }  // namespace
 
@@ -537,37 +531,80 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 
 // ---- Capture and graphs ---------------------------------------------------------------------------------------------
 
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return result(mcStreamBeginCapture(own(stream), static_cast<mcCaptureMode>(mode)));
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return result(mcStreamEndCapture(own(stream), reinterpret_cast<mcGraph_t*>(graph)));
+}
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const cudaGraphEdgeData*,
+                                          size_t, cudaStreamCaptureMode) {
+  return unsupported("cudaStreamBeginCaptureToGraph");
+}
+
+namespace {
+cudaError_t captureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                        cudaGraph_t* graph, const cudaGraphNode_t** dependencies, size_t* count) {
+  return result(mcStreamCaptureInfo(own(stream), reinterpret_cast<mcCaptureStatus*>(status), id,
+                                    reinterpret_cast<mcGraph_t*>(graph),
+                                    reinterpret_cast<mcGraphNode_t const**>(dependencies), count));
+}
+}  // namespace
+
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  if (status == nullptr) return fail(mcErrorInvalidValue);
-  *status = cudaStreamCaptureStatusNone;
-  return result(mcStreamCheck(own(stream)));
+  return captureInfo(stream, status, nullptr, nullptr, nullptr, nullptr);
 }
 
 #if MXMACA_CUDA_MAJOR >= 13
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
-                                     cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
-  return cudaStreamIsCapturing(stream, status);
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                                     const cudaGraphEdgeData** edges, size_t* count) {
+  if (edges != nullptr) *edges = nullptr;  // no edge carries data
+  return captureInfo(stream, status, id, graph, dependencies, count);
 }
 #else
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
-                                     cudaGraph_t*, const cudaGraphNode_t**, size_t*) {
-  return cudaStreamIsCapturing(stream, status);
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies, size_t* count) {
+  return captureInfo(stream, status, id, graph, dependencies, count);
 }
 #endif
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-  if (mode == nullptr) return fail(mcErrorInvalidValue);
-  std::swap(*mode, current);
-  return cudaSuccess;
+  return result(mcThreadExchangeCaptureMode(reinterpret_cast<mcCaptureMode*>(mode)));
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) { return noCapture("cudaStreamBeginCapture"); }
-cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const cudaGraphEdgeData*,
-                                          size_t, cudaStreamCaptureMode) {
-  return noCapture("cudaStreamBeginCaptureToGraph");
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  return result(mcGraphInstantiate(reinterpret_cast<mcGraphExec_t*>(exec), reinterpret_cast<mcGraph_t>(graph)));
 }
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) { return noCapture("cudaStreamEndCapture"); }
+#if MXMACA_CUDA_MAJOR >= 13
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, cudaGraphEdgeData* edges,
+                                         size_t* count) {
+  if (edges != nullptr && count != nullptr) std::memset(edges, 0, *count * sizeof *edges);
+  return result(mcGraphNodeDependencies(reinterpret_cast<mcGraphNode_t>(node),
+                                        reinterpret_cast<mcGraphNode_t*>(dependencies), count));
+}
+#else
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, size_t* count) {
+  return result(mcGraphNodeDependencies(reinterpret_cast<mcGraphNode_t>(node),
+                                        reinterpret_cast<mcGraphNode_t*>(dependencies), count));
+}
+#endif
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+  return cudaGraphInstantiate(exec, graph, flags);
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  return result(mcGraphLaunch(reinterpret_cast<mcGraphExec_t>(exec), own(stream)));
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return result(mcGraphDestroy(reinterpret_cast<mcGraph_t>(graph))); }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  return result(mcGraphExecDestroy(reinterpret_cast<mcGraphExec_t>(exec)));
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  return result(mcGraphGetNodes(reinterpret_cast<mcGraph_t>(graph), reinterpret_cast<mcGraphNode_t*>(nodes), count));
+}
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int) {
+  return result(mcGraphDebugDotPrint(reinterpret_cast<mcGraph_t>(graph), path));
+}
 
 // ---- Events ---------------------------------------------------------------------------------------------------------
 
@@ -707,8 +744,6 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
                                                           size_t dynamicSharedBytes) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, func, blockSize, dynamicSharedBytes, 0);
 }
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return result(mcLaunchMissing("cudaGraphLaunch")); }
 
 }  // extern "C"
 

@@ -34,6 +34,37 @@ CASE(launches_of_every_linkage) {
   DONE();
 }
 
+struct Wide {
+  double values[9];
+};
+__global__ void add_captured(int* x, Wide wide, short step) { x[threadIdx.x] += int(wide.values[8]) + step; }
+
+CASE(launches_in_a_graph_keep_their_arguments) {
+  cudaStream_t stream;
+  CUDA(cudaStreamCreate(&stream));
+  Array<int> x(32, 1);
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  {
+    Wide wide{};
+    wide.values[8] = 20;
+    add_captured<<<1, 32, 0, stream>>>(x.data(), wide, 3);
+    wide.values[8] = 1000;
+  }
+  CUDA(cudaStreamEndCapture(stream, &graph));
+  EXPECT(all(x, 1));
+  CUDA(cudaGraphInstantiate(&exec, graph, 0));
+  CUDA(cudaGraphLaunch(exec, stream));
+  EXPECT(all(x, 24));
+  CUDA(cudaGraphLaunch(exec, stream));
+  EXPECT(all(x, 47));
+  CUDA(cudaGraphExecDestroy(exec));
+  CUDA(cudaGraphDestroy(graph));
+  CUDA(cudaStreamDestroy(stream));
+  DONE();
+}
+
 CASE(launches_on_streams) {
   cudaStream_t stream;
   CUDA(cudaStreamCreate(&stream));

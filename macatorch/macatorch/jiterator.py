@@ -51,8 +51,8 @@ def launch(
         One tensor, or a tuple of ``outputs``; in the inputs' common dtype, with their broadcast shape and layout.
 
     Raises:
-        RuntimeError: tensors on other devices, shapes that do not broadcast, or a source that does not compile;
-            the last with the compiler's words.
+        RuntimeError: tensors on other devices, sparse or nested ones, shapes that do not broadcast, or a source that
+            does not compile; the last with the compiler's words.
         TypeError: an argument of another type.
     """
     _check(tensors, outputs)
@@ -86,6 +86,8 @@ def _check(tensors: Sequence[torch.Tensor], outputs: int) -> None:
     for tensor in tensors:
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"jiterator takes tensors, not {type(tensor).__name__}; pass a number by keyword.")
+        if tensor.layout is not torch.strided:
+            raise RuntimeError(f"unsupported tensor layout: jiterator takes dense tensors, not {tensor.layout}.")
     devices = list(dict.fromkeys(tensor.device for tensor in tensors))
     if len(devices) > 1:
         raise RuntimeError(

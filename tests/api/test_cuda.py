@@ -436,6 +436,15 @@ def test_jiterator_gives_several_results():
     assert torch.allclose(sine, x.sin()) and torch.equal(following, x + 1)
 
 
+def test_jiterator_refuses_sparse_and_nested_tensors():
+    function = torch.cuda.jiterator._create_jit_fn("template <typename T> T same(T x) { return x; }")
+    ones = torch.ones(2, 2, device="cuda")
+    nested = torch.nested.nested_tensor([ones, ones[:1]], layout=torch.jagged)
+    for given, layout in ((ones.to_sparse(), "sparse_coo"), (nested, "jagged")):
+        with pytest.raises(RuntimeError, match=f"unsupported tensor layout: .*{layout}"):
+            function(given)
+
+
 def test_jiterator_passes_on_what_the_compiler_says():
     function = torch.cuda.jiterator._create_jit_fn("template <typename T> T wrong(T x) { return unknown + x; }")
     with pytest.raises(RuntimeError, match="unknown.*was not declared"):

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "AllocationReplay.h"
+#include "GraphCapture.h"
 
 namespace macatorch {
 namespace {
@@ -68,11 +69,19 @@ class DeviceAllocator final : public CUDAAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
     const c10::Device device(c10::kCUDA, c10::cuda::current_device());
     void* data = nullptr;
-    if (nbytes != 0) {
+    Requests* const requests =
+        C10_UNLIKELY(graph_operators.load(std::memory_order_relaxed) != 0) ? graph_requests() : nullptr;
+    if (C10_UNLIKELY(requests != nullptr && nbytes != 0)) {
+      data = requests->next(nbytes);
+    }
+    if (nbytes != 0 && data == nullptr) {
       const c10::StreamId stream = c10::cuda::getCurrentCUDAStream(device.index()).id();
       data = replay(nbytes, device.index(), stream);
       if (data == nullptr) {
         data = request(nbytes, device.index(), stream);
+      }
+      if (C10_UNLIKELY(requests != nullptr)) {
+        requests->made(data, nbytes);
       }
     }
     return {data, data, &free, device};
@@ -87,6 +96,12 @@ class DeviceAllocator final : public CUDAAllocator {
   void raw_delete(void* data) override {
     if (data == nullptr) {
       return;
+    }
+    if (C10_UNLIKELY(graph_operators.load(std::memory_order_relaxed) != 0)) {
+      Requests* const requests = graph_requests();
+      if (requests != nullptr && requests->release(data)) {
+        return;
+      }
     }
     if (off()) {
       return native_.raw_delete(data);

@@ -11,6 +11,7 @@
 #include <mc_runtime.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -29,6 +30,38 @@
 namespace macatorch {
 
 std::atomic<int> captures_under_way{0};
+std::atomic<int> graph_operators{0};
+
+void* Requests::next(size_t bytes) {
+  const size_t number = next_++;
+  if (places_ != nullptr) {
+    for (const Place& place : *places_) {
+      if (place.number == number && place.bytes == bytes) {
+        held_.push_back(place.data);
+        return place.data;
+      }
+    }
+  }
+  return nullptr;
+}
+
+bool Requests::release(const void* data) {
+  const auto found = std::find(held_.begin(), held_.end(), data);
+  if (found == held_.end()) {
+    return false;
+  }
+  held_.erase(found);
+  return true;
+}
+
+std::optional<Requests::Place> Requests::find(const void* data, size_t bytes) const {
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
+    if (made->data == data) {
+      return made->bytes == bytes ? std::make_optional(*made) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
 
 namespace {
 
@@ -192,14 +225,20 @@ struct CapturedPosition {
 struct Work {
   std::vector<CapturedPosition>* captured = nullptr;        // an operator runs for a capture
   const std::vector<CapturedPosition>* launched = nullptr;  // an operator runs in a launch
+  Requests* requests = nullptr;
   size_t next = 0;
 };
 thread_local Work work;
 
 class WorkScope {
  public:
-  explicit WorkScope(Work mine) : outer_(std::exchange(work, mine)) {}
-  ~WorkScope() { work = outer_; }
+  explicit WorkScope(Work mine) : outer_(std::exchange(work, mine)) {
+    graph_operators.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~WorkScope() {
+    graph_operators.fetch_sub(1, std::memory_order_relaxed);
+    work = outer_;
+  }
   WorkScope(const WorkScope&) = delete;
   WorkScope& operator=(const WorkScope&) = delete;
 
@@ -246,6 +285,7 @@ struct Node {
   Stack arguments;
   std::vector<std::pair<size_t, at::Tensor>> results;  // number of the result tensor, its memory
   std::vector<CapturedPosition> positions;
+  std::vector<Requests::Place> places;
 };
 
 void leave_result(const at::Tensor& result, const at::Tensor& place, const c10::OperatorHandle& op) {
@@ -270,20 +310,24 @@ void launch(Node& node) {
       c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
   const c10::AutoGradMode gradients(node.gradients);
   const c10::cuda::CUDAGuard device(node.device);
-  const WorkScope scope(Work{nullptr, &node.positions, 0});
-  Stack stack = node.arguments;
-  node.op.callBoxed(stack);
-  size_t number = 0;
-  auto next = node.results.begin();
-  for (const IValue& value : stack) {
-    for_each_tensor(value, [&](const at::Tensor& tensor) {
-      if (next != node.results.end() && next->first == number) {
-        leave_result(tensor, next->second, node.op);
-        ++next;
-      }
-      ++number;
-    });
+  Requests requests(node.places);
+  const WorkScope scope(Work{nullptr, &node.positions, &requests, 0});
+  {
+    Stack stack = node.arguments;
+    node.op.callBoxed(stack);
+    size_t number = 0;
+    auto next = node.results.begin();
+    for (const IValue& value : stack) {
+      for_each_tensor(value, [&](const at::Tensor& tensor) {
+        if (next != node.results.end() && next->first == number) {
+          leave_result(tensor, next->second, node.op);
+          ++next;
+        }
+        ++number;
+      });
+    }
   }
+  TORCH_CHECK(requests.held().empty(), node.op.operator_name(), " kept memory that belongs to its graph");
 }
 
 mcError_t run_node(void* data) {
@@ -375,14 +419,15 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   }
 
   std::vector<CapturedPosition> positions;
+  Requests requests;
   {
     const c10::impl::ExcludeDispatchKeyGuard once(kCaptureKey);
     const Suspended suspended;
-    const WorkScope scope(Work{&positions, nullptr, 0});
+    const WorkScope scope(Work{&positions, nullptr, &requests, 0});
     call();
   }
 
-  auto node = std::make_unique<Node>(Node{op, device, at::GradMode::is_enabled(), {}, {}, std::move(positions)});
+  auto node = std::make_unique<Node>(Node{op, device, at::GradMode::is_enabled(), {}, {}, std::move(positions), {}});
   Borrowed borrowed;
   size_t number = 0;
   for (size_t i = first; i < stack->size(); ++i) {
@@ -394,6 +439,9 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
       if (fresh && tensor.is_cuda()) {
         session.owns(tensor);
         node->results.emplace_back(number, borrowed(tensor));
+        if (const auto place = requests.find(tensor.storage().data(), tensor.storage().nbytes())) {
+          node->places.push_back(*place);
+        }
       }
       ++number;
     });
@@ -450,6 +498,8 @@ void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
 }  // namespace
 
 bool in_captured_operator() noexcept { return work.captured != nullptr; }
+
+Requests* graph_requests() noexcept { return work.requests; }
 
 bool in_launched_operator() noexcept { return work.launched != nullptr; }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "Random.h"
 
@@ -44,6 +45,42 @@ PhiloxPosition captured_position(const at::PhiloxCudaState& state);
 
 /// In a launch: the next place that the operator had asked for when it was captured.
 std::optional<PhiloxPosition> launched_position();
+
+/// Memory that one operator asks the device's allocator for. A capture notes which request became which result, and a
+/// launch answers that request with the result's place, so that nothing has to be moved there.
+class Requests {
+ public:
+  struct Place {
+    size_t number;  // of the request
+    void* data;
+    size_t bytes;
+  };
+
+  Requests() = default;  // notes
+  explicit Requests(const std::vector<Place>& places) : places_(&places) {}
+
+  /// The place for the next request, or none.
+  void* next(size_t bytes);
+  void made(void* data, size_t bytes) { made_.push_back({next_ - 1, data, bytes}); }
+  /// True if `data` is such a place, which is not the allocator's to free.
+  bool release(const void* data);
+  /// The request that was answered with `data`.
+  std::optional<Place> find(const void* data, size_t bytes) const;
+  /// Places that were handed out and not given back.
+  const std::vector<void*>& held() const { return held_; }
+
+ private:
+  const std::vector<Place>* places_ = nullptr;
+  size_t next_ = 0;
+  std::vector<Place> made_;
+  std::vector<void*> held_;
+};
+
+/// The requests of the operator that this thread runs for a graph; a null pointer outside of one.
+Requests* graph_requests() noexcept;
+
+/// Operators that threads run for graphs just now; what the allocator's hot path looks at.
+extern std::atomic<int> graph_operators;
 
 /// Runs `call` as a whole operator of the current capture, if there is one.
 void capture_operator(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::function<void()>& call);

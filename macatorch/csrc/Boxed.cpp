@@ -316,6 +316,7 @@ bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
       {"not implemented for 'Half'", at::kHalf},
       {"not implemented for 'BFloat16'", at::kBFloat16},
       {"not implemented for 'ComplexHalf'", at::kComplexHalf},
+      {"not implemented for 'ComplexHalf'", at::kHalf},  // with a complex number: the result's dtype
       {"FFT doesn't support tensors of type: Half", at::kHalf},
       {"FFT doesn't support tensors of type: Half", at::kComplexHalf},  // names the dtype of the parts
       {"FFT doesn't support tensors of type: ComplexHalf", at::kComplexHalf},

@@ -85,19 +85,26 @@ at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
   }
   for (Composite& composite : composites_) {
     if (composite.device.is_same(tensor)) {
-      composite.write |= write;
+      if (write && !composite.write) {
+        // Read before as another argument of the same call.
+        composite.write = true;
+        for (const at::Tensor& member : composite.members) {
+          dense_.will_write(member);
+        }
+      }
       return composite.header;
     }
   }
   if (tensor.is_quantized()) {
-    composites_.push_back({quantized_header(tensor, write), tensor, write});
+    composites_.push_back({quantized_header(tensor, write), tensor, write, {}});
     return composites_.back().header;
   }
+  std::vector<at::Tensor> members;
   at::Tensor header = rebuild(tensor, [&](const at::Tensor& member) {
     kept_.push_back(member);
-    return dense_.bind(member, write);
+    return members.emplace_back(dense_.bind(member, write));
   });
-  composites_.push_back({header, tensor, write});
+  composites_.push_back({header, tensor, write, std::move(members)});
   return header;
 }
 

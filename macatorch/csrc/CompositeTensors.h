@@ -31,6 +31,7 @@ class AnyHeaders {
     at::Tensor header;
     at::Tensor device;
     bool write;
+    std::vector<at::Tensor> members;  // their headers
   };
   // Headers only borrow. The caller's stack may hold the last reference to an argument, and the members of a composite
   // are made for the asking: both are kept until the headers are gone (members are destroyed in reverse order).

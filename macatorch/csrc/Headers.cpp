@@ -173,6 +173,23 @@ void HeaderSet::remember(const Slot& slot, size_t position) {
   }
 }
 
+/// A copy-on-write storage may get its own bytes only when it is written.
+static void own_bytes(TensorImpl& header, StorageImpl& source) {
+  DataPtr& data = CpuHeader::of(header).storage_impl()->_mutable_data_ptr_no_checks();
+  if (data.get_context() == nullptr) {
+    data = DataPtr(source.mutable_data(), c10::Device(c10::kCPU));
+  }
+}
+
+void HeaderSet::will_write(const at::Tensor& header) {
+  for (Slot& slot : slots_) {
+    if (slot.header.get() == header.unsafeGetTensorImpl() && !slot.write) {
+      slot.write = true;
+      own_bytes(*slot.header, *slot.device->unsafe_storage().unsafeGetStorageImpl());
+    }
+  }
+}
+
 at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
   constexpr size_t kIndexFrom = 16;
   const TensorImpl* device = device_tensor.unsafeGetTensorImpl();
@@ -183,11 +200,7 @@ at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
     sibling = find(source);
     Slot* same = sibling != nullptr ? find(device) : nullptr;
     if (sibling != nullptr && write) {
-      // A copy-on-write storage may get its own bytes only now.
-      DataPtr& data = CpuHeader::of(*sibling->header).storage_impl()->_mutable_data_ptr_no_checks();
-      if (data.get_context() == nullptr) {
-        data = DataPtr(source->mutable_data(), c10::Device(c10::kCPU));
-      }
+      own_bytes(*sibling->header, *source);
     }
     if (same != nullptr) {
       same->write |= write;

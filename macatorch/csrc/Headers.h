@@ -32,6 +32,9 @@ class HeaderSet {
   /// CPU header of a strided CUDA tensor. `write` says that the kernel may write to it or resize it.
   at::Tensor bind(const at::Tensor& device_tensor, bool write);
 
+  /// Says that the kernel may write to a tensor whose header was bound for reading.
+  void will_write(const at::Tensor& header);
+
   /// Carries what the kernel did to written tensors (a new size, a new storage) over to the device tensors.
   void write_back(c10::Device device);
 

@@ -6,6 +6,8 @@
 
 namespace macatorch {
 
+MACATORCH_SPEC(median_dim_values);
+MACATORCH_SPEC(nanmedian_dim_values);
 MACATORCH_SPEC(nansum);
 MACATORCH_SPEC(nansum_out);
 MACATORCH_SPEC(randperm_generator_out);
@@ -57,6 +59,13 @@ void randperm(const OperatorHandle& op, Stack* stack) {
   }
 }
 
+/// CUDA's kernel holds the sizes in an array of this length.
+template <const OperatorSpec& spec>
+void median(const OperatorHandle& op, Stack* stack) {
+  TORCH_CHECK(Arguments(op, stack).tensor("self").dim() <= 25, "CUDA Tensors cannot have more than 25 dimensions");
+  call_boxed(spec, op, stack);
+}
+
 /// CUDA has no atomic product of complex numbers.
 template <const OperatorSpec& spec>
 void scatter_reduced(const OperatorHandle& op, Stack* stack) {
@@ -73,6 +82,8 @@ void scatter_reduced(const OperatorHandle& op, Stack* stack) {
 void register_reductions(torch::Library& cuda) {
   implement<&nansum<spec_nansum>>(cuda, "nansum");
   implement<&nansum<spec_nansum_out>>(cuda, "nansum.out");
+  implement<&median<spec_median_dim_values>>(cuda, "median.dim_values");
+  implement<&median<spec_nanmedian_dim_values>>(cuda, "nanmedian.dim_values");
   implement<&randperm>(cuda, "randperm.generator_out");
   implement<&scatter_reduced<spec_scatter_reduce>>(cuda, "scatter.reduce");
   implement<&scatter_reduced<spec_scatter__reduce>>(cuda, "scatter_.reduce");

@@ -51,6 +51,7 @@ struct Registration {
     register_sequence_attention(cuda);
     register_softmax(cuda);
     register_losses(cuda);
+    register_pooling(cuda);
     register_dtypes(cuda);
     register_grid_samplers(cuda);
     register_matrix_products(cuda);

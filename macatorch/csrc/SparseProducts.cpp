@@ -2,6 +2,7 @@
 #include <ATen/native/Resize.h>
 
 #include <array>
+#include <limits>
 
 #include "Arguments.h"
 #include "CompositeTensors.h"
@@ -11,6 +12,10 @@
 namespace macatorch {
 
 MACATORCH_SPEC(Sparse_mul_out);
+MACATORCH_SPEC(SparseCsr_addmm_out);
+MACATORCH_SPEC(SparseCsr_mm);
+MACATORCH_SPEC(SparseCsr_mm_out);
+MACATORCH_SPEC(SparseCsr_triangular_solve_X);
 
 namespace {
 
@@ -81,6 +86,51 @@ void sparse_mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   arguments.give(out.copy_(product));
 }
 
+/// Puts the elements of each row of a CSR matrix (each column of a CSC one) in order, as cuSPARSE does; the CPU's kernel
+/// leaves them as they come.
+void sort_rows(const at::Tensor& matrix) {
+  const bool rows = matrix.layout() == at::kSparseCsr;
+  if ((!rows && matrix.layout() != at::kSparseCsc) || matrix.dim() != 2 || !matrix.is_cuda()) {
+    return;
+  }
+  const at::Tensor compressed = rows ? matrix.crow_indices() : matrix.ccol_indices();
+  at::Tensor plain = rows ? matrix.col_indices() : matrix.row_indices();
+  const at::Tensor counts = compressed.diff().to(at::kLong);
+  const at::Tensor lines = at::repeat_interleave(counts);
+  const at::Tensor place = lines.mul(matrix.size(rows ? 1 : 0)).add(plain.to(at::kLong));
+  if (place.numel() < 2 || place.diff().gt(0).all().item<bool>()) {
+    return;
+  }
+  const at::Tensor order = place.argsort();
+  at::Tensor values = matrix.values();
+  plain.copy_(plain.index_select(0, order));
+  values.copy_(values.index_select(0, order));
+}
+
+template <const OperatorSpec& spec>
+void sorted_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  call_boxed(spec, op, stack);
+  sort_rows(stack->back().toTensor());
+}
+
+/// The CPU's kernel for block sparse matrices refuses or misreads some of them: these are solved as dense ones.
+void triangular_solve(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments arguments(op, stack);
+  const at::Tensor self = arguments.tensor("self");
+  const at::Tensor matrix = arguments.tensor("A");
+  at::Tensor out = arguments.tensor("X");
+  if (matrix.layout() != at::kSparseBsr || !self.is_cuda() || !matrix.is_cuda() || !out.is_cuda() ||
+      self.layout() != at::kStrided || self.scalar_type() != matrix.scalar_type()) {
+    call_boxed(spec_SparseCsr_triangular_solve_X, op, stack);
+    return;
+  }
+  const at::Tensor solution = std::get<0>(at::triangular_solve(
+      self, matrix.to_dense(), arguments.flag("upper"), arguments.flag("transpose"), arguments.flag("unitriangular")));
+  at::native::resize_output(out, solution.sizes());
+  matrix._nnz() == 0 ? out.fill_(std::numeric_limits<double>::quiet_NaN()) : out.copy_(solution);
+  arguments.give(out, arguments.tensor("M"));
+}
+
 }  // namespace
 
 void register_sparse_products() {
@@ -89,6 +139,10 @@ void register_sparse_products() {
   static torch::Library csr(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrCUDA, __FILE__, __LINE__);
   csr.impl("baddbmm.out", TORCH_FN(baddbmm_out));
   csr.impl("bmm.out", TORCH_FN(bmm_out));
+  implement<&sorted_product<spec_SparseCsr_mm>>(csr, "mm");
+  implement<&sorted_product<spec_SparseCsr_mm_out>>(csr, "mm.out");
+  implement<&sorted_product<spec_SparseCsr_addmm_out>>(csr, "addmm.out");
+  implement<&triangular_solve>(csr, "triangular_solve.X");
 }
 
 }  // namespace macatorch

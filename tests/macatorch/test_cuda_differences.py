@@ -287,3 +287,71 @@ def test_bags_of_embeddings_know_their_elements_and_sizes(mode: int, last: bool)
         gradients.append(leaf.grad.cpu())
     torch.testing.assert_close(*gradients)
     torch.testing.assert_close(torch._embedding_bag_forward_only(*given)[0], values)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_compressed_matrix_grows_in_place() -> None:
+    def matrix(*rows: Any) -> torch.Tensor:
+        return torch.tensor(rows, dtype=torch.float32, device="cuda").to_sparse_csr()
+
+    a, c = matrix([1, 0, 2], [0, 3, 0], [4, 0, 5]), matrix([1, 0, 0], [0, 0, 0], [0, 0, 0])
+    want = c.to_dense() + a.to_dense() @ a.to_dense()
+    assert c.addmm_(a, a) is c and torch.equal(c.to_dense(), want) and c._nnz() == 5
+    torch.add(a, a, out=c)
+    assert torch.equal(c.to_dense(), 2 * a.to_dense())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_csc], ids=str)
+def test_products_of_compressed_matrices_are_in_order(layout: torch.layout) -> None:
+    generator = torch.Generator().manual_seed(6)
+    dense = torch.randn(40, 40, generator=generator) * (torch.rand(40, 40, generator=generator) < 0.3)
+    matrix = dense.cuda().to_sparse(layout=layout)
+    product = torch.mm(matrix, matrix)
+    torch.testing.assert_close(product.to_dense().cpu(), dense @ dense)
+    rows = product.layout == torch.sparse_csr
+    starts = (product.crow_indices() if rows else product.ccol_indices()).tolist()
+    plain = (product.col_indices() if rows else product.row_indices()).cpu()
+    assert all(bool((plain[a:b].diff() > 0).all()) for a, b in zip(starts, starts[1:]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_a_block_matrix_is_solved_as_a_dense_one(upper: bool, unit: bool) -> None:
+    dense = (torch.randn(6, 6, generator=torch.Generator().manual_seed(7)) + 5 * torch.eye(6)).cuda()
+    right = torch.randn(6, 2, device="cuda")
+    options = {"upper": upper, "unitriangular": unit, "transpose": True}
+    want = torch.triangular_solve(right, dense, **options).solution
+    got = torch.triangular_solve(right, dense.to_sparse_bsr((2, 2)), **options)
+    torch.testing.assert_close(got.solution, want)
+    assert got.cloned_coefficient.numel() == 0
+
+
+def test_one_volume_may_lie_in_channels_last() -> None:
+    x = torch.randn(2, 4, 6, 6).requires_grad_()
+    y = x.detach().cuda().to(memory_format=torch.channels_last).requires_grad_()
+    for leaf in (x, y):
+        torch.nn.functional.max_pool3d(leaf, 2).square().sum().backward()
+    torch.testing.assert_close(torch.nn.functional.max_pool3d(y, 2).cpu(), torch.nn.functional.max_pool3d(x, 2))
+    torch.testing.assert_close(y.grad.cpu(), x.grad)
+
+
+def test_a_half_to_a_complex_power_is_a_complex_half() -> None:
+    x = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float16, device="cuda")
+    for got, want in (
+        (torch.pow(x, 1 + 1j), torch.pow(x.cpu().to(torch.complex64), 1 + 1j)),
+        (torch.pow(1 + 1j, x), torch.pow(1 + 1j, x.cpu().to(torch.complex64))),
+        (torch.pow(x, torch.tensor(1 + 1j)), torch.pow(x.cpu().to(torch.complex64), 1 + 1j)),
+    ):
+        assert got.dtype == torch.complex32
+        assert torch.equal(got.cpu().to(torch.complex64), want.to(torch.complex32).to(torch.complex64))
+    assert torch.pow(x, 2).dtype == torch.float16 and torch.pow(x, 2).tolist() == [1, 4, 0.25]
+
+
+def test_a_median_along_one_of_many_dimensions_is_refused() -> None:
+    x = torch.ones([1] * 26, device="cuda")
+    for function in (torch.median, torch.nanmedian):
+        with pytest.raises(RuntimeError, match="CUDA Tensors cannot have more than 25 dimensions"):
+            function(x, 0)
+        assert function(x[0], 0).values.dim() == 24

@@ -60,3 +60,42 @@ def test_least_squares_has_one_method() -> None:
     matrix = torch.ones(3, 2, device="cuda")
     with pytest.raises(RuntimeError, match="`driver` other than `gels` is not supported on CUDA"):
         torch.linalg.lstsq(matrix, matrix, driver="gelsd")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("shape", [(3, 3), (70, 40), (40, 70), (2, 3, 5, 5), (0, 3), (2, 0, 0)], ids=str)
+def test_factors_without_pivots(shape: Tuple[int, ...], dtype: torch.dtype) -> None:
+    matrix = torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(5))
+    matrix.diagonal(dim1=-2, dim2=-1).add_(50)
+    given = matrix.cuda()
+    factors, pivots, info = torch.linalg.lu_factor_ex(given, pivot=False)
+    assert factors.shape == shape and factors.stride() == torch.linalg.lu_factor_ex(given)[0].stride()
+    assert torch.equal(pivots.cpu(), torch.arange(1, min(shape[-2:]) + 1, dtype=torch.int32).expand(pivots.shape))
+    assert not info.any() and info.shape == shape[:-2]
+    permutation, lower, upper = torch.linalg.lu(given, pivot=False)
+    assert permutation.numel() == 0
+    torch.testing.assert_close(lower @ upper, given)
+    assert torch.equal(lower.diagonal(dim1=-2, dim2=-1), torch.ones_like(lower.diagonal(dim1=-2, dim2=-1)))
+    assert torch.equal(upper, factors.triu()[..., : upper.shape[-2], :])
+    out = tuple(torch.empty(0, dtype=t.dtype, device="cuda") for t in (factors, pivots))
+    torch.linalg.lu_factor(given, pivot=False, out=out)
+    assert torch.equal(out[0], factors) and torch.equal(out[1], pivots)
+
+
+def test_factors_without_pivots_solve_and_have_gradients() -> None:
+    matrix = (torch.randn(2, 4, 4, dtype=torch.float64) + 8 * torch.eye(4)).cuda().requires_grad_()
+    right = torch.randn(2, 4, 3, dtype=torch.float64, device="cuda")
+    solution = torch.linalg.lu_solve(*torch.linalg.lu_factor(matrix, pivot=False), right)
+    torch.testing.assert_close(solution, torch.linalg.solve(matrix, right))
+    assert torch.autograd.gradcheck(lambda x: torch.linalg.lu(x, pivot=False)[1:], matrix)
+    assert torch.autograd.gradcheck(lambda x: torch.linalg.lu_factor(x, pivot=False)[0], matrix)
+
+
+def test_a_zero_that_is_met_without_pivots_is_said() -> None:
+    matrix = torch.eye(40, device="cuda")
+    matrix[36, 36] = 0
+    assert torch.linalg.lu_factor_ex(matrix, pivot=False).info.item() == 37
+    with pytest.raises(RuntimeError, match=r"U\[37,37\] is zero"):
+        torch.linalg.lu_factor(matrix, pivot=False)
+    with pytest.raises(RuntimeError, match="not implemented for 'Half'"):
+        torch.linalg.lu_factor(matrix.half(), pivot=False)

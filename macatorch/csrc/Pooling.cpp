@@ -1,0 +1,41 @@
+#include <ATen/ATen.h>
+
+#include "Arguments.h"
+#include "NeuralNet.h"
+#include "Operators.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(max_pool3d_with_indices);
+MACATORCH_SPEC(max_pool3d_with_indices_out);
+MACATORCH_SPEC(max_pool3d_with_indices_backward);
+MACATORCH_SPEC(max_pool3d_with_indices_backward_grad_input);
+
+namespace {
+
+/// One volume (C, D, H, W) has four dimensions and may lie like an image in channels-last; the CPU's kernel refuses that order.
+template <const OperatorSpec& spec>
+void contiguous_volume(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  for (const char* name : {"self", "grad_output", "indices"}) {
+    if (const auto index = op.schema().argumentIndexWithName(name)) {
+      c10::IValue& value = (*stack)[first + static_cast<size_t>(*index)];
+      if (value.isTensor() && value.toTensor().dim() == 4) {
+        value = value.toTensor().contiguous();
+      }
+    }
+  }
+  call_boxed(spec, op, stack);
+}
+
+}  // namespace
+
+void register_pooling(torch::Library& cuda) {
+  implement<&contiguous_volume<spec_max_pool3d_with_indices>>(cuda, "max_pool3d_with_indices");
+  implement<&contiguous_volume<spec_max_pool3d_with_indices_out>>(cuda, "max_pool3d_with_indices.out");
+  implement<&contiguous_volume<spec_max_pool3d_with_indices_backward>>(cuda, "max_pool3d_with_indices_backward");
+  implement<&contiguous_volume<spec_max_pool3d_with_indices_backward_grad_input>>(
+      cuda, "max_pool3d_with_indices_backward.grad_input");
+}
+
+}  // namespace macatorch

@@ -18,13 +18,20 @@ _MAX_TEXT = 2000
 class Copied:
     """A CPU copy of a tensor (or the tensor, see copy_values), with what the copy does not show of the original."""
 
-    __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad", "buffer")
+    __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad", "buffer", "place")
 
     def __init__(
-        self, tensor: Any, dtype: str, stride: List[int], device: str, requires_grad: bool, buffer: Any = None
+        self,
+        tensor: Any,
+        dtype: str,
+        stride: List[int],
+        device: str,
+        requires_grad: bool,
+        buffer: Any = None,
+        place: Any = None,
     ) -> None:
         self.tensor, self.dtype, self.stride, self.device = tensor, dtype, stride, device
-        self.requires_grad, self.buffer = requires_grad, buffer
+        self.requires_grad, self.buffer, self.place = requires_grad, buffer, place
 
 
 def _dense(tensor: Any, device: str, live: bool) -> Copied:
@@ -33,7 +40,15 @@ def _dense(tensor: Any, device: str, live: bool) -> Copied:
         plain = plain.as_subclass(torch.Tensor)
     copy, buffer = (plain, None) if live else buffers.copy(plain)
     dtype = str(tensor.dtype).replace("torch.", "")
-    return Copied(copy, dtype, list(tensor.stride()), device, bool(tensor.requires_grad), buffer)
+    return Copied(copy, dtype, list(tensor.stride()), device, bool(tensor.requires_grad), buffer, _place(plain))
+
+
+def _place(tensor: Any) -> Any:
+    """Address and version of a tensor, None where it counts no versions. See summary.Seen."""
+    try:
+        return tensor.data_ptr(), int(tensor._version)
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 def _tensor(tensor: Any, live: bool) -> Any:
@@ -152,8 +167,8 @@ def tensor_bytes(tensors: List[Any]) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors if not getattr(tensor, "is_nested", False))
 
 
-def stored(value: Any, level: int, layout: List[Dict[str, Any]], path: str = "") -> Any:
-    """What the file gets: at level 2 tensors, with a line of layout for each; at level 1 summaries."""
+def stored(value: Any, level: int, layout: List[Dict[str, Any]], seen: Any, path: str = "") -> Any:
+    """What the file gets: at level 2 tensors, with a line of layout for each; at level 1 summaries, by way of seen."""
     if isinstance(value, Copied):
         if level >= 2:
             layout.append(
@@ -167,17 +182,18 @@ def stored(value: Any, level: int, layout: List[Dict[str, Any]], path: str = "")
                 }
             )
             return tensor_file.Tensor(value.tensor)
-        whole, buffer = tensor_file.fetch(value.tensor)
-        found = summary.summarize(whole, value.dtype, value.stride, value.device)
+        # What is in one piece comes from the device piece by piece.
+        whole, buffer = (value.tensor, None) if value.tensor.is_contiguous() else tensor_file.fetch(value.tensor)
+        found = seen.summary(whole, value.dtype, value.stride, value.device, value.place)
         del whole
         buffers.give(buffer)
-        return {KIND: "summary", **found.as_dict()}
+        return {KIND: "summary", **found}
     if isinstance(value, dict):
-        return {key: stored(part, level, layout, f"{path}.{key}" if path else key) for key, part in value.items()}
+        return {key: stored(part, level, layout, seen, f"{path}.{key}" if path else key) for key, part in value.items()}
     if isinstance(value, list):
-        return [stored(part, level, layout, f"{path}[{index}]") for index, part in enumerate(value)]
+        return [stored(part, level, layout, seen, f"{path}[{index}]") for index, part in enumerate(value)]
     if isinstance(value, tuple):
-        return tuple(stored(part, level, layout, f"{path}[{index}]") for index, part in enumerate(value))
+        return tuple(stored(part, level, layout, seen, f"{path}[{index}]") for index, part in enumerate(value))
     return value
 
 

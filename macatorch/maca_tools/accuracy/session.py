@@ -325,10 +325,12 @@ class Stream:
         return self._taken(run, "input", values)
 
     def _taken(self, run: Any, part: str, values: Any) -> Any:
-        """A copy of values for _emit, or the file that holds them already, if they are too large for a copy."""
+        """What _emit needs of values: summaries, copies, or the file that holds those too large for a copy already."""
         options = self.session.options
         if not (options.record_input if part == "input" else options.record_output):
             return None
+        if options.record_level == 1:
+            return self.session.writer.summaries(capture.copy_values(values, live=True))
         if capture.tensor_bytes(capture.tensors_in(values)) <= self.session.writer.large:
             return capture.copy_values(values)
         values = capture.copy_values(values, live=True)
@@ -364,6 +366,8 @@ class Stream:
             if wanted:
                 written = values if isinstance(values, Written) else None
                 values = None if written is not None else values
+                if options.record_level == 1:
+                    values = self.session.writer.summaries(values)
                 self.session.writer.put(Item(self.folder, name, part, values, _extra(run), written))
 
     # -- what exchange.py calls -------------------------------------------------------------------------------------
@@ -478,8 +482,8 @@ class _Watch:
         self._seen.append(index)
         now = self.now
         now.pending.discard(index)
-        # What is compared before this hook returns needs no copy.
-        live = self.stream.session.options.record_level == 0 and len(self.nodes) == 1
+        # What is compared or summarised before this hook returns needs no copy.
+        live = self.stream.session.options.record_level < 2 and len(self.nodes) == 1
         if now.take:
             for path, number in outputs:
                 if number < len(grad_outputs) and grad_outputs[number] is not None:

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional
 
-from maca_tools.accuracy import capture, tensor_file
+from maca_tools.accuracy import capture, summary, tensor_file
 from maca_tools.accuracy.errors import AccuracyError
 
 _DEFAULT_QUEUE_MB = 256
@@ -41,6 +41,7 @@ class Written(NamedTuple):
 class Writer:
     def __init__(self, level: int) -> None:
         self._level = level
+        self._seen = summary.Seen()
         self._limit = int(os.environ.get("MACA_ACCURACY_QUEUE_MB", _DEFAULT_QUEUE_MB)) << 20
         # What is larger than this is not copied and queued: the run waits while it is written.
         self.large = self._limit // 4
@@ -69,6 +70,12 @@ class Writer:
             self.most_queued = max(self.most_queued, self._queued)
             self._changed.notify_all()
 
+    def summaries(self, values: Any) -> Any:
+        """values with the summary of each tensor in its place, which takes no copy; for level 1."""
+        found = capture.stored(values, 1, [], self._seen)
+        capture.release(values)
+        return found
+
     def write_through(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> Written:
         """Write one file at once, tensor by tensor; it becomes a part of the record when it is put as an Item."""
         with self._changed:
@@ -91,6 +98,7 @@ class Writer:
             self._thread.join(timeout=_PROGRESS_EVERY_S)
             if self._thread.is_alive():
                 print(f"accuracy: {len(self._queue)} files ({self._queued >> 20} MB) still to write", file=sys.stderr)
+        self._seen.close()
         for order in self._orders.values():
             order.close()
         self._orders.clear()
@@ -136,7 +144,7 @@ class Writer:
 
     def _write(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> Written:
         layout: List[Dict[str, Any]] = []
-        stored = capture.stored(values, self._level, layout)
+        stored = capture.stored(values, self._level, layout, self._seen)
         content = {"name": name, "part": part, "level": self._level, "values": stored, **extra}
         # As text: loading with weights_only costs a microsecond for each number and string.
         content["tensors"] = json.dumps(layout)

@@ -10,15 +10,16 @@ import math
 import os
 import sys
 import threading
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import capture, names, verdict
+from maca_tools.accuracy import buffers, capture, names, step_check, verdict
 from maca_tools.accuracy.heap import Heap
 
 _SHOWN = 20
 _PIECE = 1 << 17
+_WORTH_NARROWING = 1 << 12
 # Moves between devices compute nothing, and their reference would not be on the CPU.
 _MOVES = frozenset(
     ["to", "cuda", "cpu", "pin_memory", "type", "clone", "detach", "contiguous", "double", "float", "half", "bfloat16"]
@@ -28,7 +29,7 @@ _MOVES = frozenset(
 class Reference:
     """The double precision run of one operator; kept until its backward one has run."""
 
-    __slots__ = ("api", "outputs", "leaves", "kept", "dtypes", "call", "originals")
+    __slots__ = ("api", "outputs", "leaves", "kept", "dtypes", "call", "originals", "saved")
 
     def __init__(
         self,
@@ -39,20 +40,24 @@ class Reference:
         dtypes: Dict[str, Any],
         call: Callable[[Callable[[Any, str], Any]], Any],
         originals: Dict[str, Any],
+        saved: "_Saved",
     ) -> None:
         self.api, self.outputs, self.leaves, self.kept = api, outputs, leaves, kept
-        self.dtypes, self.call = dtypes, call
+        self.dtypes, self.call, self.saved = dtypes, call, saved
         # Path of a parameter: the parameter and its version.
         self.originals = {path: (tensor, tensor._version) for path, tensor in originals.items()}
 
     def forget_values(self) -> None:
-        """After the forward comparison: what is kept for backward is what autograd saved, and the inputs.
+        """After the forward comparison: what is kept for backward is what autograd saved, and the inputs. See _Saved.
 
-        The values of an only output go, and so do the copies of parameters, which can be copied again. The tensors
-        stay: they are the ends of the graph. One of several outputs may be what autograd saved for another one, and an
-        input that is returned is still needed.
+        The values of an only output go, and so do the copies of the inputs. The tensors stay: they are the ends of the
+        graph. One of several outputs may be what autograd saved for another one, and an input that is returned is still
+        needed.
         """
         ends = [self.leaves[path] for path in self.originals]
+        for path, leaf in self.leaves.items():
+            if path not in self.originals and self.saved.narrow(path) is not None:
+                ends.append(leaf)
         inputs = {id(tensor) for tensor in self.kept.values()}
         if len(self.outputs) == 1:
             ends += [tensor for tensor in self.outputs.values() if id(tensor) not in inputs]
@@ -74,7 +79,7 @@ class Reference:
         leaves: Dict[str, Any] = {}
 
         def narrow(value: Any, path: str) -> Any:
-            source = self.originals[path][0] if path in self.originals else value
+            source = self.originals[path][0] if path in self.originals else self.saved.kept.get(path, value)
             copy = source.detach().to("cpu", self.dtypes[path], copy=True)
             if path in self.leaves and grads is not None:
                 leaves[path] = copy.requires_grad_()
@@ -94,6 +99,63 @@ class Reference:
         finally:
             torch.set_rng_state(state)
         return {path: leaves[path].grad for path in wanted if path in leaves and leaves[path].grad is not None}
+
+
+class _Saved:
+    """What autograd saves of the inputs of a double precision run: not the copies in double precision.
+
+    Of a parameter nothing, it is copied again when backward needs it; of any other input that needs a gradient a copy
+    in its own dtype, which holds the same values.
+    """
+
+    def __init__(self, leaves: Dict[str, Any], dtypes: Dict[str, Any]) -> None:
+        self._leaves, self._dtypes = leaves, dtypes
+        self._parameters: Dict[str, Tuple[Any, int]] = {}
+        self._paths: Dict[int, str] = {}
+        self.kept: Dict[str, Any] = {}
+
+    def begin(self, parameters: Dict[str, Any]) -> None:
+        """The copies are made; parameters: path and tensor of those that nothing changes before backward."""
+        self._parameters = {path: (tensor, tensor._version) for path, tensor in parameters.items()}
+        # Smaller ones are not worth it, and the empty ones all lie at 0.
+        self._paths = {leaf.data_ptr(): path for path, leaf in self._leaves.items() if leaf.numel() >= _WORTH_NARROWING}
+
+    def narrow(self, path: str) -> Any:
+        """The values of an input in its own dtype; None where they are not kept so."""
+        if path not in self.kept:
+            leaf = self._leaves[path]
+            if leaf.numel() < _WORTH_NARROWING or leaf.dtype == self._dtypes[path] or not buffers.dense(leaf):
+                return None
+            self.kept[path] = leaf.detach().to(self._dtypes[path])
+        return self.kept[path]
+
+    def pack(self, tensor: Any) -> Any:
+        path = self._paths.get(tensor.data_ptr()) if tensor.layout == torch.strided else None
+        if path is None:
+            return tensor
+        leaf = self._leaves[path]
+        if leaf.numel() != tensor.numel() or leaf.dtype != tensor.dtype or not buffers.dense(tensor):
+            return tensor
+        if path not in self._parameters and self.narrow(path) is None:
+            return tensor
+        # Both fill one piece of memory, so strides of one can be those of a copy of the other.
+        return (path, tensor.dtype, leaf.stride(), tensor.shape, tensor.stride())
+
+    def unpack(self, packed: Any) -> Any:
+        if isinstance(packed, torch.Tensor):
+            return packed
+        path, dtype, strides, shape, wanted = packed
+        if path in self._parameters:
+            source, version = self._parameters[path]
+            if source._version != version:
+                raise RuntimeError("a parameter has changed since the forward pass")
+            source = source.detach()
+        else:
+            source = self.kept[path]
+        wide = _on_cpu(source, dtype)
+        if wide.stride() != strides:
+            raise RuntimeError("a copy of an input has other strides than the one before it")
+        return wide.as_strided(shape, wanted)
 
 
 class Checker:
@@ -150,10 +212,13 @@ class Checker:
                 changed = {key: change(value, paths[key]) for key, value in values.items()}
                 return functional_call()(module, changed, again["args"], again["kwargs"])
 
-            result = call(lambda value, path: value)
+            saved = _Saved(leaves, dtypes)
+            saved.begin(originals)
+            with torch.autograd.graph.saved_tensors_hooks(saved.pack, saved.unpack):
+                result = call(lambda value, path: value)
             # From here on these are only places in the graph. See Reference.forget_values.
-            given = _changed(given, "", lambda value, path: leaves[path] if path in originals else value)
-            values = {key: leaves[paths[key]] if paths[key] in originals else value for key, value in values.items()}
+            given = _changed(given, "", lambda value, path: leaves.get(path, value))
+            values = {key: leaves.get(paths[key], value) for key, value in values.items()}
         except Exception:
             # Not every operator has a double precision form on the CPU; level 0 checks what can be checked.
             return None
@@ -162,7 +227,7 @@ class Checker:
         outputs = dict(capture.paths_of_tensors({"result": result}))
         if any(getattr(tensor, "is_nested", False) for tensor in outputs.values()):
             return None
-        return Reference(api, outputs, leaves, kept, dtypes, call, originals)
+        return Reference(api, outputs, leaves, kept, dtypes, call, originals, saved)
 
     def compare(self, stream: Any, run: Any, outputs: Dict[str, Any], after: Dict[str, Any]) -> None:
         reference = run.reference
@@ -181,6 +246,16 @@ class Checker:
             run.reference = None
         else:
             reference.forget_values()
+
+    def compare_step(self, stream: Any, run: Any, optimizer: Any) -> None:
+        """After a step of an optimizer; the reference is what step_check.before gave."""
+        found, run.reference = run.reference, None
+        state = torch.get_rng_state()
+        try:
+            lines = self._compute(lambda: step_check.lines(optimizer, found))
+        finally:
+            torch.set_rng_state(state)
+        self._log(stream, str(run.name), run.stack, lines)
 
     def compare_backward(self, stream: Any, reference: Optional[Reference], found: Any, again: bool) -> None:
         """again: whether there may be another backward over the same operator."""
@@ -225,9 +300,7 @@ class Checker:
             return []
         dtype = str(tensor.dtype).replace("torch.", "")
         expected = expected.detach()
-        actual = tensor.detach().to("cpu")
-        norm = float(torch.linalg.vector_norm(expected))
-        error = _distance(actual, expected)
+        error, norm = _norms(tensor.detach(), expected)
         limit = verdict.threshold(dtype)
         if norm != norm or norm == float("inf") or error <= limit * norm or norm == 0.0:
             return []
@@ -293,14 +366,27 @@ def _on_cpu(tensor: Any, dtype: Any) -> Any:
     return copy
 
 
-def _distance(actual: Any, expected: Any) -> float:
-    """The norm of the difference, piece by piece: a whole copy in double precision costs more than the norm."""
+def _norms(actual: Any, expected: Any) -> Tuple[float, float]:
+    """The norms of the difference and of expected.
+
+    Piece by piece, in memory that stays in the processor's cache: a whole copy in double precision costs more.
+    """
+    if not actual.is_contiguous():
+        # The device rearranges nothing, either.
+        actual = actual.to("cpu")
     a, b = actual.reshape(-1), expected.reshape(-1)
-    total = 0.0
+    gaps, wholes = 0.0, 0.0
+    length = min(_PIECE, a.numel())
+    room, narrow = (torch.empty(length, dtype=dtype, device="cpu") for dtype in (b.dtype, a.dtype))
     for start in range(0, a.numel(), _PIECE):
-        gap = float(torch.linalg.vector_norm(a[start : start + _PIECE].to(b.dtype) - b[start : start + _PIECE]))
-        total += gap * gap
-    return math.sqrt(total)
+        exact = b[start : start + _PIECE]
+        piece = a[start : start + _PIECE]
+        if piece.device.type != "cpu":
+            piece = narrow[: exact.numel()].copy_(piece)
+        gap = room[: exact.numel()].copy_(piece).sub_(exact)
+        gaps = math.hypot(gaps, float(torch.linalg.vector_norm(gap)))
+        wholes = math.hypot(wholes, float(torch.linalg.vector_norm(exact)))
+    return gaps, wholes
 
 
 def _worse(

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import backward, buffers, capture, direct_file, exchange, intercept, names, record_dir
+from maca_tools.accuracy import backward, buffers, capture, direct_file, exchange, intercept, names, record_dir, step_check
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options, Selector
@@ -174,6 +174,9 @@ class Stream:
         closure = kwargs.get("closure") or (
             args[1] if len(args) > 1 else args[0] if args and callable(args[0]) else None
         )
+        if run.take and self.session.options.record_level == 0:
+            with self.unseen():
+                run.reference = step_check.before(optimizer, closure)
         self._optimizer = (optimizer, run)
         if closure is None:
             # A closure runs the model inside the step; without one, what the step calls belongs to the step.
@@ -195,6 +198,9 @@ class Stream:
                 self._emit(run, run.inputs, self._taken(run, "output", values))
             finally:
                 _local.inside = None
+        elif run.reference is not None:
+            with self.unseen():
+                self.session.checker.compare_step(self, run, optimizer)
 
     # -- an operator ------------------------------------------------------------------------------------------------
 
@@ -383,7 +389,8 @@ class Stream:
         """What this thread does meanwhile is the recorder's own."""
         inside, _local.inside = getattr(_local, "inside", None), ("own",)
         try:
-            yield
+            with torch._C.DisableTorchFunction():
+                yield
         finally:
             _local.inside = inside
 

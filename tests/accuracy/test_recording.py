@@ -1,5 +1,6 @@
 """What is recorded, under which name, and that the run does not notice."""
 
+import ctypes
 import multiprocessing
 import os
 import platform
@@ -10,6 +11,7 @@ import textwrap
 import threading
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +203,72 @@ def test_level_0_checks_each_backward_over_a_graph_that_is_kept(device: str, tmp
         Wrong.factor = 1.01
         y.backward()
     assert "Softplus.0#2.bwd" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("SGD", {"momentum": 0.9}), ("AdamW", {}), ("Rprop", {}), ("Adadelta", {"lr": 1.0}), ("Adafactor", {})],
+)
+def test_level_0_checks_an_optimizers_step(kind: str, options: Any, device: str, tmp_path: Path, capfd: Any) -> None:
+    make = getattr(torch.optim, kind, None)
+    if make is None:
+        pytest.skip(f"this torch has no {kind}")
+    # More elements than one piece, and fewer.
+    params = [nn.Parameter(torch.randn(size, device=device)) for size in ((400, 500), (7,))]
+    optimizer = make(params, **{"lr": 0.01, **options})
+    for number in range(4):
+        for param in params:
+            param.grad = torch.randn_like(param)
+        before = params[0].detach().clone()
+
+        def spoil(*_: Any, number: int = number, before: Any = before) -> None:
+            # One percent of the change of a parameter is missing, or something in the state is one percent too large.
+            if number == 2:
+                params[0].data.lerp_(before, 0.01)
+            if number == 3:
+                state = optimizer.state[params[1]]
+                next(value for value in state.values() if torch.is_tensor(value) and value.dim()).mul_(1.01)
+
+        handle = optimizer.register_step_post_hook(spoil)
+        with accuracy.record(output_dir=str(tmp_path / str(number)), record_level=0):
+            optimizer.step()
+        handle.remove()
+        text = capfd.readouterr().err
+        wanted = {0: "", 1: "", 2: f"torch.optim.{kind}.0.fwd params[0] is off by 1.0", 3: "state[1]."}[number]
+        assert wanted in text and ("is off by" in text) == bool(wanted), (number, text)
+
+
+def test_level_1_sees_a_change_that_no_version_counts(device: str, tmp_path: Path) -> None:
+    x = torch.ones(5000, device=device)
+    with accuracy.record(output_dir=str(tmp_path), record_level=1):
+        torch.neg(x)
+        x.data[7] = 5.0
+        torch.neg(x)
+        torch.neg(x)
+    found = [
+        _load(tmp_path / f"{name}.fwd.input.pt")["values"]["args"][0]
+        for name in ("torch.neg.0", "torch.neg.2", "torch.neg.3")
+    ]
+    assert [summary["max"] for summary in found] == [1.0, 5.0, 5.0]
+    assert found[0]["crc"] != found[1]["crc"] == found[2]["crc"]
+
+
+@pytest.mark.parametrize("elements", [1, 1 << 18, 700_001, 3_000_001])
+def test_a_summary_in_pieces_is_that_of_the_whole(elements: int, device: str) -> None:
+    from maca_tools.accuracy import summary
+
+    values = torch.randn(elements)
+    found = summary.Seen()
+    for side in {"cpu", device}:
+        stored = found.summary(values.to(side), "float32", [1], side, None)
+        again = [found.summary(values.to(side), "float32", [1], side, (1, 2)) for _ in range(2)]
+        whole = values.double()
+        for known in [stored, *again]:
+            assert known["crc"] == zlib.crc32((ctypes.c_char * (4 * elements)).from_address(values.data_ptr()))
+            assert (known["min"], known["max"]) == (float(values.min()), float(values.max()))
+            assert known["norm"] == pytest.approx(float(whole.norm()), rel=1e-5)
+            assert known["mean"] == pytest.approx(float(whole.mean()), abs=1e-6)
+    found.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf") or platform.libc_ver()[0] != "glibc", reason="glibc's settings")
@@ -500,6 +568,44 @@ def test_process_group_and_ranks_choose_who_records(tmp_path: Path, operators: A
     assert any(note.startswith("rank1: 1 operators are on one side only") for note in result.notes), result.notes
     text = (tmp_path / "accuracy_report.csv").read_text()
     assert ",rank0," in text and ",rank1," in text
+
+
+def test_collectives_of_the_device_are_recorded(device: str, tmp_path: Path, operators: Any) -> None:
+    if device == "cpu" or not torch.distributed.is_nccl_available():
+        pytest.skip("needs a device with collectives of its own")
+    # The simulated device has them within a process; between processes gloo carries its tensors.
+    code = f"""
+        import torch, torch.distributed as dist
+        from maca_tools import accuracy
+        dist.init_process_group("nccl", init_method="file://{tmp_path}/meet", rank=0, world_size=1)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2).cuda())
+        for level in (2, 1, 0):
+            with accuracy.record(output_dir="{tmp_path}/rec" + str(level), record_level=level, ranks=[0]):
+                x = torch.full((4,), 2.0, device="cuda")
+                dist.all_reduce(x)
+                work = dist.all_reduce(x, async_op=True)
+                work.wait()
+                dist.broadcast(x, 0)
+                dist.all_gather_into_tensor(torch.empty_like(x), x)
+                dist.reduce_scatter_tensor(torch.empty_like(x), x)
+                dist.all_to_all_single(torch.empty_like(x), x)
+                model(torch.ones(4, 3, device="cuda")).sum().backward()
+        dist.destroy_process_group()
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=120)
+    for level in (2, 1):
+        found = [name.rsplit(".", 2)[0].rpartition(".")[2] for name in operators(tmp_path / f"rec{level}", "rank0")]
+        collectives = [name for name in found if name.startswith(("all_", "broadcast", "reduce_"))]
+        assert collectives == [
+            "all_reduce", "all_reduce", "broadcast", "all_gather_into_tensor", "reduce_scatter_tensor",
+            "all_to_all_single", "all_reduce",
+        ]  # fmt: skip
+    content = _load(tmp_path / "rec2" / "rank0" / "torch.distributed.all_reduce.2.fwd.output.pt")
+    assert content["values"]["after"]["args[0]"].tolist() == [2, 2, 2, 2]
+    from maca_tools.accuracy import report
+
+    result = report.generate(str(tmp_path / "rec2"), str(tmp_path / "rec2"), str(tmp_path))
+    assert result.culprit is None and result.counts["same"] == len(operators(tmp_path / "rec2", "rank0"))
 
 
 def test_the_writer_says_how_far_it_is(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:

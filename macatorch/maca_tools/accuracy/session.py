@@ -13,7 +13,17 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import backward, buffers, capture, direct_file, exchange, intercept, names, record_dir, step_check
+from maca_tools.accuracy import (
+    backward,
+    buffers,
+    capture,
+    direct_file,
+    exchange,
+    intercept,
+    names,
+    record_dir,
+    step_check,
+)
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options, Selector

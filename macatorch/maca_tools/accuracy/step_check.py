@@ -225,4 +225,3 @@ def _copy(value: Any) -> Any:
         return value
     # Into memory that earlier operators were checked in, where it is still there. See heap.py.
     return torch.empty_like(value, device="cpu", requires_grad=False).copy_(value.detach())
-

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 
-from maca_tools.accuracy import buffers, summary, tensor_file
+from maca_tools.accuracy import buffers, tensor_file
 
 KIND = "__tensor_kind__"
 _MAX_DEPTH = 12

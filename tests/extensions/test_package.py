@@ -49,6 +49,24 @@ def test_torch_compile_takes_the_operator(proofs):
     torch.testing.assert_close(compiled(x), torch.nn.functional.silu(x) * 2)
 
 
+def test_its_kernels_are_captured_in_a_graph(proofs):
+    x = random(300, dtype=torch.float32, grad=True)
+
+    def both():
+        y = proofs.ops.swish(x)
+        return y, *torch.autograd.grad((y * y).sum(), x), proofs.ops.row_sum(x.detach().view(3, 100))
+
+    both()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = both()
+    for _ in range(2):
+        with torch.no_grad():
+            x.mul_(-1.5)
+        graph.replay()
+        assert all(torch.equal(result, expected) for result, expected in zip(results, both()))
+
+
 def test_a_fused_recurrent_cell_trains_like_its_operators(proofs):
     def by_operators(gates, cell):
         i, o, z = gates.unbind(1)

@@ -18,7 +18,7 @@ void register_grid_samplers(torch::Library& cuda);
 void register_softmax(torch::Library& cuda);
 /// Integers and booleans where only CUDA's kernel takes them: histc, trace, abs.
 void register_dtypes(torch::Library& cuda);
-/// Three-dimensional pooling of one volume.
+/// Three-dimensional pooling of one volume, and into an `out` that is not contiguous.
 void register_pooling(torch::Library& cuda);
 /// ctc_loss.
 void register_losses(torch::Library& cuda);

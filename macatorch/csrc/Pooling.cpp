@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/native/Resize.h>
 
 #include "Arguments.h"
 #include "NeuralNet.h"
@@ -10,6 +11,10 @@ MACATORCH_SPEC(max_pool3d_with_indices);
 MACATORCH_SPEC(max_pool3d_with_indices_out);
 MACATORCH_SPEC(max_pool3d_with_indices_backward);
 MACATORCH_SPEC(max_pool3d_with_indices_backward_grad_input);
+
+MACATORCH_SPEC(avg_pool3d_out);
+MACATORCH_SPEC(avg_pool3d_backward_grad_input);
+MACATORCH_SPEC(adaptive_avg_pool3d_out);
 
 namespace {
 
@@ -28,6 +33,22 @@ void contiguous_volume(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
   call_boxed(spec, op, stack);
 }
 
+/// The CPU's kernels write to `out` element by element as if it were contiguous.
+template <const OperatorSpec& spec>
+void to_contiguous_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const at::Tensor out = stack->back().toTensor();
+  if (out.is_contiguous()) {
+    call_boxed(spec, op, stack);
+    return;
+  }
+  stack->back() = at::empty({0}, out.options());
+  call_boxed(spec, op, stack);
+  const at::Tensor values = stack->back().toTensor();
+  at::native::resize_output(out, values.sizes());
+  out.copy_(values);
+  stack->back() = out;
+}
+
 }  // namespace
 
 void register_pooling(torch::Library& cuda) {
@@ -36,6 +57,9 @@ void register_pooling(torch::Library& cuda) {
   implement<&contiguous_volume<spec_max_pool3d_with_indices_backward>>(cuda, "max_pool3d_with_indices_backward");
   implement<&contiguous_volume<spec_max_pool3d_with_indices_backward_grad_input>>(
       cuda, "max_pool3d_with_indices_backward.grad_input");
+  implement<&to_contiguous_out<spec_avg_pool3d_out>>(cuda, "avg_pool3d.out");
+  implement<&to_contiguous_out<spec_avg_pool3d_backward_grad_input>>(cuda, "avg_pool3d_backward.grad_input");
+  implement<&to_contiguous_out<spec_adaptive_avg_pool3d_out>>(cuda, "adaptive_avg_pool3d.out");
 }
 
 }  // namespace macatorch

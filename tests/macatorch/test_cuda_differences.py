@@ -355,3 +355,24 @@ def test_a_median_along_one_of_many_dimensions_is_refused() -> None:
         with pytest.raises(RuntimeError, match="CUDA Tensors cannot have more than 25 dimensions"):
             function(x, 0)
         assert function(x[0], 0).values.dim() == 24
+
+
+def test_pooled_volumes_reach_an_out_with_gaps() -> None:
+    aten = torch.ops.aten
+    x = torch.randn(2, 3, 4, 4, 4, device="cuda")
+
+    def gaps(values: torch.Tensor) -> torch.Tensor:
+        return torch.full((*values.shape[:-1], 2 * values.shape[-1]), 7.0, device="cuda")[..., ::2]
+
+    for operator in (aten.avg_pool3d, aten.adaptive_avg_pool3d):
+        want = operator(x, [2, 2, 2])
+        out = gaps(want)
+        assert operator.out(x, [2, 2, 2], out=out) is out
+        assert torch.equal(out, want)
+        assert torch.equal(operator.out(x, [2, 2, 2], out=torch.empty(0, device="cuda")), want)
+    given = torch.randn(2, 3, 2, 2, 2, device="cuda")
+    options = [[2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None]
+    want = aten.avg_pool3d_backward(given, x, *options)
+    out = gaps(want)
+    aten.avg_pool3d_backward.grad_input(given, x, *options, grad_input=out)
+    assert torch.equal(out, want)

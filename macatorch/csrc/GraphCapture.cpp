@@ -130,6 +130,7 @@ class Session {
  public:
   /// Keeps what `tensor` holds, to put it back.
   void save(const at::Tensor& tensor) {
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (!tensor.defined() || tensor.numel() == 0 || own_.count(tensor.storage().data()) != 0) {
       return;
     }
@@ -140,7 +141,10 @@ class Session {
     Saved& saved = saved_.emplace_back(Saved{tensor, place.first, std::vector<char>(place.second)});
     std::memcpy(saved.bytes.data(), place.first, place.second);
   }
-  void owns(const at::Tensor& tensor) { own_.insert(tensor.storage().data()); }
+  void owns(const at::Tensor& tensor) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    own_.insert(tensor.storage().data());
+  }
   void restore() {
     for (auto saved = saved_.rbegin(); saved != saved_.rend(); ++saved) {
       std::memcpy(saved->place, saved->bytes.data(), saved->bytes.size());
@@ -154,6 +158,7 @@ class Session {
     char* place;
     std::vector<char> bytes;
   };
+  std::mutex mutex_;  // backward runs in threads of its own
   std::vector<Saved> saved_;
   std::set<std::pair<char*, size_t>> seen_;
   std::unordered_set<const void*> own_;
@@ -375,6 +380,11 @@ bool computes_nothing(const c10::OperatorHandle& op) {
   return op.hasTag(at::Tag::inplace_view) || names.count(op.schema().name()) != 0;
 }
 
+bool makes_memory(const c10::OperatorHandle& op) {
+  const std::string& name = op.schema().name();
+  return (name.rfind("aten::empty", 0) == 0 || name.rfind("aten::new_empty", 0) == 0) && !op.schema().is_mutable();
+}
+
 /// The CPU tensor that a captured operator reads: a copy reads it at each launch, every other one takes its value now.
 at::Tensor host_argument(const at::Tensor& tensor, const c10::OperatorHandle& op) {
   const std::string& name = op.schema().name();
@@ -450,9 +460,13 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
     return;  // a view, or a question
   }
   node->arguments.reserve(count);
-  for (const IValue& value : arguments) {
-    node->arguments.push_back(map_tensors(value, [&](const at::Tensor& tensor) {
-      return !tensor.defined() ? tensor : tensor.is_cuda() ? borrowed(tensor) : host_argument(tensor, op);
+  for (size_t i = 0; i < count; ++i) {
+    const bool written = changes(schema.arguments()[i]);
+    node->arguments.push_back(map_tensors(arguments[i], [&](const at::Tensor& tensor) {
+      return !tensor.defined()  ? tensor
+             : tensor.is_cuda() ? borrowed(tensor)
+             : written          ? tensor
+                                : host_argument(tensor, op);
     }));
   }
   const std::string label = c10::toString(op.operator_name());
@@ -482,14 +496,17 @@ std::optional<c10::DeviceIndex> device_of(at::ArrayRef<IValue> arguments) {
 void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const DispatchKeySet below = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kCaptureKey);
   // Operators of other libraries are made of these operators and of kernels, which are captured themselves.
-  const bool ours = op.operator_name().getNamespace() == std::optional<c10::string_view>("aten") &&
-                    !below.has(DispatchKey::Python) && !computes_nothing(op);
+  const bool ours =
+      op.operator_name().getNamespace() == std::optional<c10::string_view>("aten") && !below.has(DispatchKey::Python);
   const size_t count = op.schema().arguments().size();
   const std::optional<c10::DeviceIndex> device =
       ours ? device_of(at::ArrayRef<IValue>(stack->data() + (stack->size() - count), count)) : std::nullopt;
   const std::shared_ptr<Session> session = device ? session_of(*device) : nullptr;
-  if (session == nullptr) {
+  if (session == nullptr || computes_nothing(op)) {
     op.redispatchBoxed(below, stack);
+    if (session != nullptr && makes_memory(op)) {
+      session->owns(stack->back().toTensor());
+    }
     return;
   }
   record(*session, op, *device, stack, [&] { op.redispatchBoxed(below, stack); });

@@ -210,7 +210,9 @@ void flash_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const PhiloxPosition position = attention_position(flash.call, flash.dropout);
   std::vector<int64_t> shape = flash.query.sizes().vec();
   shape.back() = flash.value.size(-1);
-  at::Tensor output = at::empty(shape, flash.query.options());
+  // In the query's order of memory.
+  at::Tensor output =
+      flash.query.sizes() == shape ? at::empty_like(flash.query) : at::empty(shape, flash.query.options());
   const at::Tensor logsumexp =
       flash_into(flash, output, *given.integer("max_q"), newer, attention_random(position, flash.dropout));
   auto [first, second] = position_tensors(flash.call, position, newer);

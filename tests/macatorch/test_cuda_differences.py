@@ -307,7 +307,9 @@ def test_products_of_compressed_matrices_are_in_order(layout: torch.layout) -> N
     generator = torch.Generator().manual_seed(6)
     dense = torch.randn(40, 40, generator=generator) * (torch.rand(40, 40, generator=generator) < 0.3)
     matrix = dense.cuda().to_sparse(layout=layout)
-    product = torch.mm(matrix, matrix)
+    with torch.sparse.check_sparse_tensor_invariants():
+        product = torch.mm(matrix, matrix)
+        assert torch.sparse.check_sparse_tensor_invariants.is_enabled()
     torch.testing.assert_close(product.to_dense().cpu(), dense @ dense)
     rows = product.layout == torch.sparse_csr
     starts = (product.crow_indices() if rows else product.ccol_indices()).tolist()

@@ -213,3 +213,11 @@ def test_signatures_are_those_of_the_release() -> None:
         assert (out[2].dtype, out[2].shape, out[3].dtype) == (torch.uint64, (2,), torch.uint64)
     else:
         assert (out[2].dtype, out[2].shape, out[3].dtype) == (torch.int64, (), torch.int64)
+
+
+def test_the_dense_form_is_laid_out_like_the_query() -> None:
+    query = torch.randn(4, 8, 11, 8, device="cuda").bfloat16().transpose(1, 2)
+    other = torch.randn(4, 11, 8, 8, device="cuda").bfloat16()
+    for given in (query, other):
+        out = torch.ops.aten._flash_attention_forward(given, other, other, None, None, 11, 11, 0.0, False, False)[0]
+        assert out.stride() == given.stride()

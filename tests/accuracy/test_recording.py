@@ -350,6 +350,28 @@ def test_unusual_tensors_are_recorded_as_plain_data_with_their_values(tmp_path: 
     assert [part.tolist() for part in made] == [[[0, 2], [3, 0]], [[0, 2]]]
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_what_only_stands_for_a_tensor_does_not_end_the_record(
+    level: int, device: str, tmp_path: Path, operators: Any
+) -> None:
+    if not hasattr(torch, "func"):
+        pytest.skip("this torch has no torch.func")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.empty(5000)
+    x = torch.ones(3, 2000, device=device)
+    with accuracy.record(output_dir=str(tmp_path), record_level=level):
+        mapped = torch.vmap(lambda row: torch.sin(row) * 2)(x)
+        grad = torch.func.grad(lambda row: torch.sin(row).sum())(x[0])
+        torch.sin(fake)
+        torch.cos(x)
+    assert torch.equal(mapped, torch.sin(x) * 2) and torch.equal(grad, torch.cos(x[0]))
+    if level:
+        forward = [name.rsplit(".", 2)[0] for name in operators(tmp_path) if name.endswith(".fwd")]
+        assert forward.count("torch.sin") == 3 and forward[-1] == "torch.cos"
+
+
 def test_foreach_has_its_tensors_before_and_after(device: str, tmp_path: Path) -> None:
     pair = [torch.ones(2, device=device), torch.zeros(2, device=device)]
     with accuracy.record(output_dir=str(tmp_path)):

@@ -51,7 +51,22 @@ def _place(tensor: Any) -> Any:
         return None
 
 
+_functorch = getattr(torch._C, "_functorch", None)
+_is_wrapped = getattr(_functorch, "is_functorch_wrapped_tensor", lambda _tensor: False)
+_transform = getattr(_functorch, "peek_interpreter_stack", lambda: None)
+
+
+def has_values(tensor: Any) -> bool:
+    """False for what stands for a tensor: a fake one, and any inside of vmap and the other torch.func transforms.
+
+    There whatever is computed of a tensor is wrapped, too, and cannot be read.
+    """
+    return not (type(tensor).__module__.startswith("torch._subclasses") or _is_wrapped(tensor) or _transform())
+
+
 def _tensor(tensor: Any, live: bool) -> Any:
+    if not has_values(tensor):
+        return {KIND: "unreadable", "type": type(tensor).__name__, "why": "it has no values of its own"}
     try:
         device = str(tensor.device)
         if tensor.device.type == "meta":

@@ -426,6 +426,8 @@ def _doubled(
 ) -> Any:
     """The same arguments on the CPU, in double precision if wanted, with leaves of their own for the gradients."""
     if isinstance(value, torch.Tensor):
+        if not capture.has_values(value):
+            raise TypeError("what stands for a tensor has no double precision form")
         dtypes[path] = value.dtype
         copy = value.detach()
         if type(copy) is not torch.Tensor:

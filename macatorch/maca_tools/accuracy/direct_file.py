@@ -2,7 +2,8 @@
 
 What is recorded is read back once, later, if at all. Through the page cache each byte costs a copy into fresh pages,
 several times what its checksum costs, and pushes out what the program itself reads. So full blocks go straight to the
-disk (O_DIRECT), from two stages that are filled and written in turn; where a file system cannot do that, as usual.
+disk (O_DIRECT), from stages that are filled and written in turn, the end of one file while the next is filled; where a
+file system cannot do that, as usual.
 """
 
 import ctypes
@@ -22,7 +23,7 @@ except ImportError:
 # O_DIRECT wants addresses, places and lengths that are multiples of the disk's block.
 _BLOCK = 4096
 _STAGE = 4 << 20
-_MOST_KEPT = 6
+_MOST_KEPT = 8
 # Below this a copy by Python's own means is as fast.
 _LARGE = 1 << 14
 _DIRECT = getattr(os, "O_DIRECT", 0) if fcntl is not None else 0
@@ -33,21 +34,22 @@ _disk: "Optional[_Disk]" = None
 
 
 class _Write:
-    """One stage on its way to the disk."""
+    """One stage on its way to the disk; with the last one of a file the file is closed."""
 
-    __slots__ = ("file", "stage", "length", "done", "error")
+    __slots__ = ("file", "stage", "length", "last", "done", "error")
 
-    def __init__(self, file: "DirectFile", stage: mmap.mmap, length: int) -> None:
-        self.file, self.stage, self.length = file, stage, length
+    def __init__(self, file: "DirectFile", stage: mmap.mmap, length: int, last: bool = False) -> None:
+        self.file, self.stage, self.length, self.last = file, stage, length, last
         self.done = threading.Event()
         self.error: Optional[BaseException] = None
 
     def run(self) -> None:
         try:
-            self.file.put(memoryview(self.stage)[: self.length])
+            self.file.put(memoryview(self.stage)[: self.length], self.last)
         except BaseException as error:
             self.error = error
         finally:
+            _give(self.stage)
             self.done.set()
 
 
@@ -81,7 +83,10 @@ def _start(write: _Write) -> None:
 
 
 class DirectFile(io.RawIOBase):
-    """Written from its start to its end; close() must be called. Raises OSError, if need be at the next call."""
+    """Written from its start to its end; close() must be called. Raises OSError, if need be at the next call.
+
+    end() instead of close() does not wait: the file is whole when wait() returns.
+    """
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -139,12 +144,19 @@ class DirectFile(io.RawIOBase):
         if pending is None:
             return
         pending.done.wait()
-        _give(pending.stage)
         if pending.error is not None:
             raise pending.error
 
-    def put(self, view: memoryview) -> None:
-        """All of view, now."""
+    def put(self, view: memoryview, last: bool) -> None:
+        """All of view, now; what is no multiple of a block can only be the last of the file."""
+        whole = len(view) // _BLOCK * _BLOCK if last else len(view)
+        self._put(view[:whole])
+        if last:
+            if self._direct:
+                self._usual()
+            self._put(view[whole:])
+
+    def _put(self, view: memoryview) -> None:
         while view:
             try:
                 written = os.write(self._file, view)
@@ -165,18 +177,28 @@ class DirectFile(io.RawIOBase):
     def close(self) -> None:
         if self.closed:
             return
+        self.end()
+        self.wait()
+
+    def end(self) -> None:
+        """Nothing more is to come. Raises OSError if what came before could not be written."""
         super().close()
         try:
             self._settle()
-            rest = memoryview(self._stage)[: self._filled]
-            whole = len(rest) // _BLOCK * _BLOCK
-            self.put(rest[:whole])
-            if self._direct:
-                self._usual()
-            self.put(rest[whole:])
-        finally:
+        except BaseException:
             _give(self._stage)
             os.close(self._file)
+            raise
+        self._pending = _Write(self, self._stage, self._filled, last=True)
+        _start(self._pending)
+
+    def wait(self) -> None:
+        """Until the file is whole and closed. Raises OSError if it could not be written."""
+        if self._pending is not None:
+            try:
+                self._settle()
+            finally:
+                os.close(self._file)
 
 
 def _take() -> mmap.mmap:

@@ -11,10 +11,11 @@ import collections
 import contextlib
 import ctypes
 import io
+import os
 import pickle
 import sys
 import zipfile
-from typing import Any, Iterable, Iterator, List, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -102,8 +103,12 @@ def _lazy(tensor: Any) -> bool:
     return any(getattr(tensor, ask, bool)() for ask in ("is_conj", "is_neg"))
 
 
-def save(content: Any, path: str) -> int:
-    """Write plain data with Tensor objects in it; the file's size in bytes. Raises OSError."""
+def save(content: Any, path: str) -> Tuple[int, Optional[DirectFile]]:
+    """Write plain data with Tensor objects in it. Raises OSError.
+
+    Gives the file's size in bytes, and what to wait() for where its end is still on the way to the disk; the tensors
+    are not needed for that any more.
+    """
     pickled = io.BytesIO()
     pickler = _Pickler(pickled)
     try:
@@ -111,18 +116,31 @@ def save(content: Any, path: str) -> int:
     except KeyError:
         # A dtype that has no storage class of its own, such as float8.
         torch.save(_plain(content), path)
-        with open(path, "rb") as file:
-            return file.seek(0, io.SEEK_END)
+        return os.path.getsize(path), None
     size = sum(tensor.numel() * tensor.element_size() for tensor in pickler.tensors)
-    with contextlib.closing(DirectFile(path) if size >= _PAST_THE_CACHE else open(path, "wb")) as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[arg-type]
-            _member(archive, file, "archive/data.pkl", len(pickled.getbuffer()), [pickled.getbuffer()])
-            _member(archive, file, "archive/byteorder", len(sys.byteorder), [memoryview(sys.byteorder.encode())])
-            for key, tensor in enumerate(pickler.tensors):
-                size = tensor.numel() * tensor.element_size()
-                _member(archive, file, f"archive/data/{key}", size, _bytes(tensor))
-            _member(archive, file, "archive/version", 2, [memoryview(b"3\n")])
-        return file.tell()
+    if size < _PAST_THE_CACHE:
+        with open(path, "wb") as file:
+            _archive(file, pickled.getbuffer(), pickler.tensors)
+            return file.tell(), None
+    direct = DirectFile(path)
+    try:
+        _archive(direct, pickled.getbuffer(), pickler.tensors)
+        written = direct.tell()
+        direct.end()
+    except BaseException:
+        with contextlib.suppress(OSError):
+            direct.close()
+        raise
+    return written, direct
+
+
+def _archive(file: Any, pickled: memoryview, tensors: List[Any]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        _member(archive, file, "archive/data.pkl", len(pickled), [pickled])
+        _member(archive, file, "archive/byteorder", len(sys.byteorder), [memoryview(sys.byteorder.encode())])
+        for key, tensor in enumerate(tensors):
+            _member(archive, file, f"archive/data/{key}", tensor.numel() * tensor.element_size(), _bytes(tensor))
+        _member(archive, file, "archive/version", 2, [memoryview(b"3\n")])
 
 
 def _bytes(tensor: Any) -> Iterator[memoryview]:

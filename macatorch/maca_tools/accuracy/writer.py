@@ -8,13 +8,16 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, List, NamedTuple, Optional
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from maca_tools.accuracy import capture, summary, tensor_file
+from maca_tools.accuracy.direct_file import DirectFile
 from maca_tools.accuracy.errors import AccuracyError
 
 _DEFAULT_QUEUE_MB = 256
 _PROGRESS_EVERY_S = 5.0
+# Files whose ends are on the way to the disk while the next one is summed and copied.
+_MOST_UNFINISHED = 3
 
 
 class Item:
@@ -31,11 +34,16 @@ class Item:
 
 
 class Written(NamedTuple):
-    """A file that is on the disk under a name of its own until its turn comes."""
+    """A file that is on the disk, or on its way there, under a name of its own until its turn comes."""
 
     partial: str
     size: int
     signature: List[Any]
+    rest: "Optional[DirectFile]"
+
+    def wait(self) -> None:
+        if self.rest is not None:
+            self.rest.wait()
 
 
 class Writer:
@@ -51,6 +59,7 @@ class Writer:
         self._changed = threading.Condition()
         self._closing = False
         self._error: Optional[AccuracyError] = None
+        self._unfinished: Deque[Tuple[Item, Written]] = deque()
         self._orders: Dict[str, Any] = {}
         self._files = 0
         self._bytes = 0
@@ -81,7 +90,13 @@ class Writer:
         with self._changed:
             self._raise()
         try:
-            return self._write(folder, name, part, values, extra)
+            written = self._write(folder, name, part, values, extra)
+            try:
+                written.wait()
+            except OSError:
+                self.discard(written)
+                raise
+            return written._replace(rest=None)
         except OSError as error:
             raise self._failure(folder, name, part, error) from error
 
@@ -111,31 +126,56 @@ class Writer:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._queue and not self._closing:
+                while not self._queue and not self._closing and not self._unfinished:
                     self._changed.wait()
-                if not self._queue:
+                if not self._queue and not self._unfinished:
                     return
-                item = self._queue.popleft()
+                item = self._queue.popleft() if self._queue else None
+            current = item
             try:
-                self._commit(item)
+                if item is not None:
+                    written = item.written or self._write(item.folder, item.name, item.part, item.values, item.extra)
+                    self._unfinished.append((item, written))
+                while self._unfinished and (item is None or len(self._unfinished) > _MOST_UNFINISHED):
+                    current = self._unfinished[0][0]
+                    self._commit(*self._unfinished[0])
+                    self._unfinished.popleft()
             except Exception as error:
-                with self._changed:
-                    self._error = self._failure(item.folder, item.name, item.part, error)
-                    for left in [item, *self._queue]:
-                        if left.written is not None:
-                            self.discard(left.written)
-                    self._queue.clear()
-                    self._queued = 0
-                    self._changed.notify_all()
+                self._fail(current, item, error)
                 return
-            size = item.bytes
-            # Its tensors go before their bytes are given back.
-            capture.release(item.values)
-            del item
-            with self._changed:
-                self._queued -= size
-                self._changed.notify_all()
+            if item is not None:
+                size = item.bytes
+                # Its tensors go before their bytes are given back.
+                capture.release(item.values)
+                item.values = None
+                del item, current
+                with self._changed:
+                    self._queued -= size
+                    self._changed.notify_all()
             self._progress()
+
+    def _fail(self, failed: Any, item: Optional[Item], error: Exception) -> None:
+        """Nothing after failed is kept; what was written before it, and is on its way, is."""
+        if failed is item:
+            with contextlib.suppress(Exception):
+                while self._unfinished:
+                    failed = self._unfinished[0][0]
+                    self._commit(*self._unfinished[0])
+                    self._unfinished.popleft()
+                failed = item
+        with self._changed:
+            self._error = self._failure(failed.folder, failed.name, failed.part, error)
+            for _, written in self._unfinished:
+                with contextlib.suppress(OSError):
+                    written.wait()
+                self.discard(written)
+            self._unfinished.clear()
+            for left in [item, *self._queue]:
+                if left is not None and left.written is not None:
+                    self.discard(left.written)
+            self._queue.clear()
+            self._queued = 0
+            self._changed.notify_all()
 
     def _failure(self, folder: str, name: str, part: str, error: Exception) -> AccuracyError:
         return AccuracyError(
@@ -151,15 +191,15 @@ class Writer:
         # A name of its own until it is whole: a reader never meets half a file.
         partial = os.path.join(folder, f"partial{next(self._numbers)}.tmp")
         try:
-            size = tensor_file.save(content, partial)
+            size, rest = tensor_file.save(content, partial)
         except BaseException:
             if os.path.exists(partial):
                 os.unlink(partial)
             raise
-        return Written(partial, size, _signature(stored, layout))
+        return Written(partial, size, _signature(stored, layout), rest)
 
-    def _commit(self, item: Item) -> None:
-        written = item.written or self._write(item.folder, item.name, item.part, item.values, item.extra)
+    def _commit(self, item: Item, written: Written) -> None:
+        written.wait()
         os.replace(written.partial, os.path.join(item.folder, f"{item.name}.{item.part}.pt"))
         line = {"name": item.name, "part": item.part, "bytes": written.size, "tensors": written.signature}
         self._order(item.folder).write(json.dumps(line) + "\n")

@@ -529,6 +529,15 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["letter.txt"]
 
 
+def _run_ranks(code: str, count: int) -> None:
+    """Run code in a process for each rank, over the loopback interface; one that hangs tells where."""
+    watch = "import faulthandler; faulthandler.dump_traceback_later(120, exit=True)\n"
+    command = [sys.executable, "-c", watch + textwrap.dedent(code)]
+    variables = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+    ranks = [subprocess.Popen([*command, str(rank)], env=variables) for rank in range(count)]
+    assert [child.wait(timeout=180) for child in ranks] == [0] * count
+
+
 def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) -> None:
     if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
         pytest.skip("this torch has no gloo")
@@ -544,8 +553,7 @@ def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) ->
         accuracy.start_record(enabled=False)
         dist.destroy_process_group()
     """
-    ranks = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), str(rank)]) for rank in range(2)]
-    assert [child.wait(timeout=120) for child in ranks] == [0, 0]
+    _run_ranks(code, 2)
     for rank in range(2):
         assert "torch.distributed.all_reduce.2.fwd" in operators(tmp_path / "rec", f"rank{rank}")
         content = _load(tmp_path / "rec" / f"rank{rank}" / "torch.distributed.all_reduce.2.fwd.output.pt")
@@ -574,8 +582,7 @@ def test_process_group_and_ranks_choose_who_records(tmp_path: Path, operators: A
                 torch.sigmoid(torch.ones(3)) if factor == 2.0 else torch.sigmoid(torch.ones(3)).mul_(2)
         dist.destroy_process_group()
     """
-    ranks = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), str(rank)]) for rank in range(3)]
-    assert [child.wait(timeout=120) for child in ranks] == [0, 0, 0]
+    _run_ranks(code, 3)
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["rank1"]
     assert operators(tmp_path / "a", "rank1") == ["torch.ones.0.fwd", "torch.Tensor.mul.1.fwd"]
     assert sorted(path.name for path in (tmp_path / "aall").iterdir()) == ["rank0", "rank1"]
@@ -664,8 +671,7 @@ def test_the_gradient_exchange_of_ddp_is_an_operator(tmp_path: Path, operators: 
         assert all(torch.equal(a, b) for a, b in zip(plain, recorded))
         dist.destroy_process_group()
     """
-    ranks = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), str(rank)]) for rank in range(2)]
-    assert [child.wait(timeout=120) for child in ranks] == [0, 0]
+    _run_ranks(code, 2)
     for rank in range(2):
         folder = tmp_path / "rec" / f"rank{rank}"
         found = [name for name in operators(tmp_path / "rec", f"rank{rank}") if "DistributedDataParallel" in name]

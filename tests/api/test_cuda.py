@@ -478,13 +478,22 @@ def test_collect_env_names_the_device():
 
 def test_device_code_that_is_cut_out_fails_with_its_name_and_stays_failed(process):
     code = """
-        import torch
+        import ctypes, torch
+
+        class Dim3(ctypes.Structure):
+            _fields_ = [(axis, ctypes.c_uint) for axis in "xyz"]
+
         x = torch.ones(2).cuda()
-        try:
-            torch.cuda._sleep(1)  # launches a kernel of upstream's directly: no dispatcher, so no operator of ours
-            print("NOT NOTICED")
-        except RuntimeError as error:
-            print("first", error)
+        # What a library does whose device code is not there: a kernel is registered by name, and launched.
+        cudart = ctypes.CDLL("libcudart.so." + torch.version.cuda.split(".")[0])
+        register = getattr(cudart, "__cudaRegisterFatBinary")
+        register.restype = ctypes.c_void_p
+        cudart.cudaGetErrorString.restype = ctypes.c_char_p
+        host, name, none = ctypes.c_void_p(0x1000), b"_Z10cut_kernelPfi", ctypes.c_void_p()
+        module = ctypes.c_void_p(register(none))
+        getattr(cudart, "__cudaRegisterFunction")(module, host, none, name, -1, none, none, none, none, none)
+        error = cudart.cudaLaunchKernel(host, Dim3(1, 1, 1), Dim3(1, 1, 1), none, ctypes.c_size_t(0), none)
+        print("first CUDA error:" if error else "NOT NOTICED", cudart.cudaGetErrorString(error).decode())
         for later in (lambda: torch.ones(2).cuda(), lambda: torch.cuda.synchronize(), lambda: x.cpu()):
             try:
                 later()
@@ -495,7 +504,7 @@ def test_device_code_that_is_cut_out_fails_with_its_name_and_stays_failed(proces
     done = process(code, check=False)
     printed = done.stdout
     assert "NOT NOTICED" not in printed and "WENT ON" not in printed, printed
-    expected = r"first CUDA error: no kernel image is available.*at::cuda::.*spin_kernel\(long\)"
+    expected = r"first CUDA error: no kernel image is available.*cut_kernel\(float\*, int\)"
     assert re.search(expected, printed), printed
     assert printed.count("later CUDA error") == 3, printed
 

@@ -10,7 +10,7 @@ from .releases import CHECKOUT
 
 SCRIPTS = CHECKOUT / "tests" / "benchmarks"
 # Their figures stand in docs/performance.md; the others have a page of their own.
-ON_THE_PAGE = ("kernels", "memory", "models", "small_operators")
+ON_THE_PAGE = ("graphs", "kernels", "memory", "models", "small_operators")
 
 
 def configure(commands: Any) -> None:

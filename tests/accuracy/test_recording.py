@@ -531,7 +531,10 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
 
 def _run_ranks(code: str, count: int) -> None:
     """Run code in a process for each rank, over the loopback interface; one that hangs tells where."""
-    watch = "import faulthandler; faulthandler.dump_traceback_later(120, exit=True)\n"
+    watch = "import faulthandler, time; faulthandler.dump_traceback_later(120, exit=True)\n"
+    # Upstream's destroy_process_group waits, with Python's lock, for a thread of gloo that may need that lock to let the
+    # recorder's mode go, which its last work holds: it gets the time to do that before.
+    watch += "settle = lambda: time.sleep(0.5)\n"
     command = [sys.executable, "-c", watch + textwrap.dedent(code)]
     variables = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
     ranks = [subprocess.Popen([*command, str(rank)], env=variables) for rank in range(count)]
@@ -551,6 +554,7 @@ def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) ->
         x = torch.ones(3) * (rank + 1)
         all_reduce(x)
         accuracy.start_record(enabled=False)
+        settle()
         dist.destroy_process_group()
     """
     _run_ranks(code, 2)
@@ -580,6 +584,7 @@ def test_process_group_and_ranks_choose_who_records(tmp_path: Path, operators: A
             with accuracy.record(output_dir="{tmp_path}/" + folder + "all", process_group=group):
                 torch.ones(3) * rank
                 torch.sigmoid(torch.ones(3)) if factor == 2.0 else torch.sigmoid(torch.ones(3)).mul_(2)
+        settle()
         dist.destroy_process_group()
     """
     _run_ranks(code, 3)
@@ -619,6 +624,7 @@ def test_collectives_of_the_device_are_recorded(device: str, tmp_path: Path, ope
                 dist.reduce_scatter_tensor(torch.empty_like(x), x)
                 dist.all_to_all_single(torch.empty_like(x), x)
                 model(torch.ones(4, 3, device="cuda")).sum().backward()
+        settle()
         dist.destroy_process_group()
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=120)
@@ -669,6 +675,7 @@ def test_the_gradient_exchange_of_ddp_is_an_operator(tmp_path: Path, operators: 
         with accuracy.record(output_dir="{tmp_path}/rec"):
             recorded = run()
         assert all(torch.equal(a, b) for a, b in zip(plain, recorded))
+        settle()
         dist.destroy_process_group()
     """
     _run_ranks(code, 2)

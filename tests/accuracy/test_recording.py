@@ -532,8 +532,8 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
 def _run_ranks(code: str, count: int) -> None:
     """Run code in a process for each rank, over the loopback interface; one that hangs tells where."""
     watch = "import faulthandler, time; faulthandler.dump_traceback_later(120, exit=True)\n"
-    # Upstream's destroy_process_group waits, with Python's lock, for a thread of gloo that may need that lock to let the
-    # recorder's mode go, which its last work holds: it gets the time to do that before.
+    # Upstream's destroy_process_group waits, with Python's lock, for a thread of gloo that may need that lock to let
+    # the recorder's mode go, which its last work holds: it gets the time to do that before.
     watch += "settle = lambda: time.sleep(0.5)\n"
     command = [sys.executable, "-c", watch + textwrap.dedent(code)]
     variables = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
@@ -624,7 +624,6 @@ def test_collectives_of_the_device_are_recorded(device: str, tmp_path: Path, ope
                 dist.reduce_scatter_tensor(torch.empty_like(x), x)
                 dist.all_to_all_single(torch.empty_like(x), x)
                 model(torch.ones(4, 3, device="cuda")).sum().backward()
-        settle()
         dist.destroy_process_group()
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=120)

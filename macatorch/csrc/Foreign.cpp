@@ -120,14 +120,20 @@ bool undo_layout(Stack& arguments) {
   return found;
 }
 
-/// Calls a foreign operator by `call`. Code that was written for upstream's layout may insist on contiguous arguments: what
-/// refuses them in those words is called again with arguments of that layout.
+/// Puts `arguments` in the place of what is on the stack from `first` on.
+void put_back(Stack* stack, size_t first, const Stack& arguments) {
+  stack->resize(first);
+  stack->insert(stack->end(), arguments.begin(), arguments.end());
+}
+
+/// Calls a foreign operator by `call(arguments)`. Code that was written for upstream's layout may insist on contiguous
+/// arguments: what refuses them in those words is called again with arguments of that layout.
 template <typename Call>
 void in_layout(const c10::OperatorHandle& op, Stack* stack, const Call& call) {
   const size_t first = stack->size() - op.schema().arguments().size();
   Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
   try {
-    call();
+    call(arguments);
   } catch (const std::exception& error) {
     if (std::strstr(error.what(), "contiguous") == nullptr || op.schema().is_mutable() || !undo_layout(arguments)) {
       throw;
@@ -135,21 +141,16 @@ void in_layout(const c10::OperatorHandle& op, Stack* stack, const Call& call) {
     TORCH_WARN(op.operator_name(),
                " wants contiguous tensors, and channels-last is the layout in which images arrive "
                "on this device: they are copied for each call. PYTORCH_DEFAULT_NCHW=1 keeps upstream's layout.");
-    stack->resize(first);
-    stack->insert(stack->end(), arguments.begin(), arguments.end());
-    call();
+    put_back(stack, first, arguments);
+    call(arguments);
   }
 }
 
 /// The guard of Note [Libraries of others], for arguments of one layout.
-void try_device(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  const DispatchKeySet backends = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, DispatchKey::BackendSelect);
-  const size_t first = stack->size() - op.schema().arguments().size();
-  bool ours = backends.highestPriorityTypeId() == DispatchKey::CUDA && launch_watch() &&
-              op.hasKernelForDispatchKey(DispatchKey::CPU) && op.hasKernelForDispatchKey(DispatchKey::CUDA);
-  for (size_t i = first; ours && i < stack->size(); ++i) {
-    ours = all_on_device((*stack)[i]);
-  }
+void try_device(const c10::OperatorHandle& op, DispatchKeySet backends, Stack* stack, const Stack& arguments) {
+  const bool ours = backends.highestPriorityTypeId() == DispatchKey::CUDA && launch_watch() &&
+                    op.hasKernelForDispatchKey(DispatchKey::CPU) && op.hasKernelForDispatchKey(DispatchKey::CUDA) &&
+                    std::all_of(arguments.begin(), arguments.end(), all_on_device);
   if (!ours) {
     op.redispatchBoxed(backends, stack);
     return;
@@ -158,7 +159,7 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack
     capture_operator(op, stack, [&] { call_boxed(*spec, op, stack); });
     return;
   }
-  const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
+  const size_t first = stack->size() - arguments.size();
   std::exception_ptr problem;
   launch_watch().begin();
   try {
@@ -173,16 +174,18 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack
     return;
   }
   static_cast<void>(cudaGetLastError());
-  stack->resize(first);
-  stack->insert(stack->end(), arguments.begin(), arguments.end());
+  put_back(stack, first, arguments);
   const OperatorSpec& spec = rerouted().add(op.operator_name());
   capture_operator(op, stack, [&] { call_boxed(spec, op, stack); });
 }
 
 void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  const auto call = [&] { try_device(op, keys, stack); };
-  // Only what is on a device has the device's layout.
-  keys.has(DispatchKey::CUDA) ? in_layout(op, stack, call) : call();
+  const DispatchKeySet backends = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, DispatchKey::BackendSelect);
+  if (!keys.has(DispatchKey::CUDA)) {  // only what is on a device has the device's kernels and layout
+    op.redispatchBoxed(backends, stack);
+    return;
+  }
+  in_layout(op, stack, [&](const Stack& arguments) { try_device(op, backends, stack, arguments); });
 }
 
 // Operators that choose their kernel by the tensor's device themselves, without the dispatcher: only the whole operator

@@ -12,9 +12,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -398,10 +396,22 @@ at::Tensor host_argument(const at::Tensor& tensor, const c10::OperatorHandle& op
   return value;
 }
 
-void check_plain(const at::Tensor& tensor, const c10::OperatorHandle& op) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      tensor.layout() == at::kStrided && !tensor.is_nested() && !tensor.is_quantized() && tensor.has_storage(),
-      op.operator_name(), ": work on a sparse, nested or quantised tensor cannot be captured in a graph");
+/// A program that goes on without what CUDA would have captured must not get a graph without it.
+void invalidate_capture(c10::DeviceIndex device) {
+  const Suspended resumed(in_captured_operator() ? -1 : 0);
+  static_cast<void>(cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream(device).stream()));
+  static_cast<void>(cudaGetLastError());
+}
+
+[[noreturn]] void refuse(const c10::OperatorHandle& op, c10::DeviceIndex device, const char* reason) {
+  invalidate_capture(device);
+  TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), reason);
+}
+
+void check_plain(const at::Tensor& tensor, const c10::OperatorHandle& op, c10::DeviceIndex device) {
+  if (tensor.layout() != at::kStrided || tensor.is_nested() || tensor.is_quantized() || !tensor.has_storage()) {
+    refuse(op, device, ": work on a sparse, nested or quantised tensor cannot be captured in a graph");
+  }
 }
 
 void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex device, Stack* stack,
@@ -419,7 +429,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   for (size_t i = 0; i < count; ++i) {
     const bool written = changes(schema.arguments()[i]);
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-      check_plain(tensor, op);
+      check_plain(tensor, op, device);
       known.insert(tensor.storage().unsafeGetStorageImpl());
       if (written) {
         session.save(tensor);
@@ -442,10 +452,11 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   size_t number = 0;
   for (size_t i = first; i < stack->size(); ++i) {
     for_each_tensor((*stack)[i], [&](const at::Tensor& tensor) {
-      check_plain(tensor, op);
+      check_plain(tensor, op, device);
       const bool fresh = known.count(tensor.storage().unsafeGetStorageImpl()) == 0;
-      TORCH_CHECK_NOT_IMPLEMENTED(!fresh || tensor.is_cuda() || tensor.numel() == 0, op.operator_name(),
-                                  " returns a tensor on the CPU, which a launch of the graph could not change");
+      if (fresh && !tensor.is_cuda() && tensor.numel() != 0) {
+        refuse(op, device, " returns a tensor on the CPU, which a launch of the graph could not change");
+      }
       if (fresh && tensor.is_cuda()) {
         session.owns(tensor);
         node->results.emplace_back(number, borrowed(tensor));
@@ -548,9 +559,13 @@ void refuse_foreign_thread() {
   if (work.captured != nullptr || work.launched != nullptr || !runtime()) {
     return;
   }
-  TORCH_CHECK(session_of(c10::cuda::current_device()) == nullptr,
-              "an operator came to a stream that is captured from a thread that does not take part in the capture; "
-              "begin the capture in this thread, or use another stream here");
+  const c10::DeviceIndex device = c10::cuda::current_device();
+  if (session_of(device) != nullptr) {
+    invalidate_capture(device);
+    TORCH_CHECK(false,
+                "an operator came to a stream that is captured from a thread that does not take part in the capture; "
+                "begin the capture in this thread, or use another stream here");
+  }
 }
 
 PhiloxPosition captured_position(const at::PhiloxCudaState& state) {

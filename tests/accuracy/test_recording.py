@@ -253,11 +253,12 @@ def test_level_1_sees_a_change_that_no_version_counts(device: str, tmp_path: Pat
     assert found[0]["crc"] != found[1]["crc"] == found[2]["crc"]
 
 
-@pytest.mark.parametrize("elements", [1, 1 << 18, 700_001, 3_000_001])
-def test_a_summary_in_pieces_is_that_of_the_whole(elements: int, device: str) -> None:
+@pytest.mark.parametrize("elements", [1, 1 << 17, 700_001, 3_000_001])
+def test_a_summary_in_parts_and_pieces_is_that_of_the_whole(elements: int, device: str) -> None:
     from maca_tools.accuracy import summary
 
     values = torch.randn(elements)
+    sketch = summary.summarize(values, "float32", [1], "cpu").as_dict()["sketch"]
     found = summary.Seen()
     for side in {"cpu", device}:
         stored = found.summary(values.to(side), "float32", [1], side, None)
@@ -268,7 +269,139 @@ def test_a_summary_in_pieces_is_that_of_the_whole(elements: int, device: str) ->
             assert (known["min"], known["max"]) == (float(values.min()), float(values.max()))
             assert known["norm"] == pytest.approx(float(whole.norm()), rel=1e-5)
             assert known["mean"] == pytest.approx(float(whole.mean()), abs=1e-6)
+            parts, one = (summary.from_dict({**known, "sketch": part}).sketch for part in (known["sketch"], sketch))
+            assert parts == pytest.approx(one, rel=1e-5, abs=1e-3)
     found.close()
+
+
+def test_checksums_of_parts_are_joined(device: str) -> None:
+    from maca_tools.accuracy import checksum
+
+    whole = bytes(range(256)) * 33
+    for at in (0, 1, 4000, len(whole)):
+        first, second = whole[:at], whole[at:]
+        assert checksum.joined(zlib.crc32(first), zlib.crc32(second), len(second)) == zlib.crc32(whole)
+        assert checksum.crc32(second, checksum.crc32(first)) == zlib.crc32(whole)
+
+
+def test_device_memory_is_read_where_it_lies_and_not_changed(device: str, tmp_path: Path) -> None:
+    from maca_tools.accuracy import capture, host_memory
+
+    if device == "cpu":
+        pytest.skip("needs a device")
+    dtypes = (torch.float32, torch.float16, torch.bfloat16, torch.bool, torch.int64, torch.complex64, torch.uint8)
+    for dtype in (*dtypes, getattr(torch, "float8_e4m3fn", torch.int8)):
+        base = (torch.rand(7, 5, device=device) * 9).to(dtype)
+        for tensor in (base, base.t(), base[1:, ::2], base[3, 3], base[:0], base[:1].expand(4, 5)):
+            seen = host_memory.seen_from_host(tensor)
+            assert seen.device.type == "cpu" and seen.stride() == tensor.stride() and seen.dtype == dtype
+            assert seen.tolist() == tensor.tolist()
+            assert tensor.numel() == 0 or seen.data_ptr() == tensor.data_ptr()
+    complex_numbers = torch.tensor([1 + 2j], device=device).conj()
+    assert capture.copy_values(complex_numbers).tensor.tolist() == [1 - 2j]
+    assert host_memory.seen_from_host(complex_numbers) is complex_numbers
+
+
+def test_sums_run_beside_one_another_and_leave_the_number_of_threads_alone() -> None:
+    from maca_tools.accuracy.workers import PIECE, Workers
+
+    values = torch.ones(2 * PIECE + 5)
+    before = torch.get_num_threads()
+    workers = Workers()
+    met = threading.Barrier(workers.count, timeout=60)
+
+    def part(first: int, end: int) -> Any:
+        # Each part waits for the others: one after another they would never meet.
+        met.wait()
+        return first, end, torch.get_num_threads(), float(values[first:end].sum())
+
+    parts = workers.over_parts(values, part)
+    workers.close()
+    assert [first for first, _, _, _ in parts] == [0, *(end for _, end, _, _ in parts[:-1])]
+    assert sum(total for _, _, _, total in parts) == values.numel()
+    assert {threads for _, _, threads, _ in parts} == {1} and torch.get_num_threads() == before
+
+
+def _steps(optimizer: Any, params: Any, scaler: Any, values: Any) -> None:
+    for value in values:
+        for param in params:
+            param.grad = torch.full_like(param, value)
+        scaler.scale(torch.ones(1, device=params[0].device))
+        scaler.step(optimizer)
+        scaler.update()
+
+
+@pytest.mark.parametrize("options", [{}, {"fused": True}], ids=["plain", "fused"])
+def test_level_0_checks_a_step_with_a_scaler_inside(options: Any, device: str, tmp_path: Path, capfd: Any) -> None:
+    if device == "cpu":
+        pytest.skip("needs a device")
+    params = [nn.Parameter(torch.randn(size, device=device)) for size in (200_000, 7)]
+    optimizer = torch.optim.AdamW(params, lr=0.1, **options)
+    scaler = torch.amp.GradScaler(device)
+    with accuracy.record(output_dir=str(tmp_path / "right"), record_level=0):
+        # The second one is passed over, since the gradients are not finite.
+        _steps(optimizer, params, scaler, (3.0, float("inf"), 5.0))
+    assert "accuracy" not in capfd.readouterr().err
+    for value, in_state in ((3.0, False), (3.0, True), (float("inf"), False)):
+        before = params[0].detach().clone()
+
+        def spoil(*_: Any, before: Any = before, in_state: bool = in_state, value: float = value) -> None:
+            if in_state:
+                optimizer.state[params[1]]["exp_avg_sq"].mul_(1.01)
+            elif value == 3.0:
+                params[0].data.lerp_(before, 0.01)
+            else:
+                params[0].data.mul_(1.01)
+
+        handle = optimizer.register_step_post_hook(spoil)
+        with accuracy.record(output_dir=str(tmp_path / f"wrong{value}{in_state}"), record_level=0):
+            _steps(optimizer, params, scaler, (value,))
+        handle.remove()
+        text = capfd.readouterr().err
+        if value == 3.0 or options:
+            # A plain optimizer's step is not even called where gradients are not finite.
+            path = "state[1].exp_avg_sq" if in_state else "params[0]"
+            assert f".fwd {path} is off by" in text and "torch.optim.AdamW." in text, text
+
+
+def test_level_0_says_which_steps_it_does_not_check(device: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    import json
+
+    from maca_tools.accuracy import step_check
+
+    class Own(torch.optim.SGD):
+        pass
+
+    params = [nn.Parameter(torch.ones(size, device=device)) for size in (3, 5)]
+    for param in params:
+        param.grad = torch.ones_like(param)
+    closure, own, plain = torch.optim.LBFGS(params), Own(params, lr=0.1), torch.optim.SGD(params, lr=0.1)
+    compared = step_check._compared
+
+    def fails(optimizer: Any, found: Any, entry: Any, *others: Any) -> Any:
+        if entry.original is params[1]:
+            raise NotImplementedError("no such form\non the CPU")
+        return compared(optimizer, found, entry, *others)
+
+    monkeypatch.setattr(step_check, "_compared", fails)
+    with accuracy.record(output_dir=str(tmp_path), record_level=0):
+        closure.step(lambda: sum((param * param).sum() for param in params))
+        own.step()
+        for _ in range(3):
+            plain.step()
+    text = capfd.readouterr().err
+    said = [
+        "torch.optim.LBFGS: up to 2 of 2 parameters, such as params[0] (its closure computes new gradients",
+        "torch.optim.Own: up to 2 of 2 parameters, such as params[0] (it is no optimizer of torch.optim",
+        "torch.optim.SGD: up to 1 of 2 parameters, such as params[1] (NotImplementedError: no such form)",
+    ]
+    assert [line for line in said if line not in text] == [], text
+    assert "in 3 steps of torch.optim.SGD" in text
+    # Once at the first step, once at the end.
+    assert text.count("NotImplementedError") == 2
+    with open(tmp_path / "check.jsonl", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    assert [(line["not_checked"], line["of"], line["first"]) for line in lines][-3:] == [(1, 2, "params[1]")] * 3
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf") or platform.libc_ver()[0] != "glibc", reason="glibc's settings")
@@ -753,13 +886,19 @@ def test_an_operator_that_fails_leaves_no_file(device: str, tmp_path: Path, oper
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_level_1_waits_once_for_each_tensor(device: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("simulated", [True, False])
+def test_level_1_waits_once_for_each_tensor_where_memory_is_not_the_hosts(
+    simulated: bool, device: str, tmp_path: Path, monkeypatch: Any
+) -> None:
     if device == "cpu":
         pytest.skip("the CPU has nothing to wait for")
+    from maca_tools.accuracy import host_memory
+
+    monkeypatch.setattr(host_memory, "_SIMULATED", simulated)
     x = torch.ones(8, device=device)
     torch.cuda.set_sync_debug_mode("warn")
     try:
-        for run, wanted in ((False, 0), (True, 3)):
+        for run, wanted in ((False, 0), (True, 0 if simulated else 3)):
             with warnings.catch_warnings(record=True) as seen:
                 warnings.simplefilter("always")
                 with accuracy.record(enabled=run, output_dir=str(tmp_path), record_level=1):

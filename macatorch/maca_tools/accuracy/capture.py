@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 
-from maca_tools.accuracy import buffers, tensor_file
+from maca_tools.accuracy import buffers, host_memory, tensor_file
 
 KIND = "__tensor_kind__"
 _MAX_DEPTH = 12
@@ -18,7 +18,7 @@ _MAX_TEXT = 2000
 class Copied:
     """A CPU copy of a tensor (or the tensor, see copy_values), with what the copy does not show of the original."""
 
-    __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad", "buffer", "place")
+    __slots__ = ("tensor", "dtype", "stride", "device", "requires_grad", "buffer", "place", "owner")
 
     def __init__(
         self,
@@ -29,18 +29,23 @@ class Copied:
         requires_grad: bool,
         buffer: Any = None,
         place: Any = None,
+        owner: Any = None,
     ) -> None:
         self.tensor, self.dtype, self.stride, self.device = tensor, dtype, stride, device
         self.requires_grad, self.buffer, self.place = requires_grad, buffer, place
+        # What holds the memory of a tensor that is not a copy.
+        self.owner = owner
 
 
 def _dense(tensor: Any, device: str, live: bool) -> Copied:
     plain = tensor.detach()
     if type(plain) is not torch.Tensor:
         plain = plain.as_subclass(torch.Tensor)
-    copy, buffer = (plain, None) if live else buffers.copy(plain)
+    there = host_memory.seen_from_host(plain)
+    copy, buffer = (there, None) if live else buffers.copy(there)
     dtype = str(tensor.dtype).replace("torch.", "")
-    return Copied(copy, dtype, list(tensor.stride()), device, bool(tensor.requires_grad), buffer, _place(plain))
+    owner = plain if live else None
+    return Copied(copy, dtype, list(tensor.stride()), device, bool(tensor.requires_grad), buffer, _place(plain), owner)
 
 
 def _place(tensor: Any) -> Any:
@@ -156,7 +161,7 @@ def copy_values(value: Any, live: bool = False, depth: int = 0) -> Any:
 def release(value: Any) -> None:
     """Give the memory of a copy back; it must not be read again."""
     if isinstance(value, Copied):
-        buffer, value.tensor, value.buffer = value.buffer, None, None
+        buffer, value.tensor, value.buffer, value.owner = value.buffer, None, None, None
         buffers.give(buffer)
     elif isinstance(value, dict):
         for part in value.values():

@@ -14,11 +14,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import buffers, capture, names, step_check, verdict
+from maca_tools.accuracy import buffers, capture, host_memory, names, step_check, verdict
 from maca_tools.accuracy.heap import Heap
+from maca_tools.accuracy.workers import PIECE, Workers, pieces
 
 _SHOWN = 20
-_PIECE = 1 << 17
 _WORTH_NARROWING = 1 << 12
 # Moves between devices compute nothing, and their reference would not be on the CPU.
 _MOVES = frozenset(
@@ -80,7 +80,7 @@ class Reference:
 
         def narrow(value: Any, path: str) -> Any:
             source = self.originals[path][0] if path in self.originals else self.saved.kept.get(path, value)
-            copy = source.detach().to("cpu", self.dtypes[path], copy=True)
+            copy = host_memory.seen_from_host(source.detach()).to("cpu", self.dtypes[path], copy=True)
             if path in self.leaves and grads is not None:
                 leaves[path] = copy.requires_grad_()
                 return copy.view_as(copy)
@@ -163,11 +163,18 @@ class Checker:
         self._level = options.record_level
         self._lock = threading.Lock()
         self._logged = 0
+        # By optimizer and reason: steps, the most parameters of one, of how many, which.
+        self._passed_over: Dict[Tuple[str, str], Tuple[int, int, int, str]] = {}
         self._heap = Heap() if self._level == 0 else None
+        self._workers = Workers() if self._level == 0 else None
 
     def close(self) -> None:
+        """Also say again at the end of the record what was not checked."""
+        self._say_unchecked()
         if self._heap is not None:
             self._heap.close()
+        if self._workers is not None:
+            self._workers.close()
 
     def in_child(self) -> None:
         """After a fork: the child does not check."""
@@ -247,15 +254,48 @@ class Checker:
         else:
             reference.forget_values()
 
+    def before_step(self, stream: Any, run: Any, optimizer: Any, closure: Any) -> None:
+        """Before a step of an optimizer: what compare_step needs, or the reason why it is not checked."""
+        why = step_check.why_not(optimizer, closure)
+        if why is None:
+            run.reference = step_check.Before(optimizer)
+        else:
+            params = sum(len(group["params"]) for group in optimizer.param_groups)
+            self._unchecked(stream, str(run.name), params, params, "params[0]", why)
+
     def compare_step(self, stream: Any, run: Any, optimizer: Any) -> None:
-        """After a step of an optimizer; the reference is what step_check.before gave."""
+        """After a step of an optimizer."""
         found, run.reference = run.reference, None
         state = torch.get_rng_state()
         try:
-            lines = self._compute(lambda: step_check.lines(optimizer, found))
+            lines, unchecked = self._compute(lambda: step_check.lines(optimizer, found, self._workers))
         finally:
             torch.set_rng_state(state)
         self._log(stream, str(run.name), run.stack, lines)
+        if unchecked:
+            first = unchecked[0]
+            self._unchecked(stream, str(run.name), len(unchecked), len(found.entries), first.path, first.why)
+
+    def _unchecked(self, stream: Any, name: str, params: int, of: int, first: str, why: str) -> None:
+        """Say what of a step was not checked: in the log, and once for each kind of optimizer and reason at once."""
+        line = {"name": name, "not_checked": params, "of": of, "first": first, "why": why}
+        parsed = names.parse(name)
+        key = (name if parsed is None else parsed.api, why)
+        with self._lock:
+            with open(os.path.join(stream.folder, "check.jsonl"), "a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            steps, most, _, _ = self._passed_over.get(key, (0, 0, 0, ""))
+            self._passed_over[key] = (steps + 1, max(most, params), of, first)
+            if not steps:
+                print(f"accuracy: {name}: {params} of {of} parameters are not checked ({why})", file=sys.stderr)
+
+    def _say_unchecked(self) -> None:
+        for (api, why), (steps, most, of, first) in self._passed_over.items():
+            print(
+                f"accuracy: not checked in {steps} steps of {api}: up to {most} of {of} parameters, such as {first} "
+                f"({why})",
+                file=sys.stderr,
+            )
 
     def compare_backward(self, stream: Any, reference: Optional[Reference], found: Any, again: bool) -> None:
         """again: whether there may be another backward over the same operator."""
@@ -300,7 +340,7 @@ class Checker:
             return []
         dtype = str(tensor.dtype).replace("torch.", "")
         expected = expected.detach()
-        error, norm = _norms(tensor.detach(), expected)
+        error, norm = _norms(tensor.detach(), expected, self._workers)
         limit = verdict.threshold(dtype)
         if norm != norm or norm == float("inf") or error <= limit * norm or norm == 0.0:
             return []
@@ -355,38 +395,44 @@ def _is_dense(copied: Any) -> bool:
 
 def _on_cpu(tensor: Any, dtype: Any) -> Any:
     """A copy in another dtype. The device converts nothing: that would take as much memory there as the result."""
+    tensor = host_memory.seen_from_host(tensor)
     if tensor.device.type == "cpu":
         return tensor.to(dtype, copy=True)
-    if tensor.numel() <= _PIECE or not tensor.is_contiguous():
+    if tensor.numel() <= PIECE or not tensor.is_contiguous():
         return tensor.to("cpu").to(dtype)
     copy = torch.empty(tensor.shape, dtype=dtype, device="cpu")
     source, target = tensor.view(-1), copy.view(-1)
-    for start in range(0, tensor.numel(), _PIECE):
-        target[start : start + _PIECE].copy_(source[start : start + _PIECE].to("cpu"))
+    for start, end in pieces(0, tensor.numel()):
+        target[start:end].copy_(source[start:end].to("cpu"))
     return copy
 
 
-def _norms(actual: Any, expected: Any) -> Tuple[float, float]:
+def _norms(actual: Any, expected: Any, workers: Optional[Workers]) -> Tuple[float, float]:
     """The norms of the difference and of expected.
 
     Piece by piece, in memory that stays in the processor's cache: a whole copy in double precision costs more.
     """
-    if not actual.is_contiguous():
+    there = host_memory.seen_from_host(actual)
+    if not there.is_contiguous():
         # The device rearranges nothing, either.
-        actual = actual.to("cpu")
-    a, b = actual.reshape(-1), expected.reshape(-1)
-    gaps, wholes = 0.0, 0.0
-    length = min(_PIECE, a.numel())
-    room, narrow = (torch.empty(length, dtype=dtype, device="cpu") for dtype in (b.dtype, a.dtype))
-    for start in range(0, a.numel(), _PIECE):
-        exact = b[start : start + _PIECE]
-        piece = a[start : start + _PIECE]
-        if piece.device.type != "cpu":
-            piece = narrow[: exact.numel()].copy_(piece)
-        gap = room[: exact.numel()].copy_(piece).sub_(exact)
-        gaps = math.hypot(gaps, float(torch.linalg.vector_norm(gap)))
-        wholes = math.hypot(wholes, float(torch.linalg.vector_norm(exact)))
-    return gaps, wholes
+        there = there.to("cpu")
+    a, b = there.reshape(-1), expected.reshape(-1)
+
+    def of_part(first: int, end: int) -> Tuple[float, float]:
+        gaps, wholes = 0.0, 0.0
+        length = min(PIECE, end - first)
+        room, narrow = (torch.empty(length, dtype=dtype, device="cpu") for dtype in (b.dtype, a.dtype))
+        for start, behind in pieces(first, end):
+            exact, piece = b[start:behind], a[start:behind]
+            if piece.device.type != "cpu":
+                piece = narrow[: exact.numel()].copy_(piece)
+            gap = room[: exact.numel()].copy_(piece).sub_(exact)
+            gaps = math.hypot(gaps, float(torch.linalg.vector_norm(gap)))
+            wholes = math.hypot(wholes, float(torch.linalg.vector_norm(exact)))
+        return gaps, wholes
+
+    parts = [of_part(0, a.numel())] if workers is None else workers.over_parts(a, of_part)
+    return math.hypot(*[gaps for gaps, _ in parts]), math.hypot(*[wholes for _, wholes in parts])
 
 
 def _worse(
@@ -432,6 +478,7 @@ def _doubled(
         copy = value.detach()
         if type(copy) is not torch.Tensor:
             copy = copy.as_subclass(torch.Tensor)
+        copy = host_memory.seen_from_host(copy)
         if copy.layout != torch.strided or copy.is_quantized or getattr(copy, "is_nested", False):
             raise TypeError("only dense tensors have a double precision form")
         if not double:

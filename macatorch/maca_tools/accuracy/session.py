@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -22,7 +22,6 @@ from maca_tools.accuracy import (
     intercept,
     names,
     record_dir,
-    step_check,
 )
 from maca_tools.accuracy.check import Checker
 from maca_tools.accuracy.errors import AccuracyError
@@ -79,6 +78,22 @@ def current_stream() -> "Optional[Stream]":
     if _session is None or thread.name.startswith("maca-accuracy"):
         return None
     return _session.adopt_thread(stream)
+
+
+class _Own:
+    """What this thread does meanwhile is the recorder's own: torch calls nobody's functions and modes for it."""
+
+    __slots__ = ("_inside", "_silent")
+
+    def __enter__(self) -> None:
+        self._inside = getattr(_local, "inside", None)
+        _local.inside = ("own",)
+        self._silent = torch._C.DisableTorchFunction()
+        self._silent.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._silent.__exit__(*error)
+        _local.inside = self._inside
 
 
 class Running:
@@ -176,17 +191,14 @@ class Stream:
         api = f"torch.optim.{type(optimizer).__name__}"
         run = self._begin(api)
         if run.take and self.session.options.record_level > 0:
-            _local.inside = ("own",)
-            try:
+            with _Own():
                 run.inputs = self._taken(run, "input", _optimizer_values(optimizer))
-            finally:
-                _local.inside = None
         closure = kwargs.get("closure") or (
             args[1] if len(args) > 1 else args[0] if args and callable(args[0]) else None
         )
         if run.take and self.session.options.record_level == 0:
-            with self.unseen():
-                run.reference = step_check.before(optimizer, closure)
+            with _Own():
+                self.session.checker.before_step(self, run, optimizer, closure)
         self._optimizer = (optimizer, run)
         if closure is None:
             # A closure runs the model inside the step; without one, what the step calls belongs to the step.
@@ -201,15 +213,12 @@ class Stream:
         if inside and inside[0] == "optimizer":
             _local.inside = None
         if run.take and self.session.options.record_level > 0:
-            _local.inside = ("own",)
-            try:
+            with _Own():
                 values = _optimizer_values(optimizer)
                 values.pop("grads")
                 self._emit(run, run.inputs, self._taken(run, "output", values))
-            finally:
-                _local.inside = None
         elif run.reference is not None:
-            with self.unseen():
+            with _Own():
                 self.session.checker.compare_step(self, run, optimizer)
 
     # -- an operator ------------------------------------------------------------------------------------------------
@@ -268,8 +277,7 @@ class Stream:
             torch.is_grad_enabled() and self.selector.listed_class(api) and (run.take or self.selector.may_select_late)
         )
         if run.take or wants_backward:
-            _local.inside = ("own",)
-            try:
+            with _Own():
                 run.paths = capture.paths_of_tensors({"args": args, "kwargs": kwargs})
                 if module is not None:
                     run.paths += [(f"params.{key}", value) for key, value in module.named_parameters()]
@@ -283,8 +291,6 @@ class Stream:
                     run.boundary = None if boundary.empty() else boundary
                 if run.take and options.record_level == 0:
                     run.reference = self.session.checker.forward(api, func, module, args, kwargs)
-            finally:
-                _local.inside = inside
         _local.inside = ("closed",) if not self.selector.takes_inner or run.take else ["open", run.name.number, 0]
         try:
             result = func(*args, **kwargs)
@@ -297,8 +303,7 @@ class Stream:
             if not self._is_operator(result, kwargs, numbers, collective, module, api):
                 self._give_back(before, run)
             return result
-        _local.inside = ("own",)
-        try:
+        with _Own():
             outputs = capture.paths_of_tensors({"result": result})
             ids = {id(tensor) for _, tensor in outputs}
             after = [
@@ -321,17 +326,12 @@ class Stream:
                     self._emit(run, run.inputs, self._taken(run, "output", values))
             if run.boundary is not None:
                 self._watch(run, outputs + after)
-        finally:
-            _local.inside = inside
         return result
 
     def _after_collective(self, run: Running, after: List[Tuple[str, Any]]) -> None:
         if run.take and self.session.options.record_level > 0:
-            inside, _local.inside = getattr(_local, "inside", None), ("own",)
-            try:
+            with _Own():
                 self._emit(run, run.inputs, self._taken(run, "output", {"result": None, "after": dict(after)}))
-            finally:
-                _local.inside = inside
 
     def _inputs(self, run: Running, args: Any, kwargs: Any, module: Any) -> Any:
         values = {"args": list(args), "kwargs": dict(kwargs)}
@@ -394,15 +394,8 @@ class Stream:
     def exchange_ends(self, run: Running, before: Dict[str, Any], after: Dict[str, Any]) -> None:
         self._emit(run, {"grads": before}, self._taken(run, "output", {"grads": after}))
 
-    @contextlib.contextmanager
-    def unseen(self) -> Iterator[None]:
-        """What this thread does meanwhile is the recorder's own."""
-        inside, _local.inside = getattr(_local, "inside", None), ("own",)
-        try:
-            with torch._C.DisableTorchFunction():
-                yield
-        finally:
-            _local.inside = inside
+    def unseen(self) -> ContextManager[None]:
+        return _Own()
 
     def backward_returns(self) -> None:
         """A whole backward has run, and with it the exchange of what it computed."""
@@ -437,9 +430,10 @@ class Stream:
 
     def _backward_ends(self, task: int) -> None:
         """Operators of which only a part was needed, such as one of two outputs."""
-        for watch, found in self._passes.pop(task, []):
-            if watch.now is found:
-                watch.finish()
+        with _Own():
+            for watch, found in self._passes.pop(task, []):
+                if watch.now is found:
+                    watch.finish()
 
     def backward_done(self, watch: "_Watch", found: "backward.Pass") -> None:
         if not found.take:
@@ -481,12 +475,8 @@ class _Watch:
         def call(grad_inputs: Any, grad_outputs: Any) -> None:
             if not self.stream.session.running or intercept.compiling():
                 return
-            inside = getattr(_local, "inside", None)
-            _local.inside = ("own",)
-            try:
+            with _Own():
                 self._see(index, outputs, inputs, grad_inputs, grad_outputs)
-            finally:
-                _local.inside = inside
 
         return call
 

@@ -5,17 +5,24 @@ each element by itself runs again in pieces, so that its double precision takes 
 """
 
 import math
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import names, verdict
+from maca_tools.accuracy import host_memory, names, verdict
+from maca_tools.accuracy.workers import PIECE, Workers, pieces
 
-_PIECE = 1 << 17
 _WIDE = (torch.float64, torch.complex64, torch.complex128)
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 # How a step is computed, not what.
 _HOW = {"foreach": False, "fused": None, "capturable": False, "differentiable": False}
+
+
+class Unchecked(NamedTuple):
+    """A parameter that could not be checked."""
+
+    path: str
+    why: str
 
 
 class Before:
@@ -25,60 +32,79 @@ class Before:
         self.groups = [
             {key: _copy(value) for key, value in group.items() if key != "params"} for group in optimizer.param_groups
         ]
+        # torch.amp.GradScaler has an optimizer with such a kernel divide the gradients itself, or leave everything as
+        # it is where one of them is not finite.
+        scale, found_inf = getattr(optimizer, "grad_scale", None), getattr(optimizer, "found_inf", None)
+        self.scale = None if scale is None else float(scale)
+        self.left_alone = found_inf is not None and float(found_inf) != 0.0
         self.entries: List[_Entry] = []
         for number, group in enumerate(optimizer.param_groups):
-            self.entries += [_Entry(param, number, optimizer.state.get(param, {})) for param in group["params"]]
+            # These kernels may write the gradients.
+            copy = self.scale is not None or bool(group.get("fused"))
+            self.entries += [_Entry(param, number, optimizer.state.get(param, {}), copy) for param in group["params"]]
 
 
 class _Entry:
-    """One parameter. The gradient is not copied: a step does not change it, and its version says if one did."""
+    """One parameter. The gradient is copied only where a step may change it; else its version says if one did."""
 
-    def __init__(self, param: Any, group: int, state: Dict[str, Any]) -> None:
+    def __init__(self, param: Any, group: int, state: Dict[str, Any], copy: bool) -> None:
         self.original, self.group = param, group
         self.grad = param.grad
-        self.usable = self.grad is not None and _is_plain(param) and _is_plain(self.grad)
+        self.why_not = None if self.grad is None else _unusual(param) or _unusual(self.grad)
+        self.usable = self.grad is not None and self.why_not is None
         if self.usable:
+            self.grad = _copy(self.grad) if copy else self.grad.detach()
             self.version = self.grad._version
             self.param = _copy(param)
             self.state = {key: _copy(value) for key, value in state.items()}
 
 
-def before(optimizer: Any, closure: Any) -> Optional[Before]:
-    """None for what cannot run again: a closure, which computes new gradients, a scaler inside, another's optimizer."""
+def why_not(optimizer: Any, closure: Any) -> Optional[str]:
+    """Why a step cannot run again; None where it can."""
+    if closure is not None:
+        return "its closure computes new gradients inside the step"
     kind = type(optimizer)
-    if closure is not None or getattr(torch.optim, kind.__name__, None) is not kind:
-        return None
-    if getattr(optimizer, "grad_scale", None) is not None or getattr(optimizer, "found_inf", None) is not None:
-        return None
-    return Before(optimizer)
+    if getattr(torch.optim, kind.__name__, None) is not kind:
+        return "it is no optimizer of torch.optim"
+    return None
 
 
-def lines(optimizer: Any, found: Before) -> List[Dict[str, Any]]:
-    """What of the parameters and the state is further off than its threshold.
+def lines(
+    optimizer: Any, found: Before, workers: Optional[Workers] = None
+) -> Tuple[List[Dict[str, Any]], List[Unchecked]]:
+    """What of the parameters and the state is further off than its threshold, and what could not be checked.
 
     A parameter's error is measured against its change. Both it and the state may be off by the rounding of what was
     there before; and by twice what a CPU run in the optimizer's own precision is off. A run in float32 comes first,
     whose rounding is a hundredth of any threshold: only what it does not confirm is computed in double precision.
     """
     off: List[Dict[str, Any]] = []
+    unchecked: List[Unchecked] = []
     for index, entry in enumerate(found.entries):
-        if not entry.usable or entry.grad._version != entry.version:
+        why = entry.why_not
+        if entry.usable and entry.grad._version != entry.version:
+            why = "its gradient changed during the step"
+        if why is not None:
+            unchecked.append(Unchecked(f"params[{index}]", why))
+        if why is not None or not entry.usable:
             continue
         try:
             first = entry.param.dtype if entry.param.dtype in _WIDE else torch.float32
-            suspects = _suspects(_compared(optimizer, found, entry, first, None))
+            suspects = _suspects(_compared(optimizer, found, entry, first, None, workers))
             if suspects:
                 exactly = torch.complex128 if entry.param.is_complex() else torch.float64
-                suspects = _suspects(_compared(optimizer, found, entry, exactly, entry.param.dtype))
-        except Exception:
-            # Such as a form that the CPU does not have; level 0 checks what can be checked.
+                suspects = _suspects(_compared(optimizer, found, entry, exactly, entry.param.dtype, workers))
+        except Exception as error:
+            # Such as a form that the CPU does not have; level 0 checks what can be checked, and says what it cannot.
+            text = str(error).split("\n")[0][:200]
+            unchecked.append(Unchecked(f"params[{index}]", f"{type(error).__name__}: {text}"))
             continue
         for key, measured in suspects.items():
             diff2 = measured.error / measured.norm if measured.norm else float("inf")
             path = f"params[{index}]" if not key else f"state[{index}].{key}"
             limit = verdict.threshold(measured.dtype)
             off.append({"path": path, "dtype": measured.dtype, "diff2": diff2, "threshold": limit})
-    return off
+    return off, unchecked
 
 
 def _suspects(sums: "Dict[str, _Sums]") -> "Dict[str, _Sums]":
@@ -101,8 +127,13 @@ class _Sums:
         self.dtype = dtype
         self.error = self.norm = self.terms = self.own = 0.0
 
+    def join(self, other: "_Sums") -> None:
+        for name in ("error", "norm", "terms", "own"):
+            setattr(self, name, math.hypot(getattr(self, name), getattr(other, name)))
+
     def add(self, actual: Any, exact: Any, earlier: Any, of_change: bool, own: Any, quick: bool) -> None:
-        error = _gap(actual, exact)
+        same = quick and actual.dtype == exact.dtype and torch.equal(actual, exact)
+        error = 0.0 if same else _gap(actual, exact)
         if quick and error == 0.0:
             # Leaving out what an error is measured against makes more suspects, not fewer.
             return
@@ -114,44 +145,82 @@ class _Sums:
             self.own = math.hypot(self.own, _gap(own, exact))
 
 
-def _compared(optimizer: Any, found: Before, entry: _Entry, dtype: Any, own_dtype: Any) -> Dict[str, _Sums]:
+def _compared(
+    optimizer: Any, found: Before, entry: _Entry, dtype: Any, own_dtype: Any, workers: Optional[Workers]
+) -> Dict[str, _Sums]:
     """Sums of the parameter (key "") and each tensor of its state; with own_dtype also those of a run in it.
 
     Without own_dtype they are those of the pieces that differ only.
     """
-    sums: Dict[str, _Sums] = {}
-    quick = own_dtype is None
-    options = found.groups[entry.group]
     after = dict(optimizer.state.get(entry.original, {}))
     elementwise = type(optimizer).__name__ in names.ELEMENTWISE_OPTIMIZERS
-    exact, own = _Again(type(optimizer), options, dtype), _Again(type(optimizer), options, None)
-    for part in _parts(entry.param.numel() if elementwise else 0):
+
+    def of_part(first: int, end: int) -> Dict[str, _Sums]:
+        part = _Part(type(optimizer), found, entry, dtype, own_dtype, after)
+        for bounds in pieces(first, end):
+            part.add(bounds)
+        return part.sums
+
+    if not elementwise or entry.param.numel() <= PIECE:
+        whole = _Part(type(optimizer), found, entry, dtype, own_dtype, after)
+        whole.add(None)
+        return whole.sums
+    elements = entry.param.numel()
+    # The copy is the one that lies on the CPU.
+    parts = [of_part(0, elements)] if workers is None else workers.over_parts(entry.param, of_part)
+    for other in parts[1:]:
+        for key, sums in other.items():
+            if key in parts[0]:
+                parts[0][key].join(sums)
+            else:
+                parts[0][key] = sums
+    return parts[0]
+
+
+class _Part:
+    """A part of a parameter and of its state, compared piece by piece."""
+
+    def __init__(
+        self, kind: Any, found: Before, entry: _Entry, dtype: Any, own_dtype: Any, after: Dict[str, Any]
+    ) -> None:
+        self.sums: Dict[str, _Sums] = {}
+        self._found, self._entry, self._after = found, entry, after
+        self._quick = own_dtype is None
+        options = found.groups[entry.group]
+        self._exact, self._own = _Again(kind, options, dtype), _Again(kind, options, None)
+
+    def add(self, part: Optional[Tuple[int, int]]) -> None:
+        """Of the whole with part None."""
+        entry, quick = self._entry, self._quick
         given = _taken(entry.param, part, entry.param)
-        grad = _taken(entry.grad.detach(), part, entry.param).to("cpu")
         state = {key: _taken(value, part, entry.param) for key, value in entry.state.items()}
-        expected, expected_state = exact.step(given, grad, state)
-        rounded, rounded_state = own.step(given, grad, state) if own_dtype is not None else (None, {})
-        actual = _taken(entry.original.detach(), part, entry.param).to("cpu")
-        sums.setdefault("", _Sums(_name(entry.param))).add(actual, expected, given, True, rounded, quick)
-        for key, value in after.items():
+        rounded: Any = None
+        rounded_state: Dict[str, Any] = {}
+        if self._found.left_alone:
+            expected, expected_state = given, state
+        else:
+            grad = _on_host(_taken(entry.grad, part, entry.param))
+            if self._found.scale is not None:
+                grad = grad.to(torch.promote_types(grad.dtype, torch.float32)) / self._found.scale
+            expected, expected_state = self._exact.step(given, grad, state)
+            if not quick:
+                rounded, rounded_state = self._own.step(given, grad, state)
+        actual = _on_host(_taken(entry.original.detach(), part, entry.param))
+        self.sums.setdefault("", _Sums(_name(entry.param))).add(actual, expected, given, True, rounded, quick)
+        for key, value in self._after.items():
             if not isinstance(value, torch.Tensor) or not isinstance(expected_state.get(key), torch.Tensor):
                 continue
-            actual = _taken(value.detach(), part, entry.param).to("cpu")
+            actual = _on_host(_taken(value.detach(), part, entry.param))
             if not _is_number(actual) or actual.shape != expected_state[key].shape:
                 continue
             earlier = state.get(key) if isinstance(state.get(key), torch.Tensor) else None
-            sums.setdefault(key, _Sums(_name(value))).add(
+            self.sums.setdefault(key, _Sums(_name(value))).add(
                 actual, expected_state[key], earlier, False, rounded_state.get(key), quick
             )
-    return sums
 
 
-def _parts(elements: int) -> Iterator[Optional[Tuple[int, int]]]:
-    if elements <= _PIECE:
-        yield None
-        return
-    for start in range(0, elements, _PIECE):
-        yield start, min(elements, start + _PIECE)
+def _on_host(tensor: Any) -> Any:
+    return host_memory.seen_from_host(tensor).to("cpu")
 
 
 def _taken(value: Any, part: Optional[Tuple[int, int]], like: Any) -> Any:
@@ -216,12 +285,16 @@ def _is_number(tensor: Any) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex())
 
 
-def _is_plain(tensor: Any) -> bool:
-    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided
+def _unusual(tensor: Any) -> Optional[str]:
+    """Why a tensor is not checked; None for a dense one."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return f"a tensor of the class {type(tensor).__name__}"
+    return None if tensor.layout == torch.strided else f"a tensor of the layout {tensor.layout}"
 
 
 def _copy(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     # Into memory that earlier operators were checked in, where it is still there. See heap.py.
-    return torch.empty_like(value, device="cpu", requires_grad=False).copy_(value.detach())
+    there = host_memory.seen_from_host(value.detach())
+    return torch.empty_like(there, device="cpu", requires_grad=False).copy_(there)

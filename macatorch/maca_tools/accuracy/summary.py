@@ -1,29 +1,24 @@
 """What level 1 keeps of a tensor instead of its values."""
 
 import base64
-import contextlib
 import ctypes
-import functools
 import math
 import struct
 import threading
-import zlib
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
+from maca_tools.accuracy import checksum
+from maca_tools.accuracy.workers import PIECE, Workers, pieces
+
 # Numbers of a sketch: the norm that it estimates has a relative standard deviation of sqrt(1 / (2 SKETCH)), 4.4 %.
 SKETCH = 256
-# Signs repeat after so many elements, shifted.
+# Signs repeat after so many elements, shifted; a multiple of PIECE.
 _PERIOD = 1 << 20
-# Elements that are looked at at a time; divides _PERIOD.
-_PIECE = 1 << 18
 # Tensors that Seen keeps summaries of, and the fewest elements of one. A summary takes 3 KB.
 _MOST_SEEN = 4096
 _WORTH_LOOKING = 1 << 10
-# Bytes from which a second thread is worth its while.
-_WORTH_HELP = 2 << 20
 
 
 class TensorSummary(NamedTuple):
@@ -72,80 +67,29 @@ def from_dict(stored: Dict[str, Any]) -> TensorSummary:
     return TensorSummary(**fields)  # type: ignore[arg-type]
 
 
-def crc32(tensor: Any, helper: "Optional[_Helper]" = None) -> int:
+def crc32(tensor: Any, workers: "Optional[Workers]" = None) -> int:
     """CRC-32 of the values in logical order, so that it does not depend on the strides."""
     flat = _plain(tensor)
-    size = flat.numel() * flat.element_size()
-    if helper is None or size < _WORTH_HELP:
-        return _crc(flat)
-    half = flat.numel() // 2
-    second = helper.crc(flat[half:])
-    first = _crc(flat[:half])
-    return _joined(first, second(), (flat.numel() - half) * flat.element_size())
+    return _whole_crc(_over_parts(flat, workers, lambda first, end: _crc(flat, first, end)))
 
 
-class _Helper:
-    """A thread that computes checksums, of one half of a tensor or while the other numbers are found."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "maca-accuracy-checksum")
-
-    def crc(self, flat: Any) -> Callable[[], int]:
-        """A function that waits for the checksum."""
-        # A device's values are those of the caller's stream.
-        stream = torch.cuda.current_stream(flat.device) if flat.is_cuda else None
-        try:
-            return self._pool.submit(_crc_on, stream, flat).result
-        except RuntimeError:
-            # Python, about to exit, starts no more threads.
-            return lambda: _crc(flat)
-
-    def close(self) -> None:
-        self._pool.shutdown()
+def _over_parts(flat: Any, workers: "Optional[Workers]", compute: Callable[[int, int], Any]) -> List[Any]:
+    return [compute(0, flat.numel())] if workers is None else workers.over_parts(flat, compute)
 
 
-def _crc_on(stream: Any, flat: Any) -> int:
-    with contextlib.nullcontext() if stream is None else torch.cuda.stream(stream):
-        return _crc(flat)
-
-
-def _crc(flat: Any) -> int:
+def _crc(flat: Any, first: int, end: int) -> Tuple[int, int]:
+    """The checksum of a part, and its bytes."""
     crc = 0
-    for piece in _pieces(flat):
+    for piece in _pieces(flat, first, end):
         crc = _crc_of_piece(piece, crc)
-    return crc
+    return crc, (end - first) * flat.element_size()
 
 
-# The polynomial of CRC-32 (ISO/IEC 8802-3), bits reversed.
-_POLYNOMIAL = 0xEDB88320
-
-
-def _joined(first: int, second: int, length: int) -> int:
-    """The CRC-32 of two parts behind one another, from those of both and the bytes of the second."""
-    return _product(first, _shift(length)) ^ second
-
-
-@functools.lru_cache(maxsize=1024)
-def _shift(length: int) -> int:
-    """x to the power of 8 length, modulo the polynomial: by squaring."""
-    result, square = 1 << 31, 1 << 23
-    while length:
-        if length & 1:
-            result = _product(result, square)
-        square = _product(square, square)
-        length >>= 1
-    return result
-
-
-def _product(a: int, b: int) -> int:
-    """Of two polynomials over GF(2), modulo the polynomial; the highest bit is the power 0."""
-    result = 0
-    while a:
-        if a & 0x80000000:
-            result ^= b
-        a = (a << 1) & 0xFFFFFFFF
-        b = (b >> 1) ^ (_POLYNOMIAL if b & 1 else 0)
-    return result
+def _whole_crc(parts: List[Tuple[int, int]]) -> int:
+    whole = parts[0][0]
+    for crc, size in parts[1:]:
+        whole = checksum.joined(whole, crc, size)
+    return whole
 
 
 def _plain(tensor: Any) -> Any:
@@ -158,11 +102,11 @@ def _plain(tensor: Any) -> Any:
     return (torch.view_as_real(flat) if flat.is_complex() else flat).reshape(-1)
 
 
-def _pieces(flat: Any) -> Iterator[Any]:
-    """Parts of a flat tensor on the CPU. What lies there is not copied, the rest is copied into the same memory."""
+def _pieces(flat: Any, first: int, end: int) -> Iterator[Any]:
+    """A part of a flat tensor on the CPU, piece by piece; from a device they come into the same memory."""
     room = None if flat.device.type == "cpu" else _room(flat.dtype)
-    for start in range(0, flat.numel(), _PIECE):
-        piece = flat[start : start + _PIECE]
+    for start, behind in pieces(first, end):
+        piece = flat[start:behind]
         if room is not None:
             piece = room[: piece.numel()].copy_(piece)
         yield piece
@@ -170,7 +114,7 @@ def _pieces(flat: Any) -> Iterator[Any]:
 
 def _crc_of_piece(piece: Any, before: int) -> int:
     size = piece.numel() * piece.element_size()
-    return zlib.crc32((ctypes.c_char * size).from_address(piece.data_ptr()), before) & 0xFFFFFFFF
+    return int(checksum.crc32((ctypes.c_char * size).from_address(piece.data_ptr()), before))
 
 
 def _room(dtype: Any, use: str = "piece") -> Any:
@@ -178,7 +122,7 @@ def _room(dtype: Any, use: str = "piece") -> Any:
     key = f"{use} {dtype}"
     found = getattr(_rooms, key, None)
     if found is None:
-        found = torch.empty(_PIECE, dtype=dtype, device="cpu")
+        found = torch.empty(PIECE, dtype=dtype, device="cpu")
         setattr(_rooms, key, found)
     return found
 
@@ -202,9 +146,10 @@ def _fixed_signs() -> Any:
 
 
 class _Statistics:
-    """Of one tensor, from its pieces in order."""
+    """Of one part of a tensor, from its pieces in order. first: the number of its first element in the tensor."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
         self.low, self.high = float("inf"), float("-inf")
         self.sum = self.norm = 0.0
         self.nan = self.inf = self.count = 0
@@ -227,8 +172,16 @@ class _Statistics:
         self._add_to_sketch(values)
         self.count += values.numel()
 
+    def join(self, other: "_Statistics") -> None:
+        """The numbers of the next part, too."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.sum += other.sum
+        self.norm = math.hypot(self.norm, other.norm)
+        self.nan, self.inf, self.count = self.nan + other.nan, self.inf + other.inf, self.count + other.count
+        self.sketch += other.sketch
+
     def _add_to_sketch(self, values: Any) -> None:
-        number, offset = divmod(self.count, _PERIOD)
+        number, offset = divmod(self.first + self.count, _PERIOD)
         # Another shift each time: else a constant would meet the same signs again and count double.
         start = number * 7919 % _PERIOD + offset
         signs = _fixed_signs()[start : start + values.numel()]
@@ -244,7 +197,7 @@ class _Statistics:
 
 def _ones(dtype: Any) -> Any:
     if dtype not in _all_ones:
-        _all_ones[dtype] = torch.ones(_PIECE // SKETCH, dtype=dtype, device="cpu")
+        _all_ones[dtype] = torch.ones(PIECE // SKETCH, dtype=dtype, device="cpu")
     return _all_ones[dtype]
 
 
@@ -267,7 +220,7 @@ def summarize(
     stride: List[int],
     device: str,
     crc: Optional[int] = None,
-    helper: Optional[_Helper] = None,
+    workers: Optional[Workers] = None,
 ) -> TensorSummary:
     """The summary of a dense tensor; dtype, stride and device are those of the tensor that it was copied from.
 
@@ -276,27 +229,28 @@ def summarize(
     """
     shape = list(tensor.shape)
     flat = _plain(tensor)
-    found = _Statistics()
-    later = None
-    if crc is None and helper is not None and flat.numel() * flat.element_size() >= _WORTH_HELP:
-        later = helper.crc(flat)
-    checksum = 0
-    for piece in _pieces(flat):
-        if crc is None and later is None:
-            checksum = _crc_of_piece(piece, checksum)
-        found.add(piece)
-    if later is not None:
-        checksum = later()
-    checksum = checksum if crc is None else crc
+
+    def numbers_of(first: int, end: int) -> Tuple[_Statistics, Tuple[int, int]]:
+        part, found = 0, _Statistics(first)
+        for piece in _pieces(flat, first, end):
+            if crc is None:
+                part = _crc_of_piece(piece, part)
+            found.add(piece)
+        return found, (part, (end - first) * flat.element_size())
+
+    parts = _over_parts(flat, workers, numbers_of)
+    found = parts[0][0]
+    for other, _ in parts[1:]:
+        found.join(other)
+    if crc is None:
+        crc = _whole_crc([part for _, part in parts])
     if found.count == 0:
-        return TensorSummary(dtype, shape, stride, device, 0.0, 0.0, 0.0, 0.0, 0, 0, checksum, None)
+        return TensorSummary(dtype, shape, stride, device, 0.0, 0.0, 0.0, 0.0, 0, 0, crc, None)
     finite = found.count - found.nan - found.inf
     low, high = (found.low, found.high) if finite else (float("nan"), float("nan"))
     mean = found.sum / max(finite, 1)
     sketch = found.sketch.tolist()
-    return TensorSummary(
-        dtype, shape, stride, device, low, high, mean, found.norm, found.nan, found.inf, checksum, sketch
-    )
+    return TensorSummary(dtype, shape, stride, device, low, high, mean, found.norm, found.nan, found.inf, crc, sketch)
 
 
 class Seen:
@@ -310,10 +264,10 @@ class Seen:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stored: Dict[Any, Tuple[int, Dict[str, Any]]] = {}
-        self._helper = _Helper()
+        self._workers = Workers()
 
     def close(self) -> None:
-        self._helper.close()
+        self._workers.close()
 
     def summary(self, tensor: Any, dtype: str, stride: List[int], device: str, place: Any) -> Dict[str, Any]:
         """What is stored of a tensor. place: the address and version of the original, or None if it has none."""
@@ -321,10 +275,10 @@ class Seen:
             return summarize(tensor, dtype, stride, device).as_dict()
         key = (place, dtype, tuple(tensor.shape), tuple(stride), device)
         known = self._stored.get(key)
-        crc = None if known is None else crc32(tensor, self._helper)
+        crc = None if known is None else crc32(tensor, self._workers)
         if known is not None and known[0] == crc:
             return known[1]
-        found = summarize(tensor, dtype, stride, device, crc, self._helper)
+        found = summarize(tensor, dtype, stride, device, crc, self._workers)
         with self._lock:
             self._stored.pop(key, None)
             while len(self._stored) >= _MOST_SEEN:

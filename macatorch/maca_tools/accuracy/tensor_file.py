@@ -14,14 +14,14 @@ import io
 import os
 import pickle
 import sys
-import zipfile
 from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import buffers
+from maca_tools.accuracy import buffers, checksum
 from maca_tools.accuracy.direct_file import DirectFile
 
+_zipfile = checksum.zipfile_module()
 # A part that stays in the processor's cache between the checksum and the copy.
 _CHUNK = 1 << 19
 # What comes from a device at a time.
@@ -135,7 +135,7 @@ def save(content: Any, path: str) -> Tuple[int, Optional[DirectFile]]:
 
 
 def _archive(file: Any, pickled: memoryview, tensors: List[Any]) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with _zipfile.ZipFile(file, "w", _zipfile.ZIP_STORED) as archive:
         _member(archive, file, "archive/data.pkl", len(pickled), [pickled])
         _member(archive, file, "archive/byteorder", len(sys.byteorder), [memoryview(sys.byteorder.encode())])
         for key, tensor in enumerate(tensors):
@@ -168,10 +168,10 @@ def _memory(values: Any) -> memoryview:
     return memoryview((ctypes.c_char * size).from_address(values.data_ptr())).cast("B") if size else memoryview(b"")
 
 
-def _member(archive: zipfile.ZipFile, file: Any, name: str, size: int, parts: Iterable[memoryview]) -> None:
-    entry = zipfile.ZipInfo(name)
+def _member(archive: Any, file: Any, name: str, size: int, parts: Iterable[memoryview]) -> None:
+    entry = _zipfile.ZipInfo(name)
     entry.file_size = size
-    large = size * 1.05 > zipfile.ZIP64_LIMIT
+    large = size * 1.05 > _zipfile.ZIP64_LIMIT
     # Padding, so that a file that is mapped has each storage at an address that processors like.
     start = file.tell() + _LOCAL_HEADER + len(name) + 4 + (_ZIP64_HEADER if large else 0)
     padding = -start % _ALIGNMENT

@@ -7,6 +7,7 @@
 #include <c10/util/Metaprogramming.h>
 
 #include "DeviceCall.h"
+#include "LayoutCopy.h"
 
 namespace macatorch {
 namespace {
@@ -54,7 +55,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                                         cpu_bias ? std::make_optional(widened(*cpu_bias)) : std::nullopt, stride,
                                         padding, dilation, transposed, output_padding, groups);
   result = is_low(input) ? result.to(input.scalar_type()) : result;
-  return call.result(result.contiguous(output_format(input, weight)));
+  return call.result(in_format(result, output_format(input, weight)));
 }
 
 /// Whether the weight's gradient is computed in contiguous copies: oneDNN takes 1.3 to 2.3 times as long for it in
@@ -84,8 +85,10 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
   };
   Gradients found;
   if (output_mask[1] && copies_for_weight_gradient(input, weight, transposed, groups)) {
-    found = gradients(grad.contiguous(), source.contiguous(), kernel.contiguous(), {false, true, output_mask[2]});
-    std::get<1>(found) = std::get<1>(found).contiguous(at::MemoryFormat::ChannelsLast);
+    const auto plain = at::MemoryFormat::Contiguous;
+    found = gradients(in_format(grad, plain), in_format(source, plain), in_format(kernel, plain),
+                      {false, true, output_mask[2]});
+    std::get<1>(found) = in_format(std::get<1>(found), at::MemoryFormat::ChannelsLast);
     if (output_mask[0]) {
       std::get<0>(found) = std::get<0>(gradients(grad, source, kernel, {true, false, false}));
     }

@@ -14,6 +14,7 @@
 #include "DeviceCall.h"
 #include "GraphCapture.h"
 #include "HostBlocks.h"
+#include "LayoutCopy.h"
 
 namespace macatorch {
 namespace {
@@ -99,7 +100,9 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
   DeviceCall call(self.is_cuda() ? self : src);
   at::Tensor target = call.anywhere(self, true);
   const at::Tensor source = call.anywhere(src);
-  at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), target, source, non_blocking);
+  if (!copy_transposed(target, source)) {
+    at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), target, source, non_blocking);
+  }
   call.write_back();
   return self;
 }

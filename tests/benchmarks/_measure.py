@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import pathlib
 import statistics
 import time
@@ -39,18 +40,34 @@ def seconds(work: Work, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def compare(group: str, name: str, reference: Work, device: Work, calls: int = 1, rounds: int = 5) -> Ratio:
+def uncertainty(ratios: Sequence[float]) -> float:
+    """How far the median of ``ratios`` may be off: its standard error, estimated from their quartiles."""
+    lower, _, upper = statistics.quantiles(ratios, n=4)
+    return 1.2533 * (upper - lower) / 1.349 / math.sqrt(len(ratios))
+
+
+def compare(
+    group: str,
+    name: str,
+    reference: Work,
+    device: Work,
+    calls: int = 1,
+    rounds: int = 5,
+    most_seconds: float = 0.0,
+) -> Ratio:
     """Time of ``device`` in units of ``reference``.
 
     Each round runs both, and which is first changes from round to round, so that a slow minute of a shared machine
-    meets both sides.
+    meets both sides. There are ``rounds`` of them, and more, for ``most_seconds`` altogether, while the median may be
+    off by more than a percent.
     """
     reference()
     device()
     ratios: List[float] = []
     references: List[float] = []
-    for position in range(rounds):
-        if position % 2:
+    end = time.perf_counter() + most_seconds
+    while len(ratios) < rounds or (time.perf_counter() < end and uncertainty(ratios) > 0.01):
+        if len(ratios) % 2:
             there, here = seconds(device, calls), seconds(reference, calls)
         else:
             here, there = seconds(reference, calls), seconds(device, calls)

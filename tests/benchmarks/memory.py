@@ -23,7 +23,7 @@ def adamw(table: _measure.Table, form: str, rounds: int, parameters: int = 100_0
         for weight in weights:
             weight.grad = torch.ones_like(weight)
         sides.append(torch.optim.AdamW(weights, **{form: True}).step)
-    table.add(_measure.compare("optimizer", f"AdamW {form}", *sides, rounds=rounds))
+    table.add(_measure.compare("optimizer", f"AdamW {form}", *sides, rounds=rounds, most_seconds=20.0))
 
 
 def copies(table: _measure.Table, rounds: int, nbytes: int = 256 << 20) -> None:

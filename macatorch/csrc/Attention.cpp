@@ -145,6 +145,12 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const at:
   return result;
 }
 
+at::Tensor signed_probabilities(const AttentionProblem& problem, const at::Tensor& logsumexp,
+                                const std::optional<at::Generator>& random) {
+  const at::Tensor p = probabilities(scores(problem), logsumexp.to(problem.query.scalar_type()));
+  return at::where(keep_mask(problem, p, random).eq(0), -p, p);
+}
+
 PhiloxPosition attention_position(DeviceCall& call, double dropout) {
   TORCH_CHECK(dropout >= 0 && dropout < 1, "dropout probability has to be in [0, 1), but got ", dropout);
   return dropout > 0 ? draw_position(std::nullopt, call.device().index()) : PhiloxPosition{};
@@ -222,15 +228,13 @@ at::Tensor laid_out(DeviceCall& call, const at::Tensor& output, const at::Tensor
 using FlashResult = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
                                at::Tensor, at::Tensor>;
 
-/// The attention matrix as flash attention gives it for debugging: lengths rounded up to its blocks of 128, and a minus
-/// sign where dropout dropped.
+/// signed_probabilities with lengths rounded up to flash attention's blocks.
 at::Tensor debug_mask(DeviceCall& call, const AttentionProblem& problem, const at::Tensor& logsumexp,
                       PhiloxPosition position, const at::Tensor& query) {
-  at::Tensor p = probabilities(scores(problem), logsumexp.to(problem.query.scalar_type()));
-  const at::Tensor dropped = keep_mask(problem, p, attention_random(position, problem.dropout)).eq_(0);
-  p = at::where(dropped.to(at::kBool), -p, p).to(query.scalar_type());
-  const auto above = [](int64_t length) { return (128 - length % 128) % 128; };
-  return call.result(at::constant_pad_nd(p, {0, above(p.size(3)), 0, above(p.size(2))}));
+  const at::Tensor p =
+      signed_probabilities(problem, logsumexp, attention_random(position, problem.dropout)).to(query.scalar_type());
+  return call.result(
+      at::constant_pad_nd(p, {0, in_blocks(p.size(3)) - p.size(3), 0, in_blocks(p.size(2)) - p.size(2)}));
 }
 
 FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -43,6 +43,14 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const at:
                                       const at::Tensor& logsumexp, const std::optional<at::Generator>& random,
                                       bool wants_bias);
 
+/// The attention matrix (B, H, L, S) as flash attention gives it for debugging: a minus sign where dropout dropped.
+/// `random` as in the backward pass.
+at::Tensor signed_probabilities(const AttentionProblem& problem, const at::Tensor& logsumexp,
+                                const std::optional<at::Generator>& random);
+
+/// A length rounded up to the blocks of flash attention's debug mask.
+constexpr int64_t in_blocks(int64_t length) { return (length + 127) / 128 * 128; }
+
 /// Takes the place of a call in the random stream; (0, 0) without dropout.
 PhiloxPosition attention_position(DeviceCall& call, double dropout);
 std::optional<at::Generator> attention_random(PhiloxPosition position, double dropout);

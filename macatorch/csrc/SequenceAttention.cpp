@@ -200,12 +200,34 @@ at::Tensor flash_into(FlashCall& flash, at::Tensor output, int64_t longest, bool
   return logsumexp;
 }
 
+/// (sequences, H, longest query, longest key), both lengths in blocks; zero behind a sequence's end.
+at::Tensor flash_mask(const FlashCall& flash, int64_t longest_query, int64_t longest_key, const at::Tensor& logsumexp,
+                      PhiloxPosition position) {
+  const std::optional<at::Generator> random = attention_random(position, flash.dropout);
+  at::Tensor mask = at::zeros({static_cast<int64_t>(flash.pieces.size()), flash.query.size(-2),
+                               in_blocks(longest_query), in_blocks(longest_key)},
+                              flash.query.options());
+  for (size_t i = 0; i < flash.pieces.size(); ++i) {
+    const Piece& piece = flash.pieces[i];
+    if (piece.query_length != 0 && piece.key_length != 0) {
+      const at::Tensor rows = flash.logsumexp_of(logsumexp, piece);
+      // attention_forward's own mark of a row that sees nothing
+      const at::Tensor p =
+          signed_probabilities(flash.problem(piece), rows.masked_fill(rows.isposinf(), -kInfinity), random);
+      mask.narrow(0, static_cast<int64_t>(i), 1)
+          .narrow(2, 0, piece.query_length)
+          .narrow(3, 0, piece.key_length)
+          .copy_(p);
+    }
+  }
+  return mask;
+}
+
 void flash_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
-  TORCH_CHECK(
-      !given.flag("return_debug_mask"),
-      "return_debug_mask: the simulated device does not keep the attention matrix; call with return_debug_mask=False");
   FlashCall flash(given);
+  const bool wants_mask = given.flag("return_debug_mask");
+  TORCH_CHECK(!wants_mask || flash.dropout > 0, "return_softmax is only supported when p_dropout > 0.0");
   const bool newer = given.has_result("rng_state");  // torch 2.7 packs both the random place and the logsumexp
   const PhiloxPosition position = attention_position(flash.call, flash.dropout);
   std::vector<int64_t> shape = flash.query.sizes().vec();
@@ -216,8 +238,10 @@ void flash_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::Tensor logsumexp =
       flash_into(flash, output, *given.integer("max_q"), newer, attention_random(position, flash.dropout));
   auto [first, second] = position_tensors(flash.call, position, newer);
-  at::Tensor debug = flash.call.result(at::empty({0}, flash.query.options()));
-  given.give(flash.call.result(output), flash.call.result(logsumexp), first, second, debug);
+  const at::Tensor mask = wants_mask
+                              ? flash_mask(flash, *given.integer("max_q"), *given.integer("max_k"), logsumexp, position)
+                              : at::empty({0}, flash.query.options());
+  given.give(flash.call.result(output), flash.call.result(logsumexp), first, second, flash.call.result(mask));
 }
 
 void flash_forward_inplace(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

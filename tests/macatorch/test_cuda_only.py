@@ -78,6 +78,30 @@ def test_flash_attentions_debug_mask_has_a_minus_where_dropout_dropped() -> None
         aten._scaled_dot_product_flash_attention(query, key, value, 0.0, return_debug_mask=True)
 
 
+def test_flash_attentions_debug_mask_of_sequences_of_several_lengths() -> None:
+    lengths, key_lengths = (3, 9), (7, 130)
+    starts, key_starts = (torch.tensor(s, dtype=torch.int32, device="cuda") for s in ((0, 3, 12), (0, 7, 137)))
+    query, key, value = (torch.randn(n, 2, 8, device="cuda").half() for n in (12, 137, 137))
+    dropout = 0.3
+    output, _, _, _, mask = aten._flash_attention_forward(
+        query, key, value, starts, key_starts, 9, 130, dropout, False, True
+    )
+    assert mask.shape == (2, 2, 128, 256) and mask.dtype == torch.half, "lengths are rounded up to 128"
+    at, key_at = 0, 0
+    for i, (n, m) in enumerate(zip(lengths, key_lengths)):
+        q, k, v = query[at : at + n], key[key_at : key_at + m], value[key_at : key_at + m]
+        q, k, v = (t.float().transpose(0, 1) for t in (q, k, v))
+        wanted = torch.softmax(q @ k.mT / 8**0.5, -1)
+        found = mask[i, :, :n, :m].float()
+        torch.testing.assert_close(found.abs(), wanted, atol=1e-3, rtol=1e-3)
+        assert not mask[i, :, n:].any() and not mask[i, :, :, m:].any()
+        kept = torch.where(found < 0, 0, wanted) / (1 - dropout)
+        torch.testing.assert_close((kept @ v).transpose(0, 1), output[at : at + n].float(), atol=2e-3, rtol=2e-3)
+        at, key_at = at + n, key_at + m
+    with pytest.raises(RuntimeError, match="only supported when p_dropout > 0"):
+        aten._flash_attention_forward(query, key, value, starts, key_starts, 9, 130, 0.0, False, True)
+
+
 @STATELESS
 def test_stateless_numbers_are_a_function_of_their_key() -> None:
     key = random.key(42, device="cuda")

@@ -401,6 +401,11 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
                                    const cudnnTensorDescriptor_t dxDesc, void* dx);
 cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derivedBnDesc, const cudnnTensorDescriptor_t xDesc,
                                             cudnnBatchNormMode_t mode);
+cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode,
+                                                                   cudnnBatchNormOps_t bnOps,
+                                                                   const cudnnActivationDescriptor_t activationDesc,
+                                                                   const cudnnTensorDescriptor_t xDesc,
+                                                                   size_t* sizeInBytes);
 cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha,
                                                      const void* beta, const cudnnTensorDescriptor_t xDesc,
                                                      const void* x, const cudnnTensorDescriptor_t yDesc, void* y,

@@ -114,6 +114,10 @@ def main() -> int:
                 return candidate
         return f"{prefix}_{overload}_{base}{suffix}"
 
+    def takes_tensor_first(f: Any) -> bool:
+        first = next(iter(f.func.arguments.flat_all))
+        return str(first.type) == "Tensor"
+
     def results(name: str) -> str:
         row = next((row for row in table["result_dtypes"] if name in row["operators"]), None)
         return "nullptr" if row is None else f'"{row["results"]}"'
@@ -139,8 +143,10 @@ def main() -> int:
         if not ((on_cuda and on_cpu) or (on_cpu and matches(name, table["composite"]))):
             continue
         is_iterator = name in iterator or (f.structured_delegate is not None and str(f.structured_delegate) in iterator)
+        # A reduction, say: it looks at its outputs before an iterator is built, which one that is an iterator does not.
+        checks_out = f.structured and f.structured_inherits is None and takes_tensor_first(f)
         if is_iterator:
-            check = "TensorIterator"
+            check = "StructuredOut" if checks_out else "TensorIterator"
         elif f.device_check == DeviceCheckType.ExactSame:
             check = "ExactSame"
         elif on_cuda and not has_kernel(f, DispatchKey.CPU):

@@ -100,6 +100,17 @@ void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IVal
   }
 }
 
+/// What a structured operator asks of the tensors that it is given to write to: the device of its input.
+void check_structured_out(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  const c10::Device device = arguments[0].toTensor().device();
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    if (is_written(schema.arguments()[i]) && arguments[i].isTensor()) {
+      const c10::Device given = arguments[i].toTensor().device();
+      TORCH_CHECK(given == device, "Expected out tensor to have device ", device, ", but got ", given, " instead");
+    }
+  }
+}
+
 /// Upstream's own words for two arguments on different devices; see OperatorSpec::pair.
 void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
   std::istringstream words(pair);
@@ -212,6 +223,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   const size_t first = stack->size() - count;
   const std::vector<std::optional<at::ScalarType>> exact = result_dtypes(spec, schema, stack->data() + first);
   std::vector<std::pair<at::Tensor, at::Tensor>> written;  // narrow, wide
+  bool asked = false;                                      // the caller has named the dtype of the result
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
     if (is_written(schema.arguments()[i])) {
@@ -227,7 +239,8 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
       const std::string type = schema.arguments()[i].type()->str();
       if (value.isInt() && (type == "int" || type == "int?") && schema.arguments()[i].name() == "dtype") {
         const auto dtype = static_cast<at::ScalarType>(value.toInt());
-        if ((wide & dtype_bit(dtype)) != 0) {
+        asked = (wide & dtype_bit(dtype)) == 0;
+        if (!asked) {
           narrow = dtype;
           value = static_cast<int64_t>(wider(dtype));
         }
@@ -253,7 +266,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
     if (own) {
       return tensor.to(*own);
     }
-    return narrow ? tensor.to(narrowed(tensor.scalar_type(), *narrow)) : tensor;
+    return narrow && !asked ? tensor.to(narrowed(tensor.scalar_type(), *narrow)) : tensor;
   };
   const size_t results = schema.returns().size();
   for (size_t i = 0; i < results; ++i) {
@@ -267,7 +280,10 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
   const uint64_t low = dtypes & kLowPrecision;
   // A product of two dtypes is refused by the kernel itself; made one dtype it would be computed.
   const bool always = spec.widens && (spec.results != nullptr || (dtypes & (dtypes - 1)) == 0);
-  const uint64_t wide = low & (always ? kLowPrecision : spec.dtypes->wide.load(std::memory_order_relaxed));
+  uint64_t wide = low & (always ? kLowPrecision : spec.dtypes->wide.load(std::memory_order_relaxed));
+  if ((wide & dtype_bit(at::kComplexHalf)) != 0) {
+    wide |= low & dtype_bit(at::kHalf);  // which would make the result a complex half again
+  }
   if (C10_UNLIKELY(wide != 0)) {
     call_widened(spec, op, stack, wide);
     return;
@@ -369,7 +385,10 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
     }
     if (spec.check == DeviceCheck::ExactSame) {
       check_same_device(spec, schema, arguments);
-    } else if (spec.check == DeviceCheck::TensorIterator) {
+    } else if (spec.check == DeviceCheck::TensorIterator || spec.check == DeviceCheck::StructuredOut) {
+      if (spec.check == DeviceCheck::StructuredOut) {
+        check_structured_out(schema, arguments);
+      }
       check_iterator_devices(schema, arguments);
     }
   }

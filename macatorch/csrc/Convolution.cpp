@@ -31,9 +31,16 @@ void check_same_type(const at::Tensor& input, const at::Tensor& other, const cha
               ") and ", what, " type (", other.toString(), ") should be the same");
 }
 
-/// cuDNN's rule: channels-last where input or weight is. A batch of one has strides that fit both, and the CPU's choice
-/// may then be the other.
+bool is_double(const at::Tensor& input, const at::Tensor& weight) {
+  return input.scalar_type() == at::kDouble || weight.scalar_type() == at::kDouble;
+}
+
+/// cuDNN's rule: channels-last where input or weight is, and never in double precision (nor in the complex numbers that are
+/// computed with it). A batch of one has strides that fit both, and the CPU's choice may then be the other.
 at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight) {
+  if (is_double(input, weight)) {
+    return at::MemoryFormat::Contiguous;
+  }
   const at::MemoryFormat format = input.suggest_memory_format();
   return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
 }
@@ -75,9 +82,14 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
                                bool transposed, Ints output_padding, c10::SymInt groups,
                                std::array<bool, 3> output_mask) {
   DeviceCall call(grad_output);
-  const at::Tensor grad = widened(call(grad_output));
-  const at::Tensor source = widened(call(input));
-  const at::Tensor kernel = widened(call(weight));
+  const bool contiguous = is_double(input, weight);  // see output_format
+  const auto given = [&](const at::Tensor& tensor) {
+    const at::Tensor wide = widened(call(tensor));
+    return contiguous ? wide.contiguous() : wide;
+  };
+  const at::Tensor grad = given(grad_output);
+  const at::Tensor source = given(input);
+  const at::Tensor kernel = given(weight);
   const auto gradients = [&](const at::Tensor& of, const at::Tensor& from, const at::Tensor& by,
                              std::array<bool, 3> wanted) {
     return at::_ops::convolution_backward::redispatch(kCpu, of, from, by, bias_sizes, stride, padding, dilation,

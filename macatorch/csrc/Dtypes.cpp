@@ -22,19 +22,17 @@ namespace {
 
 bool is_integer(const at::Tensor& tensor) { return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false); }
 
-/// A bound as CUDA's kernel reads it: converted to the input's dtype.
-at::Scalar as_element(const at::Scalar& bound, at::ScalarType dtype) {
-  return AT_DISPATCH_INTEGRAL_TYPES(dtype, "_histc_cuda", [&] { return at::Scalar(bound.to<scalar_t>()); });
-}
+/// A bound as CUDA's kernel reads it: a whole number, which the input's dtype need not hold.
+at::Scalar whole(const at::Scalar& bound) { return bound.to<int64_t>(); }
 
 /// Quotients of integers below 2^53 are the same in double precision.
 at::Tensor integer_histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
   const at::ScalarType dtype = self.scalar_type();
   DeviceCall call(self);
   const at::Tensor wide = call(self).to(at::kDouble);
-  return call.result(at::_ops::histc::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), wide, bins,
-                                                 as_element(min, dtype), as_element(max, dtype))
-                         .to(dtype));
+  return call.result(
+      at::_ops::histc::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), wide, bins, whole(min), whole(max))
+          .to(dtype));
 }
 
 /// histc and its out= form; what else there is to them (use_deterministic_algorithms) concerns floating dtypes alone.

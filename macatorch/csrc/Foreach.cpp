@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "Arguments.h"
 #include "NeuralNet.h"
@@ -36,6 +38,16 @@ MACATORCH_EACH_POWER(MACATORCH_POWER);
 MACATORCH_SPEC(_foreach_pow_ScalarAndTensor);
 MACATORCH_SPEC(_foreach_add_Tensor);
 MACATORCH_SPEC(_foreach_add__Tensor);
+#define MACATORCH_SUM(name)          \
+  MACATORCH_SPEC(name##_List);       \
+  MACATORCH_SPEC(name##__List);      \
+  MACATORCH_SPEC(name##_Scalar);     \
+  MACATORCH_SPEC(name##__Scalar);    \
+  MACATORCH_SPEC(name##_ScalarList); \
+  MACATORCH_SPEC(name##__ScalarList)
+MACATORCH_SUM(_foreach_add);
+MACATORCH_SUM(_foreach_sub);
+#undef MACATORCH_SUM
 MACATORCH_SPEC(_foreach_addcdiv_Tensor);
 MACATORCH_SPEC(_foreach_addcdiv__Tensor);
 MACATORCH_SPEC(_foreach_addcmul_Tensor);
@@ -71,6 +83,40 @@ void each(const OperatorHandle& op, Stack* stack) {
   call_boxed(spec, op, stack);
 }
 
+bool is_low(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+}
+bool any_low(const std::vector<at::Tensor>& list) { return std::any_of(list.begin(), list.end(), is_low); }
+
+/// A number whose rounding to half is an infinity.
+bool overflows(const at::Scalar& number) {
+  return !number.isComplex() && std::isfinite(number.toDouble()) &&
+         std::abs(number.toDouble()) > std::numeric_limits<at::Half>::max();
+}
+
+/// A sum of low precision with a factor or with a number that no half holds is the device's operator's, which rounds once.
+bool sums_round_between(const Arguments& arguments) {
+  const c10::IValue alpha = arguments["alpha"], scalar = arguments["scalar"], scalars = arguments["scalars"];
+  bool candidate = alpha.isScalar() && !alpha.toScalar().equal(1);
+  candidate |= scalar.isScalar() && overflows(scalar.toScalar());
+  if (scalars.isList()) {
+    for (const c10::IValue& number : scalars.toListRef()) {
+      candidate |= overflows(number.toScalar());
+    }
+  }
+  return C10_UNLIKELY(candidate) && (any_low(arguments.tensors("self")) ||
+                                     (arguments["other"].isTensorList() && any_low(arguments.tensors("other"))));
+}
+
+template <const OperatorSpec& spec>
+void sum(const OperatorHandle& op, Stack* stack) {
+  if (sums_round_between(Arguments(op, stack))) {
+    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
+    return;
+  }
+  call_boxed(spec, op, stack);
+}
+
 /// The numbers of `scalars` are read on the host.
 template <const OperatorSpec& spec>
 void with_scalars(const OperatorHandle& op, Stack* stack) {
@@ -93,7 +139,7 @@ void add_tensor(const OperatorHandle& op, Stack* stack) {
     TORCH_CHECK(other.device() == list[0].device(), "scalar tensor expected to be on ", list[0].device(), " but is on ",
                 other.device());
   }
-  call_boxed(spec, op, stack);
+  sum<spec>(op, stack);
 }
 
 }  // namespace
@@ -110,6 +156,16 @@ void register_foreach(torch::Library& cuda) {
 #undef MACATORCH_BOTH
 #undef MACATORCH_POWER
   implement<&each<spec__foreach_pow_ScalarAndTensor>>(cuda, "_foreach_pow.ScalarAndTensor");
+#define MACATORCH_SUM(name)                                             \
+  implement<&sum<spec_##name##_List>>(cuda, #name ".List");             \
+  implement<&sum<spec_##name##__List>>(cuda, #name "_.List");           \
+  implement<&sum<spec_##name##_Scalar>>(cuda, #name ".Scalar");         \
+  implement<&sum<spec_##name##__Scalar>>(cuda, #name "_.Scalar");       \
+  implement<&sum<spec_##name##_ScalarList>>(cuda, #name ".ScalarList"); \
+  implement<&sum<spec_##name##__ScalarList>>(cuda, #name "_.ScalarList")
+  MACATORCH_SUM(_foreach_add);
+  MACATORCH_SUM(_foreach_sub);
+#undef MACATORCH_SUM
   implement<&add_tensor<spec__foreach_add_Tensor>>(cuda, "_foreach_add.Tensor");
   implement<&add_tensor<spec__foreach_add__Tensor>>(cuda, "_foreach_add_.Tensor");
   implement<&with_scalars<spec__foreach_addcdiv_Tensor>>(cuda, "_foreach_addcdiv.Tensor");

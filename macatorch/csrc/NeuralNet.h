@@ -42,6 +42,8 @@ void register_complex_functions(torch::Library& cuda);
 void register_foreach(torch::Library& cuda);
 /// Sums and differences of low precision with a factor, rounded once.
 void register_sums(torch::Library& cuda);
+/// Products of integer matrices, which CUDA refuses.
+void register_integer_products(torch::Library& cuda);
 /// Integer quotients and remainders by 0 and -1.
 void register_integer_division(torch::Library& cuda);
 /// Fourier transforms, laid out as cuFFT's.

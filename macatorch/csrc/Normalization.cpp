@@ -16,6 +16,10 @@
 
 namespace macatorch {
 
+MACATORCH_SPEC(native_batch_norm);
+MACATORCH_SPEC(native_batch_norm_out);
+MACATORCH_SPEC(_native_batch_norm_legit);
+MACATORCH_SPEC(_native_batch_norm_legit_out);
 MACATORCH_SPEC(native_batch_norm_backward);
 MACATORCH_SPEC(batch_norm_backward);
 
@@ -102,6 +106,32 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
       call(running_var), call(save_mean), call(save_invstd),
       /*train=*/true, epsilon, {true, true, true});
   return call.results(grad_input, grad_weight, grad_bias);
+}
+
+/// batch_norm as the CPU computes it. In evaluation CUDA hands on the statistics that it used, the CPU's kernel nothing.
+template <const OperatorSpec& spec>
+void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  const at::Tensor mean = given.tensor("running_mean"), var = given.tensor("running_var");
+  const bool training = given.flag("training");
+  const double eps = *given.number("eps");
+  const at::ScalarType dtype = at::toOpMathType(given.tensor("input").scalar_type());
+  call_boxed(spec, op, stack);
+  if (training || !mean.defined() || !var.defined()) {
+    return;
+  }
+  const auto save = [&](size_t place, const at::Tensor& value) {
+    c10::IValue& result = (*stack)[stack->size() - 3 + place];
+    if (!op.schema().is_mutable()) {
+      result = value;
+      return;
+    }
+    const at::Tensor out = result.toTensor();
+    at::native::resize_output(out, value.sizes());
+    out.copy_(value);
+  };
+  save(1, mean.to(dtype, /*non_blocking=*/false, /*copy=*/true));
+  save(2, var.to(dtype).add(eps).rsqrt_());
 }
 
 // SyncBatchNorm's parts. Channels are dimension 1; statistics are in float for low-precision inputs.
@@ -282,6 +312,10 @@ void register_normalizations(torch::Library& cuda) {
   cuda.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
   implement<cudnn_batch_norm_out>(cuda, "cudnn_batch_norm.out");
   cuda.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
+  implement<batch_norm<spec_native_batch_norm>>(cuda, "native_batch_norm");
+  implement<batch_norm<spec_native_batch_norm_out>>(cuda, "native_batch_norm.out");
+  implement<batch_norm<spec__native_batch_norm_legit>>(cuda, "_native_batch_norm_legit");
+  implement<batch_norm<spec__native_batch_norm_legit_out>>(cuda, "_native_batch_norm_legit.out");
   implement<batch_norm_backward_boxed<spec_native_batch_norm_backward>>(cuda, "native_batch_norm_backward");
   implement<batch_norm_backward_boxed<spec_batch_norm_backward>>(cuda, "batch_norm_backward");
   cuda.impl("batch_norm_stats", TORCH_FN(batch_norm_stats));

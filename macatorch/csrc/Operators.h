@@ -15,6 +15,7 @@ enum class DeviceCheck : uint8_t {
   ExactSame,       // every tensor on one device, no exception
   TensorIterator,  // one device, but CPU tensors of no dimension count as scalars
   Composite,       // no CPU kernel of its own: tensors of several devices go to the operators that it is made of
+  StructuredOut,   // TensorIterator's, after a structured operator has looked at what it writes to
 };
 
 /// What is known of a CPU kernel's low-precision dtypes: bits per ScalarType, learned from its first calls.

@@ -18,19 +18,39 @@ MACATORCH_SPEC(adaptive_avg_pool3d_out);
 
 namespace {
 
-/// One volume (C, D, H, W) has four dimensions and may lie like an image in channels-last; the CPU's kernel refuses that order.
+/// A volume (C, D, H, W) by itself that lies in the order of channels_last_3d.
+bool is_channels_last_volume(const at::Tensor& self) {
+  return self.dim() == 4 && !self.is_contiguous() && self.unsqueeze(0).is_contiguous(at::MemoryFormat::ChannelsLast3d);
+}
+
+/// The same volume as a batch of one, with the strides that a larger batch has: others pass for another order.
+at::Tensor as_batch_of_one(const at::Tensor& volume) {
+  const at::Tensor batch = volume.unsqueeze(0);
+  return is_channels_last_volume(volume)
+             ? batch.as_strided(batch.sizes(), c10::get_channels_last_strides_3d(batch.sizes()))
+             : batch;
+}
+
+/// One volume has four dimensions and may lie like an image in channels-last; the CPU's kernel refuses that order. In the
+/// order of channels_last_3d it is computed as a batch of one, and the result has the same order, as on CUDA.
 template <const OperatorSpec& spec>
-void contiguous_volume(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+void one_volume(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const bool batch = !op.schema().is_mutable() && is_channels_last_volume(Arguments(op, stack).tensor("self"));
   const size_t first = stack->size() - op.schema().arguments().size();
   for (const char* name : {"self", "grad_output", "indices"}) {
     if (const auto index = op.schema().argumentIndexWithName(name)) {
       c10::IValue& value = (*stack)[first + static_cast<size_t>(*index)];
       if (value.isTensor() && value.toTensor().dim() == 4) {
-        value = value.toTensor().contiguous();
+        value = batch ? as_batch_of_one(value.toTensor()) : value.toTensor().contiguous();
       }
     }
   }
   call_boxed(spec, op, stack);
+  if (batch) {
+    for (size_t i = first; i < stack->size(); ++i) {
+      (*stack)[i] = (*stack)[i].toTensor().squeeze(0);
+    }
+  }
 }
 
 /// The CPU's kernels write to `out` element by element as if it were contiguous.
@@ -52,10 +72,10 @@ void to_contiguous_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
 }  // namespace
 
 void register_pooling(torch::Library& cuda) {
-  implement<&contiguous_volume<spec_max_pool3d_with_indices>>(cuda, "max_pool3d_with_indices");
-  implement<&contiguous_volume<spec_max_pool3d_with_indices_out>>(cuda, "max_pool3d_with_indices.out");
-  implement<&contiguous_volume<spec_max_pool3d_with_indices_backward>>(cuda, "max_pool3d_with_indices_backward");
-  implement<&contiguous_volume<spec_max_pool3d_with_indices_backward_grad_input>>(
+  implement<&one_volume<spec_max_pool3d_with_indices>>(cuda, "max_pool3d_with_indices");
+  implement<&one_volume<spec_max_pool3d_with_indices_out>>(cuda, "max_pool3d_with_indices.out");
+  implement<&one_volume<spec_max_pool3d_with_indices_backward>>(cuda, "max_pool3d_with_indices_backward");
+  implement<&one_volume<spec_max_pool3d_with_indices_backward_grad_input>>(
       cuda, "max_pool3d_with_indices_backward.grad_input");
   implement<&to_contiguous_out<spec_avg_pool3d_out>>(cuda, "avg_pool3d.out");
   implement<&to_contiguous_out<spec_avg_pool3d_backward_grad_input>>(cuda, "avg_pool3d_backward.grad_input");

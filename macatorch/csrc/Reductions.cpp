@@ -1,8 +1,10 @@
 #include <ATen/ATen.h>
+#include <ATen/native/ReduceOps.h>
 
 #include "Arguments.h"
 #include "NeuralNet.h"
 #include "Operators.h"
+#include "Stubs.h"
 
 namespace macatorch {
 
@@ -10,6 +12,7 @@ MACATORCH_SPEC(median_dim_values);
 MACATORCH_SPEC(nanmedian_dim_values);
 MACATORCH_SPEC(nansum);
 MACATORCH_SPEC(nansum_out);
+MACATORCH_SPEC(nonzero_static);
 MACATORCH_SPEC(randperm_generator_out);
 MACATORCH_SPEC(scatter_reduce);
 MACATORCH_SPEC(scatter__reduce);
@@ -28,7 +31,7 @@ template <const OperatorSpec& spec>
 void nansum(const OperatorHandle& op, Stack* stack) {
   Arguments arguments(op, stack);
   const at::Tensor self = arguments.tensor("self");
-  if (!self.is_complex()) {
+  if (!self.is_complex() && !at::isComplexType(arguments.dtype("dtype").value_or(at::kFloat))) {
     call_boxed(spec, op, stack);
     return;
   }
@@ -43,6 +46,31 @@ void nansum(const OperatorHandle& op, Stack* stack) {
   } else {
     arguments.give(at::sum(numbers, dims, arguments.flag("keepdim"), arguments.dtype("dtype")));
   }
+}
+
+/// The same behind the function table, which nanmean(out=) calls by itself.
+void nansum_table(at::TensorIterator& iterator) {
+  if (!at::isComplexType(iterator.dtype(iterator.noutputs()))) {
+    stubs::Rerouted<at::native::nansum_stub_DECLARE_DISPATCH_type, at::native::nansum_stub,
+                    at::native::nansum_stub_DECLARE_DISPATCH_type::FnPtr>::call(iterator);
+    return;
+  }
+  // The iterator's output has one element where a dimension is summed.
+  const at::Tensor out = iterator.tensor(0), self = iterator.tensor(1);
+  const at::Tensor numbers = at::where(at::isnan(self), at::zeros({}, self.options()), self);
+  std::vector<int64_t> dims;
+  for (int64_t dim = 0; dim < out.dim(); ++dim) {
+    if (out.size(dim) == 1) {
+      dims.push_back(dim);
+    }
+  }
+  out.copy_(dims.empty() ? numbers : at::sum(numbers, dims, /*keepdim=*/true));
+}
+
+/// CUDA's result is laid out by columns.
+void nonzero_static(const OperatorHandle& op, Stack* stack) {
+  call_boxed(spec_nonzero_static, op, stack);
+  stack->back() = stack->back().toTensor().t().contiguous().t();
 }
 
 /// A permutation of nothing draws nothing, so that the generator may be of any device.
@@ -82,6 +110,8 @@ void scatter_reduced(const OperatorHandle& op, Stack* stack) {
 void register_reductions(torch::Library& cuda) {
   implement<&nansum<spec_nansum>>(cuda, "nansum");
   implement<&nansum<spec_nansum_out>>(cuda, "nansum.out");
+  at::native::nansum_stub.set_cuda_dispatch_ptr(&nansum_table);
+  implement<&nonzero_static>(cuda, "nonzero_static");
   implement<&median<spec_median_dim_values>>(cuda, "median.dim_values");
   implement<&median<spec_nanmedian_dim_values>>(cuda, "nanmedian.dim_values");
   implement<&randperm>(cuda, "randperm.generator_out");

@@ -127,6 +127,55 @@ void sorted_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   sort_rows(stack->back().toTensor());
 }
 
+bool is_low(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
+bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
+
+/// Whether CUDA's kernel for large blocks (Triton) takes a product: it computes the whole sum in float.
+bool is_one_kernel(const at::Tensor& blocks, int64_t columns) {
+  const int64_t rows = blocks.size(-2), width = blocks.size(-1);
+  return is_power_of_two(rows) && is_power_of_two(width) && rows >= 16 && width >= 16 && columns % rows == 0;
+}
+
+/// beta * self + alpha * (mat1 @ mat2) in low precision, where one matrix is block sparse: CUDA's general way rounds the product,
+/// then what is scaled, then the sum.
+bool block_addmm(const Arguments& arguments, at::Tensor& out) {
+  const at::Tensor self = arguments.tensor("self"), mat1 = arguments.tensor("mat1"), mat2 = arguments.tensor("mat2");
+  const bool left = mat1.layout() == at::kSparseBsr && mat2.layout() == at::kStrided;
+  const bool right = mat1.layout() == at::kStrided && mat2.layout() == at::kSparseBsc;
+  const at::ScalarType dtype = mat1.scalar_type();
+  if ((!left && !right) || !is_low(dtype) || self.layout() != at::kStrided || out.layout() != at::kStrided ||
+      mat1.dim() != 2 || mat2.dim() != 2 || mat1.size(1) != mat2.size(0)) {
+    return false;
+  }
+  for (const at::Tensor& tensor : {self, mat2, out}) {
+    if (tensor.device() != mat1.device() || tensor.scalar_type() != dtype) {
+      return false;
+    }
+  }
+  const at::Scalar alpha = *arguments.number("alpha"), beta = *arguments.number("beta");
+  const at::Tensor blocks = left ? mat1.values() : mat2.values().transpose(-2, -1);
+  if (is_one_kernel(blocks, left ? mat2.size(1) : mat1.size(0)) || (alpha.equal(1) && beta.equal(0))) {
+    return false;
+  }
+  at::Tensor sum = at::mm(mat1.to(at::kFloat), mat2.to(at::kFloat)).to(dtype).mul_(alpha);
+  if (!beta.equal(0)) {
+    sum.add_(self.mul(beta));
+  }
+  at::native::resize_output(out, sum.sizes());
+  out.copy_(sum);
+  return true;
+}
+
+void addmm_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments arguments(op, stack);
+  at::Tensor out = arguments.tensor("out");
+  if (block_addmm(arguments, out)) {
+    arguments.give(out);
+  } else {
+    sorted_product<spec_SparseCsr_addmm_out>(op, stack);
+  }
+}
+
 /// The CPU's kernel for block sparse matrices refuses or misreads some of them: these are solved as dense ones.
 void triangular_solve(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments arguments(op, stack);
@@ -155,7 +204,7 @@ void register_sparse_products() {
   csr.impl("bmm.out", TORCH_FN(bmm_out));
   implement<&sorted_product<spec_SparseCsr_mm>>(csr, "mm");
   implement<&sorted_product<spec_SparseCsr_mm_out>>(csr, "mm.out");
-  implement<&sorted_product<spec_SparseCsr_addmm_out>>(csr, "addmm.out");
+  implement<&addmm_out>(csr, "addmm.out");
   implement<&triangular_solve>(csr, "triangular_solve.X");
 }
 

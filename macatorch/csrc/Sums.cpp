@@ -2,6 +2,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/add_ops.h>
+#include <ATen/ops/mul_ops.h>
 #include <ATen/ops/sub_ops.h>
 
 #include <cmath>
@@ -13,8 +14,11 @@
 namespace macatorch {
 
 // a + alpha * b of halves and bfloat16. CUDA computes it in float and rounds once; upstream's CPU kernel rounds alpha * b in
-// the elements that do not fill a vector, and a number given for b always: both may overflow where the sum does not.
+// the elements that do not fill a vector, and a number given for b always: both may overflow where the sum does not. A product
+// with a number on the CPU is computed in float, too; upstream's CPU kernel rounds the number where it is the first factor.
 
+MACATORCH_SPEC(mul_Tensor);
+MACATORCH_SPEC(mul_out);
 MACATORCH_SPEC(add_Tensor);
 MACATORCH_SPEC(add__Tensor);
 MACATORCH_SPEC(add_out);
@@ -84,10 +88,25 @@ at::Tensor& to_out(const at::Tensor& self, const at::Tensor& other, const at::Sc
   return Unboxed<Op, spec>::call(self, other, alpha, out);
 }
 
+bool begins_with_number(const at::Tensor& self, const at::Tensor& other) {
+  return C10_UNLIKELY(self.is_cpu()) && self.dim() == 0 && is_low(other.scalar_type());
+}
+
+at::Tensor product(const at::Tensor& self, const at::Tensor& other) {
+  using Mul = Unboxed<at::_ops::mul_Tensor, spec_mul_Tensor>;
+  return begins_with_number(self, other) ? Mul::call(other, self) : Mul::call(self, other);
+}
+at::Tensor& product_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  using Mul = Unboxed<at::_ops::mul_out, spec_mul_out>;
+  return begins_with_number(self, other) ? Mul::call(other, self, out) : Mul::call(self, other, out);
+}
+
 }  // namespace
 
 void register_sums(torch::Library& cuda) {
   namespace ops = at::_ops;
+  cuda.impl("mul.Tensor", TORCH_FN(product));
+  cuda.impl("mul.out", TORCH_FN(product_out));
   cuda.impl("add.Tensor", TORCH_FN((sum<ops::add_Tensor, spec_add_Tensor>)));
   cuda.impl("add_.Tensor", TORCH_FN((in_place<ops::add__Tensor, spec_add__Tensor, ops::add_Tensor>)));
   cuda.impl("add.out", TORCH_FN((to_out<ops::add_out, spec_add_out, ops::add_Tensor>)));

@@ -59,6 +59,11 @@ struct Survey {
       see(tensor, scalars_allowed);
     }
   }
+  void see(const std::optional<at::ScalarType>& dtype, bool /*scalars_allowed*/) {
+    if (dtype) {
+      dtypes |= dtype_bit(*dtype);
+    }
+  }
   template <class T>
   void see(const T& /*no tensor*/, bool /*scalars_allowed*/) {}
 };

@@ -108,12 +108,22 @@ def to_cuda(op: Any, arguments: Tuple[Any, ...], keywords: Dict[str, Any]) -> Tu
     return (tree_map(change, first), *others), moved
 
 
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """The same tensor in double precision, in a storage with the same gaps: as_strided looks into them."""
+    plain = tensor.detach()
+    if plain.layout != torch.strided or plain.is_quantized or plain.is_nested or plain.is_conj() or plain.is_neg():
+        return plain.to(WIDE[plain.dtype])
+    storage = plain.untyped_storage()
+    whole = plain.new_empty(0).set_(storage, 0, (storage.nbytes() // plain.element_size(),), (1,))
+    return whole.to(WIDE[plain.dtype]).as_strided(plain.size(), plain.stride(), plain.storage_offset())
+
+
 def widen(value: Any) -> Any:
     def change(leaf: Any) -> Any:
         if isinstance(leaf, torch.dtype):
             return WIDE.get(leaf, leaf)
         if isinstance(leaf, torch.Tensor) and leaf.dtype in WIDE:
-            return leaf.detach().to(WIDE[leaf.dtype]).requires_grad_(leaf.requires_grad)
+            return widened(leaf).requires_grad_(leaf.requires_grad)
         return leaf
 
     return tree_map(change, value)
@@ -245,6 +255,8 @@ def check_values(op: Any, dtype: torch.dtype, limit: int = SAMPLES) -> None:
         for position, value in enumerate(found):
             assert value.is_cuda, f"{where}: the result is on {value.device}"
             reference = sames[position] if position < len(sames) else None
+            if treated(op, "wider statistics") and reference is not None and reference.numel() == 0:
+                continue  # the CPU hands on no statistics in evaluation
             if reference is not None:
                 same_dtype = value.dtype == reference.dtype or treated(op, "wider statistics")
                 assert same_dtype, f"{where}: {value.dtype}, not {reference.dtype}"

@@ -269,6 +269,9 @@ def test_batch_normalisation(dnn: Dnn, mode: int, code: int) -> None:
     X, Y = dnn.tensor(x), dnn.tensor(y)
     derived = dnn.made("Tensor")
     dnn.call("cudnnDeriveBNTensorDescriptor", derived, X, mode)
+    reserved = ctypes.c_size_t(7)
+    dnn.run("GetBatchNormalizationTrainingExReserveSpaceSize", mode, 0, None, X, ctypes.byref(reserved))
+    assert reserved.value == 0, "the backward pass needs the saved statistics alone"
     small = x.astype(float).mean(axes, keepdims=True).shape
     scale, bias, running_mean, running_variance = (
         dnn.store((1 + random_array(GENERATOR, float, *small) ** 2).astype(parameter)) for _ in range(4)

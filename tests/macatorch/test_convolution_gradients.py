@@ -73,3 +73,17 @@ def test_double_backward_passes_through_the_copies() -> None:
     given = [tensor.detach().cpu().requires_grad_() for tensor in (x, weight)]
     for one, other in zip(found, torch.autograd.grad(penalty(*given), given)):
         torch.testing.assert_close(one.cpu(), other, rtol=1e-10, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("batch", [1, 2])
+def test_convolutions_in_double_precision_are_contiguous(batch: int, dtype: torch.dtype) -> None:
+    x = torch.randn(batch, 4, 6, 6, dtype=dtype).cuda().contiguous(memory_format=torch.channels_last).requires_grad_()
+    weight = torch.randn(3, 4, 3, 3, dtype=dtype).cuda().contiguous(memory_format=torch.channels_last)
+    result = torch.nn.functional.conv2d(x, weight)
+    double = dtype in (torch.float64, torch.complex128)
+    assert result.is_contiguous(memory_format=torch.contiguous_format if double else torch.channels_last)
+    torch.testing.assert_close(result.cpu(), torch.nn.functional.conv2d(x.detach().cpu(), weight.cpu()))
+    (gradient,) = torch.autograd.grad(result.abs().sum(), x)
+    if not dtype.is_complex:
+        assert gradient.is_contiguous(memory_format=torch.contiguous_format if double else torch.channels_last)

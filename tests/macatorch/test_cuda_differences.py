@@ -31,6 +31,23 @@ def test_a_sum_without_nan_of_complex_numbers() -> None:
     assert torch.nansum(x, 1, out=out).tolist() == [1 + 2j, 4 - 1j] and out.shape == (2,)
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@pytest.mark.parametrize("dtype", [torch.complex32, torch.complex64, torch.complex128], ids=str)
+def test_a_mean_without_nan_of_complex_numbers_goes_to_an_out(dtype: torch.dtype) -> None:
+    nan = float("nan")
+    x = torch.tensor([[1 + 2j, complex(nan, 1)], [3, 4 - 1j]], dtype=dtype, device="cuda")
+    out = torch.empty(0, dtype=dtype, device="cuda")
+    assert torch.nanmean(x, 0, out=out) is out and out.tolist() == [2 + 1j, 4 - 1j]
+    assert torch.nanmean(x, 1, keepdim=True, out=out).tolist() == [[1 + 2j], [3.5 - 0.5j]]
+    assert torch.nanmean(x[0, 0], out=torch.empty((), dtype=dtype, device="cuda")).item() == 1 + 2j
+
+
+def test_places_of_nonzero_elements_are_laid_out_by_columns() -> None:
+    x = torch.tensor([[0.0, 1.0], [2.0, 0.0]], device="cuda")
+    places = torch.nonzero_static(x, size=3)
+    assert places.tolist() == [[0, 1], [1, 0], [-1, -1]] and places.stride() == (1, 3)
+
+
 def test_a_permutation_of_nothing_takes_any_generator() -> None:
     assert torch.randperm(0, device="cuda", generator=torch.Generator("cpu")).shape == (0,)
     with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
@@ -170,7 +187,7 @@ def test_a_real_transform_of_complex_halves_has_a_place_for_its_result() -> None
 def test_a_full_reduction_writes_to_its_own_device_only(name: str, dtype: torch.dtype) -> None:
     x = torch.ones(3, dtype=dtype, device="cuda")
     out = torch.zeros((), dtype=torch.uint8 if dtype == torch.uint8 else torch.bool)
-    with pytest.raises(RuntimeError, match="at least two devices, cuda:0 and cpu"):
+    with pytest.raises(RuntimeError, match="Expected out tensor to have device cuda:0, but got cpu instead"):
         getattr(torch, name)(x, out=out)
     assert not out.item()
     assert getattr(torch, name)(x, out=out.cuda()).item()
@@ -339,6 +356,20 @@ def test_one_volume_may_lie_in_channels_last() -> None:
     torch.testing.assert_close(y.grad.cpu(), x.grad)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_one_volume_in_channels_last_3d_stays_there(dtype: torch.dtype) -> None:
+    x = torch.randn(1, 6, 8, 9, 10).to(dtype)
+    y = x.cuda().contiguous(memory_format=torch.channels_last_3d).squeeze(0).requires_grad_()
+    x = x.squeeze(0).requires_grad_()
+    results = [torch.nn.functional.max_pool3d(leaf, (2, 3, 4), return_indices=True) for leaf in (x, y)]
+    for got, want in zip(results[1], results[0]):
+        assert got.unsqueeze(0).is_contiguous(memory_format=torch.channels_last_3d)
+        assert torch.equal(got.cpu(), want)
+    for values, _ in results:
+        values.square().sum().backward()
+    assert torch.equal(y.grad.cpu(), x.grad)
+
+
 def test_a_half_to_a_complex_power_is_a_complex_half() -> None:
     x = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float16, device="cuda")
     for got, want in (
@@ -349,6 +380,105 @@ def test_a_half_to_a_complex_power_is_a_complex_half() -> None:
         assert got.dtype == torch.complex32
         assert torch.equal(got.cpu().to(torch.complex64), want.to(torch.complex32).to(torch.complex64))
     assert torch.pow(x, 2).dtype == torch.float16 and torch.pow(x, 2).tolist() == [1, 4, 0.25]
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+def test_powers_of_halves_and_complex_halves_mix() -> None:
+    x = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float16, device="cuda")
+    number = torch.tensor(1 + 1j, dtype=torch.complex32, device="cuda")
+    wide, wider = x.to(torch.complex64), number.to(torch.complex64)
+    out = torch.empty(3, dtype=torch.complex32, device="cuda")
+    for got, want in (
+        (torch.pow(1 + 1j, x, out=out).clone(), torch.pow(1 + 1j, wide)),
+        (torch.pow(number, x), torch.pow(wider, wide)),
+        (torch.pow(x, number), torch.pow(wide, wider)),
+        (torch.pow(x, number, out=out), torch.pow(wide, wider)),
+    ):
+        assert got.dtype == torch.complex32
+        assert torch.equal(got.to(torch.complex64), want.to(torch.complex32).to(torch.complex64))
+
+
+INTEGER_PRODUCTS: Dict[str, Callable[[torch.Tensor], Any]] = {
+    "addmm_cuda": lambda m: m[0] @ m[1],
+    "addmm_cuda_": lambda m: torch.addmm(m[0], m[0], m[1]),
+    "baddbmm_cuda": lambda m: torch.bmm(m, m),
+    "baddbmm_cuda_": lambda m: m.baddbmm_(m.clone(), m.clone()),
+    "addmv_impl_cuda": lambda m: m[0] @ m[1, 0],
+    "dot": lambda m: torch.dot(m[0, 0], m[1, 0]),
+    "vdot": lambda m: torch.vdot(m[0, 0], m[1, 0]),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize("name", INTEGER_PRODUCTS)
+def test_products_of_integers_are_refused(name: str, dtype: torch.dtype) -> None:
+    matrices = torch.ones(2, 3, 3, dtype=dtype, device="cuda")
+    with pytest.raises(RuntimeError, match=f'"{name.rstrip("_")}" not implemented for'):
+        INTEGER_PRODUCTS[name](matrices)
+    with pytest.raises(RuntimeError, match="not implemented for"):
+        torch.mm(matrices[0], matrices[1], out=torch.empty(0, dtype=dtype, device="cuda"))
+    assert (matrices[0, :0] @ matrices[1]).shape == (0, 3), "an empty product asks no kernel"
+    assert (matrices[0].float() @ matrices[1].float()).sum().item() == 27
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("name", ["native_batch_norm", "_native_batch_norm_legit"])
+def test_batch_norm_in_evaluation_hands_on_its_statistics(name: str, dtype: torch.dtype) -> None:
+    x = torch.randn(3, 2, 4, dtype=dtype, device="cuda")
+    mean, var = torch.tensor([1.0, 2.0], device="cuda"), torch.tensor([4.0, 0.25], device="cuda")
+    operator = getattr(torch.ops.aten, name)
+    given = (x, None, None, mean, var, False, 0.1, 0.0)
+    results = operator(*given)
+    assert results[0].dtype == dtype
+    torch.testing.assert_close(results[1:], (mean, torch.tensor([0.5, 2.0], device="cuda")))
+    results[1].zero_()
+    assert mean.tolist() == [1, 2], "a copy"
+    names = ("out", "save_mean", "save_invstd")
+    outs = {key: torch.empty(0, dtype=result.dtype, device="cuda") for key, result in zip(names, results)}
+    operator.out(*given, **outs)
+    assert outs["save_mean"].tolist() == [1, 2] and outs["save_invstd"].tolist() == [0.5, 2]
+
+
+def test_fake_tensors_know_what_batch_norm_keeps_for_its_backward() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    given = [torch.rand(2, 3, 4, 4, device="cuda"), *(torch.rand(3, device="cuda") for _ in range(4))]
+    operator = torch.ops.aten._batch_norm_with_update
+    with FakeTensorMode() as mode:
+        fake = operator(*(mode.from_tensor(tensor) for tensor in given), 0.1, 1e-5)
+    assert [tensor.shape for tensor in fake] == [tensor.shape for tensor in operator(*given, 0.1, 1e-5)]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse BSR")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_sum_with_a_block_product_is_rounded_at_each_step(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(8)
+    c, a, b = (torch.randn(12, 12, generator=generator).to("cuda", dtype) for _ in range(3))
+    product = (a.float() @ b.float()).to(dtype)
+    want = product * 0.3 + c * 0.7
+    exact = (0.3 * (a.float() @ b.float()) + 0.7 * c.float()).to(dtype)
+    assert not torch.equal(want, exact)
+    blocks, out = a.to_sparse_bsr((3, 3)), torch.empty_like(c)
+    assert torch.equal(torch.addmm(c, blocks, b, alpha=0.3, beta=0.7), want)
+    assert torch.equal(torch.addmm(c, blocks, b, alpha=0.3, beta=0.7, out=out), want) and torch.equal(out, want)
+    assert torch.equal(torch.addmm(c.T, b.T, blocks.transpose(0, 1), alpha=0.3, beta=0.7), want.T)
+    assert torch.equal(torch.addmm(c[0], blocks, b), product + c[0])
+    assert torch.equal(blocks @ b, product)
+
+
+REDUCTIONS: Dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "sum": lambda x, out: torch.sum(x, 0, out=out),
+    "mean": lambda x, out: torch.mean(x, 0, out=out),
+    "prod": lambda x, out: torch.prod(x, 0, out=out),
+    "cumsum": lambda x, out: torch.cumsum(x, 0, out=out),
+    "all": lambda x, out: torch.all(x, out=out),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction_names_the_device_that_its_out_should_have(name: str) -> None:
+    with pytest.raises(RuntimeError, match="Expected out tensor to have device cuda:0, but got cpu instead"):
+        REDUCTIONS[name](torch.ones(3, device="cuda"), torch.empty(1))
 
 
 def test_a_median_along_one_of_many_dimensions_is_refused() -> None:

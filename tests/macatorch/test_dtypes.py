@@ -113,6 +113,7 @@ def test_histc_counts_integers(dtype: torch.dtype) -> None:
     out = torch.empty(0, dtype=dtype, device="cuda")
     torch.histc(values.cuda(), bins=101, out=out)  # from the least to the largest value
     assert out.tolist() == torch.bincount(values.long(), minlength=101).tolist()
+    assert torch.histc(values.cuda(), bins=4, min=-4, max=4).tolist() == [0, 0, 3, 1]
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
         torch.histc(values.cuda(), out=torch.empty(0, device="cuda"))
 
@@ -151,3 +152,20 @@ def test_a_sum_with_a_product_of_compressed_sparse_matrices_has_its_own_pattern(
     result = torch.addmm(*on_device)
     assert result.dtype == dtype and result.is_cuda
     assert torch.equal(result.to_dense().float().cpu(), added + left @ right)
+
+
+SUMS = ["sum", "mean", "prod", "nansum", "nanmean", "cumsum", "cumprod"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("given", [torch.float16, torch.complex32, torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize("wanted", [torch.float32, torch.complex32, torch.complex64, torch.float16], ids=str)
+def test_a_sum_has_the_dtype_that_is_asked_for(name: str, given: torch.dtype, wanted: torch.dtype) -> None:
+    x = torch.tensor([1000.0, 1.0, 0.25]).to(given)
+    arguments = (0,) if name.startswith("cum") else ()
+    want = getattr(torch, name)(x.to(torch.float64), *arguments)
+    for _ in range(2):
+        got = getattr(torch, name)(x.cuda(), *arguments, dtype=wanted)
+        assert got.dtype == wanted
+        assert torch.equal(got.cpu().to(torch.complex128), want.to(wanted).to(torch.complex128))

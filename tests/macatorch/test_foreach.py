@@ -73,3 +73,25 @@ def test_a_number_added_to_a_list_has_to_be_on_its_device() -> None:
         torch._foreach_add_(tensors, torch.ones(2, device="cuda"))
     torch._foreach_add_(tensors, torch.tensor(1.0, device="cuda"), alpha=2.0)
     same(tensors, [torch.full((3,), 3.0).cuda(), torch.full((2,), 3.0).cuda()])
+
+
+def test_lists_of_halves_are_summed_with_a_factor_and_rounded_once() -> None:
+    given = [torch.full((size,), 60000.0, dtype=torch.float16, device="cuda") for size in (3, 37)]
+    negative = [-tensor for tensor in given]
+    number = torch.tensor(-60000.0, dtype=torch.float16, device="cuda")
+    want = negative  # 60000 - 120000
+    same(torch._foreach_add(given, negative, alpha=2), want)
+    same(torch._foreach_sub(given, given, alpha=2), want)
+    same(torch._foreach_add(given, number, alpha=2), want)
+    same(torch._foreach_add(given, -120000.0), want)
+    same(torch._foreach_sub(given, [120000.0, 120000.0]), want)
+    for change in (
+        lambda tensors: torch._foreach_add_(tensors, negative, alpha=2),
+        lambda tensors: torch._foreach_sub_(tensors, given, alpha=2),
+        lambda tensors: torch._foreach_add_(tensors, number, alpha=2),
+        lambda tensors: torch._foreach_sub_(tensors, 120000.0),
+        lambda tensors: torch._foreach_add_(tensors, [-120000.0, -120000.0]),
+    ):
+        tensors = [tensor.clone() for tensor in given]
+        change(tensors)
+        same(tensors, want)

@@ -49,3 +49,15 @@ def test_dtypes_of_sums_with_a_factor_are_those_of_promotion(dtype: torch.dtype)
         low[1:].add_(low[:-1], alpha=2)
     with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
         torch.add(low, low, alpha=2, out=torch.empty(3, dtype=torch.int64, device="cuda"))
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_a_product_with_a_number_is_rounded_once_whichever_comes_first(dtype: torch.dtype) -> None:
+    x = torch.randn(1003, generator=torch.Generator().manual_seed(2)).to("cuda", dtype)
+    number = torch.tensor(0.3, dtype=torch.float64)
+    want = (x.float() * 0.3).to(dtype)
+    assert torch.equal(torch.mul(x, number), want)
+    assert torch.equal(torch.mul(number, x), want)
+    assert torch.equal(torch.mul(number, x, out=torch.empty_like(x)), want)
+    assert torch.equal(torch.ops.aten.mul_.Scalar(x.clone(), 0.3), want)
+    assert torch.mul(number, x.float()).dtype == torch.float32

@@ -435,6 +435,17 @@ MXMACA_EXPORT Status cudnnBatchNormalizationForwardTraining(
     });
   });
 }
+/// What the forward pass would leave for the backward pass beside the saved statistics: nothing.
+MXMACA_EXPORT Status cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t, const cudnnActivationDescriptor_t,
+    const cudnnTensorDescriptor_t x, size_t* bytes) {
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(x != nullptr && bytes != nullptr);
+    MXMACA_REQUIRE(mode >= CUDNN_BATCHNORM_PER_ACTIVATION && mode <= CUDNN_BATCHNORM_SPATIAL_PERSISTENT);
+    *bytes = 0;
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
 MXMACA_EXPORT Status cudnnBatchNormalizationForwardInference(cudnnHandle_t handle, cudnnBatchNormMode_t mode,
                                                              const void* alpha, const void* beta,
                                                              const cudnnTensorDescriptor_t xDesc, const void* x,

@@ -10,9 +10,7 @@ from typing import Any, Dict
 
 import torch
 
-from maca_tools.accuracy import capture
-
-API = "torch.nn.parallel.DistributedDataParallel.all_reduce"
+from maca_tools.accuracy import capture, names
 
 
 def exchanges_gradients(module: Any) -> bool:
@@ -45,7 +43,7 @@ class Exchange:
             return
         with self._stream.unseen():
             if self._run is None:
-                self._run = self._stream.exchange_begins(API)
+                self._run = self._stream.exchange_begins(names.EXCHANGE)
             if self._run.take and session.options.record_input:
                 # What the reducer sends is what has gathered in .grad, such as under no_sync before this pass.
                 whole = grad if param.grad is None else param.grad + grad

@@ -12,11 +12,14 @@ is replaced for all threads: a module, backward, an optimizer's step or a collec
 gradients in C++: its parameters get hooks that see each gradient before the exchange (exchange.py).
 """
 
+import contextlib
 import functools
 import sys
 import threading
+import time
 import types
-from typing import Any, Callable, List, Optional, Tuple
+import weakref
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -105,6 +108,59 @@ def leave(mode: Mode) -> None:
             push(other)
 
 
+@contextlib.contextmanager
+def away() -> Iterator[None]:
+    """Without our modes on this thread's stack. See Note [Modes that outlive their call]."""
+    functions = _stack_functions()
+    if functions is None:
+        yield
+        return
+    length, pop, push = functions
+    modes = [pop() for _ in range(length())][::-1]
+    for mode in modes:
+        if not isinstance(mode, Mode):
+            push(mode)
+    try:
+        yield
+    finally:
+        while length():
+            pop()
+        for mode in modes:
+            push(mode)
+
+
+class Held:
+    """Modes that have left their stack and may still be held by work that is on its way.
+
+    Note [Modes that outlive their call]
+    What C++ hands to another thread (a collective, autograd's nodes) takes the stack of modes along, and that thread
+    lets it go when the work is done, for which it needs Python's lock. gloo's process group waits in its destructor for
+    its threads; where Python destroys it with the lock held, and such a thread is about to let a mode go, both wait for
+    ever. So collectives that Python calls run without our modes, and where processes work together a mode that leaves
+    the stack, such as the one under which DistributedDataParallel's C++ calls gloo, is waited for: before a group is
+    destroyed, and at the end of the record.
+    """
+
+    # Somebody may keep work for good, with what it holds.
+    _PATIENCE_S = 5.0
+
+    def __init__(self) -> None:
+        self._modes: List[Any] = []
+
+    def add(self, mode: Mode) -> None:
+        self._modes = [known for known in self._modes if known() is not None] + [weakref.ref(mode)]
+
+    def wait(self) -> None:
+        """Until nobody holds one any more; Python's lock is free meanwhile."""
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+            return
+        until = time.monotonic() + self._PATIENCE_S
+        while any(mode() is not None for mode in self._modes) and time.monotonic() < until:
+            time.sleep(0.001)
+        self._modes.clear()
+
+
 class _Engine:
     """Autograd's engine with the mode on.
 
@@ -121,7 +177,10 @@ class _Engine:
             return self._engine.run_backward(*args, **kwargs)
         # Positional in every release: tensors, gradients, retain_graph.
         keeps_graph = bool(args[2] if len(args) > 2 else kwargs.get("keep_graph", True))
-        with stream.session.backward_runs(keeps_graph), Mode(stream):
+        mode = Mode(stream)
+        stream.session.held.add(mode)
+        with stream.session.backward_runs(keeps_graph), mode:
+            del mode
             result = self._engine.run_backward(*args, **kwargs)
         stream.backward_returns()
         return result
@@ -261,6 +320,9 @@ class Installation:
             original = distributed.__dict__.get(name)
             if original is not None:
                 replaced[id(original)] = (original, self._collective(name, original))
+        original = None if distributed is None else distributed.__dict__.get("destroy_process_group")
+        if original is not None:
+            replaced[id(original)] = (original, self._destroyer(original))
         for api in names.WITHOUT_PROTOCOL:
             owner, _, name = api.rpartition(".")
             original = getattr(sys.modules.get(owner), name, None)
@@ -294,6 +356,19 @@ class Installation:
             if stream is None:
                 return original(*args, **kwargs)
             return stream.collective(f"torch.distributed.{name}", original, args, kwargs)
+
+        return call
+
+    def _destroyer(self, original: Any) -> Any:
+        current = self._current
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            stream = current()
+            if stream is None:
+                return original(*args, **kwargs)
+            stream.renew_mode()
+            return original(*args, **kwargs)
 
         return call
 

@@ -22,6 +22,8 @@ ELEMENTWISE_OPTIMIZERS: FrozenSet[str] = frozenset(_TABLE["elementwise_optimizer
 UNINITIALISED: FrozenSet[str] = frozenset(_TABLE["uninitialised"])
 WITHOUT_PROTOCOL = tuple(_TABLE["without_protocol"])
 COLLECTIVES = tuple(_TABLE["collectives"])
+# What DistributedDataParallel does in C++. See exchange.py.
+EXCHANGE = "torch.nn.parallel.DistributedDataParallel.all_reduce"
 _MODULES_OF_PARTS: FrozenSet[str] = frozenset(_TABLE["modules_of_parts"])
 _MODULE_NAMESPACES: Dict[str, str] = _TABLE["module_namespaces"]
 _FUNCTION_NAMESPACES: Dict[str, str] = _TABLE["function_namespaces"]
@@ -118,6 +120,10 @@ def _name_function(func: Any) -> str:
 
 
 _module_names: Dict[type, Optional[str]] = {}
+
+
+def is_collective(api: str) -> bool:
+    return api == EXCHANGE or api.startswith("torch.distributed.") and last(api) in COLLECTIVES
 
 
 def module_name(kind: type) -> Optional[str]:

@@ -13,7 +13,7 @@ from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import align, metrics, page, record_dir, replay, sheet, summary, verdict
+from maca_tools.accuracy import align, metrics, names, page, record_dir, replay, sheet, summary, verdict
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.summary import TensorSummary
 
@@ -64,7 +64,8 @@ class Result(NamedTuple):
             if compared == 0:
                 return "Nothing could be compared."
             return "No operator makes an error of its own."
-        return f"First culprit: {self.culprit.name0} ({self.culprit.reason})"
+        where = f"{self.culprit.stream}/" if self.culprit.stream else ""
+        return f"First culprit: {where}{self.culprit.name0} ({self.culprit.reason})"
 
     def text(self) -> str:
         lines = [self.headline()]
@@ -162,13 +163,42 @@ def write(result: Result, spool: Any, dir0: str, dir1: str, output_dir: str) -> 
     return files
 
 
+def _other_ranks(streams0: Any, streams1: Any, pool: Any) -> "_OtherRanks":
+    """What the two sides of each rank gave to its collectives.
+
+    Processes that work together call the same collectives in the same order: the n-th all_reduce of one rank is that of
+    the others, and its output depends on the inputs of all of them.
+    """
+    found: _OtherRanks = {}
+    keys = [key for key in streams0 if key in streams1 and key.startswith("rank")]
+    for key in keys if len(keys) > 1 else ():
+        numbers: Dict[str, int] = collections.defaultdict(int)
+        waiting: List[Any] = []
+        for pair in align.pair(streams0[key].entries, streams1[key].entries):
+            if pair.side0 is not None and pair.side1 is not None and names.is_collective(pair.side0.name.api):
+                api = pair.side0.name.api
+                future = pool.submit(_tensors, streams0[key], streams1[key], pair, ("input",))
+                waiting.append(((api, numbers[api]), future))
+                numbers[api] += 1
+        for call, future in waiting:
+            off = [tensor for tensor in future.result().tensors if not tensor.problem and tensor.error != 0.0]
+            if off:
+                found.setdefault(call, {})[key] = off
+    return found
+
+
+_OtherRanks = Dict[Tuple[str, int], Dict[str, List[verdict.Tensor]]]
+
+
 def _compare_all(streams0: Any, streams1: Any, notes: List[str]) -> Iterator[Tuple[Operator, int]]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     shown = time.monotonic()
     try:
         with concurrent.futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="maca-accuracy") as pool:
+            ranks = _other_ranks(streams0, streams1, pool)
             for key in [key for key in streams0 if key in streams1]:
+                calls: Dict[str, int] = collections.defaultdict(int)
                 stream0, stream1 = streams0[key], streams1[key]
                 pairs = align.pair(stream0.entries, stream1.entries)
                 alone = sum(1 for pair in pairs if pair.side0 is None or pair.side1 is None)
@@ -191,7 +221,12 @@ def _compare_all(streams0: Any, streams1: Any, notes: List[str]) -> Iterator[Tup
                     if not waiting:
                         break
                     (index, pair), future = waiting.popleft()
-                    operator, size = _judge(index, key, pair, future.result(), forward_errors)
+                    others: Dict[str, List[verdict.Tensor]] = {}
+                    if pair.side0 is not None and pair.side1 is not None:
+                        api = pair.side0.name.api
+                        others = {rank: off for rank, off in ranks.get((api, calls[api]), {}).items() if rank != key}
+                        calls[api] += 1
+                    operator, size = _judge(index, key, pair, future.result(), forward_errors, others)
                     if operator.verdict == verdict.WRONG or operator.verdict == verdict.PASSED_ON and not wrong:
                         if wrong <= _CERTAIN:
                             operator = _run_again(operator, stream0, stream1, pair)
@@ -215,7 +250,7 @@ class _Compared(NamedTuple):
     bytes: int
 
 
-def _tensors(stream0: Any, stream1: Any, pair: align.Pair) -> _Compared:
+def _tensors(stream0: Any, stream1: Any, pair: align.Pair, parts: Tuple[str, ...] = ("input", "output")) -> _Compared:
     """Compare all tensors of one operator; runs in a worker thread."""
     rows: List[Dict[str, Any]] = []
     tensors: List[verdict.Tensor] = []
@@ -226,7 +261,7 @@ def _tensors(stream0: Any, stream1: Any, pair: align.Pair) -> _Compared:
         assert entry is not None
         stacks[side] = stream.load(entry, entry.parts[0]).stack
         return _Compared([], [], stacks[0], stacks[1], 0)
-    for part in ("input", "output"):
+    for part in parts:
         if part not in pair.side0.parts and part not in pair.side1.parts:
             continue
         side0, side1 = stream0.load(pair.side0, part), stream1.load(pair.side1, part)
@@ -361,8 +396,14 @@ def _summary(value: Any) -> TensorSummary:
 
 
 def _judge(
-    index: int, key: str, pair: align.Pair, compared: _Compared, forward_errors: Dict[Tuple[int, int], float]
+    index: int,
+    key: str,
+    pair: align.Pair,
+    compared: _Compared,
+    forward_errors: Dict[Tuple[int, int], float],
+    others: Dict[str, List[verdict.Tensor]],
 ) -> Tuple[Operator, int]:
+    """others: of a collective, by rank, what of the inputs of the other ranks differs."""
     name0 = str(pair.side0.name) if pair.side0 is not None else ""
     name1 = str(pair.side1.name) if pair.side1 is not None else ""
     if pair.side0 is None or pair.side1 is None:
@@ -375,9 +416,12 @@ def _judge(
         outputs = [tensor for tensor in compared.tensors if not tensor.is_input]
         estimated = any(row.get("estimated") for row in compared.rows)
         number = (name.number, name.inner)
+        inputs += [tensor for off in others.values() for tensor in off]
         found = verdict.judge(
             name.api, backward, inputs, outputs, estimated, forward_errors.get(number, 0.0) if backward else 0.0
         )
+        if others:
+            found = found._replace(reason=f"{found.reason}; inputs of {', '.join(others)} differ, too")
         strides = _other_strides(compared.rows)
         if strides:
             found = found._replace(reason=f"{found.reason}; {strides}")

@@ -177,9 +177,24 @@ class Stream:
         return self._operate(api, func, args, kwargs)
 
     def collective(self, api: str, func: Any, args: Any, kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with intercept.away():
+                return func(*args, **kwargs)
+
         if getattr(_local, "inside", None):
-            return func(*args, **kwargs)
-        return self._operate(api, func, args, kwargs, collective=True)
+            return call(*args, **kwargs)
+        return self._operate(api, call, args, kwargs, collective=True)
+
+    def renew_mode(self) -> None:
+        """Another mode in place of the one that work on its way may hold; returns when it holds none."""
+        self.leave_mode()
+        self.session.held.wait()
+        intercept.enter(self.mode)
+
+    def leave_mode(self) -> None:
+        intercept.leave(self.mode)
+        self.session.held.add(self.mode)
+        self.mode = intercept.Mode(self)
 
     def idle(self) -> bool:
         """Whether this thread is outside of any operator that is being recorded."""
@@ -555,6 +570,7 @@ class Session:
         self._installation: Optional[intercept.Installation] = None
         self._threads = itertools.count(1)
         self._backwards: List[bool] = []
+        self.held = intercept.Held()
         self.writer = Writer(options.record_level)
         self.checker = Checker(options)
         try:
@@ -619,11 +635,13 @@ class Session:
             return
         self.running = False
         _local.inside = None
-        intercept.leave(self._main.mode)
+        self._main.leave_mode()
         _local.stream = None
         if self._installation is not None:
             self._installation.undo()
             self._installation = None
+        if os.getpid() == self.process:
+            self.held.wait()
 
     def close(self) -> None:
         """Stop, and wait until everything is on the disk. Raises AccuracyError if it could not be written."""
@@ -657,7 +675,7 @@ class Session:
             # None where the thread itself has ended the record.
             stream, _local.stream = _local.stream, None
             if stream is not None:
-                intercept.leave(stream.mode)
+                stream.leave_mode()
 
         return leave_thread
 
@@ -666,7 +684,7 @@ class Session:
         if not self.running or os.getpid() != self.process:
             return None
         if earlier is not None:
-            intercept.leave(earlier.mode)
+            earlier.leave_mode()
         _local.inside = None
         _local.stream = stream = Stream(self, os.path.join(self.folder, f"thread{next(self._threads)}"))
         intercept.enter(stream.mode)

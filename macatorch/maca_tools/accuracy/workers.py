@@ -10,7 +10,7 @@ through its pieces alone.
 import contextlib
 import ctypes
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Callable, Iterator, List, Tuple, TypeVar
 
 import torch
@@ -52,9 +52,9 @@ class Workers:
         elements = tensor.numel()
         if elements < _ALONE:
             return [compute(0, elements)]
-        pieces = -(-elements // PIECE)
-        count = min(self.count, pieces)
-        bounds = [pieces * part // count * PIECE for part in range(count)] + [elements]
+        whole = -(-elements // PIECE)
+        count = min(self.count, whole)
+        bounds = [whole * part // count * PIECE for part in range(count)] + [elements]
         parts: List[Tuple[int, int]] = list(zip(bounds, bounds[1:]))
         stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
         try:
@@ -62,6 +62,8 @@ class Workers:
         except RuntimeError:
             # Python, about to exit, starts no more threads.
             return [compute(first, end) for first, end in parts]
+        # All of them, also where one fails: the caller may then let the tensor go.
+        wait(waiting)
         return [future.result() for future in waiting]
 
 

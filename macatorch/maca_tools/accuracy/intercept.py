@@ -141,8 +141,8 @@ class Held:
     destroyed, and at the end of the record.
     """
 
-    # Somebody may keep work for good, with what it holds.
-    _PATIENCE_S = 5.0
+    # Somebody may keep work for good, with what it holds; a thread may wait long for a core.
+    _PATIENCE_S, _SILENT_S = 60.0, 5.0
 
     def __init__(self) -> None:
         self._modes: List[Any] = []
@@ -155,8 +155,14 @@ class Held:
         distributed = sys.modules.get("torch.distributed")
         if distributed is None or not distributed.is_available() or not distributed.is_initialized():
             return
-        until = time.monotonic() + self._PATIENCE_S
-        while any(mode() is not None for mode in self._modes) and time.monotonic() < until:
+        began, said = time.monotonic(), False
+        while any(mode() is not None for mode in self._modes):
+            waited = time.monotonic() - began
+            if waited > self._PATIENCE_S:
+                break
+            if waited > self._SILENT_S and not said:
+                said = True
+                print("accuracy: waiting for work of a process group that holds the recorder", file=sys.stderr)
             time.sleep(0.001)
         self._modes.clear()
 
@@ -367,8 +373,12 @@ class Installation:
             stream = current()
             if stream is None:
                 return original(*args, **kwargs)
-            stream.renew_mode()
-            return original(*args, **kwargs)
+            stream.leave_mode()
+            stream.session.held.wait()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                enter(stream.mode)
 
         return call
 

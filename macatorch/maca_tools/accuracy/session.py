@@ -185,13 +185,8 @@ class Stream:
             return call(*args, **kwargs)
         return self._operate(api, call, args, kwargs, collective=True)
 
-    def renew_mode(self) -> None:
-        """Another mode in place of the one that work on its way may hold; returns when it holds none."""
-        self.leave_mode()
-        self.session.held.wait()
-        intercept.enter(self.mode)
-
     def leave_mode(self) -> None:
+        """Take the mode off this thread's stack; work on its way may still hold it, so the next one is another."""
         intercept.leave(self.mode)
         self.session.held.add(self.mode)
         self.mode = intercept.Mode(self)

@@ -155,21 +155,76 @@ at::Tensor& divided_to(const at::Tensor& self, const at::Tensor& other, at::Tens
   return out.copy_(at::where(special->where, special->values.to(out.scalar_type()), out));
 }
 
+// Note [Quotients that overflow]
+// Upstream's vectorised kernels of float and bfloat16 answer NaN for a modulus whose quotient no float holds, and for a floored
+// quotient, which is computed from it; CUDA's do not. In double precision it fits, and the modulus is exact.
+
+bool may_overflow(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kBFloat16; }
+
+template <class T>
+bool any_nan(const T* data, int64_t count) {
+  std::atomic<bool> found{false};
+  at::parallel_for(0, count, int64_t{1} << 15, [&](int64_t begin, int64_t end) {
+    int any = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const auto value = static_cast<float>(data[i]);
+      any |= static_cast<int>(value != value);
+    }
+    if (any != 0) {
+      found.store(true, std::memory_order_relaxed);
+    }
+  });
+  return found.load();
+}
+
+/// Whether a result that may_overflow has a NaN.
+bool has_nan(const at::Tensor& result) {
+  if (!may_overflow(result.scalar_type()) || !result.is_cuda() || result.layout() != at::kStrided) {
+    return false;
+  }
+  const at::Tensor dense = result.contiguous();
+  return dense.scalar_type() == at::kFloat ? any_nan(dense.const_data_ptr<float>(), dense.numel())
+                                           : any_nan(dense.const_data_ptr<at::BFloat16>(), dense.numel());
+}
+
+/// Computes the NaN of `result` again; what is none in double precision either stays one.
+template <class Wide>
+void repair(at::Tensor result, const at::Tensor& self, const at::Tensor& other, const Wide& divide) {
+  if (C10_UNLIKELY(has_nan(result))) {
+    const at::Tensor wide = divide(self.to(at::kDouble), other.to(at::kDouble));
+    result.copy_(at::where(at::isnan(result), wide.to(result.scalar_type()), result));
+  }
+}
+
+/// The operand as it is before `result` is written, if those share memory and the result may have to be repaired.
+at::Tensor before(const at::Tensor& operand, const at::Tensor& result) {
+  return may_overflow(result.scalar_type()) && operand.is_alias_of(result) ? operand.clone() : operand;
+}
+
 template <class Op, const OperatorSpec& spec, Part part>
 at::Tensor function(const at::Tensor& self, const at::Tensor& other) {
-  return divided(self, other, part, [&](const at::Tensor& by) { return Unboxed<Op, spec>::call(self, by); });
+  at::Tensor result =
+      divided(self, other, part, [&](const at::Tensor& by) { return Unboxed<Op, spec>::call(self, by); });
+  repair(result, self, other, [](const at::Tensor& a, const at::Tensor& b) { return Op::call(a, b); });
+  return result;
 }
 
-template <class Op, const OperatorSpec& spec, Part part>
+template <class Op, const OperatorSpec& spec, Part part, class Functional>
 at::Tensor& in_place(at::Tensor& self, const at::Tensor& other) {
-  return divided_to(self, other, self, part,
-                    [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by); });
+  const at::Tensor given = before(self, self), by_given = before(other, self);
+  divided_to(self, other, self, part,
+             [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by); });
+  repair(self, given, by_given, [](const at::Tensor& a, const at::Tensor& b) { return Functional::call(a, b); });
+  return self;
 }
 
-template <class Op, const OperatorSpec& spec, Part part>
+template <class Op, const OperatorSpec& spec, Part part, class Functional>
 at::Tensor& to_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-  return divided_to(self, other, out, part,
-                    [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by, out); });
+  const at::Tensor given = before(self, out), by_given = before(other, out);
+  divided_to(self, other, out, part,
+             [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by, out); });
+  repair(out, given, by_given, [](const at::Tensor& a, const at::Tensor& b) { return Functional::call(a, b); });
+  return out;
 }
 
 /// A number modulo a tensor; the same kernel.
@@ -186,12 +241,21 @@ std::optional<Part> part_of(const Mode& mode) {
   return !mode ? std::nullopt : std::make_optional(*mode == "floor" ? Part::Floored : Part::Truncated);
 }
 
+auto divide_wide(const Mode& mode) {
+  return [&mode](const at::Tensor& a, const at::Tensor& b) { return at::_ops::div_Tensor_mode::call(a, b, mode); };
+}
+
 at::Tensor div(const at::Tensor& self, const at::Tensor& other, Mode mode) {
   const auto divide = [&](const at::Tensor& by) {
     return Unboxed<at::_ops::div_Tensor_mode, spec_div_Tensor_mode>::call(self, by, mode);
   };
   const std::optional<Part> part = part_of(mode);
-  return part ? divided(self, other, *part, divide) : divide(other);
+  if (!part) {
+    return divide(other);
+  }
+  at::Tensor result = divided(self, other, *part, divide);
+  repair(result, self, other, divide_wide(mode));
+  return result;
 }
 
 at::Tensor& div_in_place(at::Tensor& self, const at::Tensor& other, Mode mode) {
@@ -199,7 +263,13 @@ at::Tensor& div_in_place(at::Tensor& self, const at::Tensor& other, Mode mode) {
     return Unboxed<at::_ops::div__Tensor_mode, spec_div__Tensor_mode>::call(self, by, mode);
   };
   const std::optional<Part> part = part_of(mode);
-  return part ? divided_to(self, other, self, *part, divide) : divide(other);
+  if (!part) {
+    return divide(other);
+  }
+  const at::Tensor given = before(self, self), by_given = before(other, self);
+  divided_to(self, other, self, *part, divide);
+  repair(self, given, by_given, divide_wide(mode));
+  return self;
 }
 
 at::Tensor& div_out(const at::Tensor& self, const at::Tensor& other, Mode mode, at::Tensor& out) {
@@ -207,7 +277,13 @@ at::Tensor& div_out(const at::Tensor& self, const at::Tensor& other, Mode mode, 
     return Unboxed<at::_ops::div_out_mode, spec_div_out_mode>::call(self, by, mode, out);
   };
   const std::optional<Part> part = part_of(mode);
-  return part ? divided_to(self, other, out, *part, divide) : divide(other);
+  if (!part) {
+    return divide(other);
+  }
+  const at::Tensor given = before(self, out), by_given = before(other, out);
+  divided_to(self, other, out, *part, divide);
+  repair(out, given, by_given, divide_wide(mode));
+  return out;
 }
 
 }  // namespace
@@ -215,18 +291,26 @@ at::Tensor& div_out(const at::Tensor& self, const at::Tensor& other, Mode mode, 
 void register_integer_division(torch::Library& cuda) {
   constexpr Part remainder = Part::Remainder;
   cuda.impl("remainder.Tensor", TORCH_FN((function<at::_ops::remainder_Tensor, spec_remainder_Tensor, remainder>)));
-  cuda.impl("remainder_.Tensor", TORCH_FN((in_place<at::_ops::remainder__Tensor, spec_remainder__Tensor, remainder>)));
-  cuda.impl("remainder.Tensor_out",
-            TORCH_FN((to_out<at::_ops::remainder_Tensor_out, spec_remainder_Tensor_out, remainder>)));
+  cuda.impl(
+      "remainder_.Tensor",
+      TORCH_FN((in_place<at::_ops::remainder__Tensor, spec_remainder__Tensor, remainder, at::_ops::remainder_Tensor>)));
+  cuda.impl(
+      "remainder.Tensor_out",
+      TORCH_FN(
+          (to_out<at::_ops::remainder_Tensor_out, spec_remainder_Tensor_out, remainder, at::_ops::remainder_Tensor>)));
   cuda.impl("remainder.Scalar_Tensor", TORCH_FN(scalar_remainder));
   cuda.impl("fmod.Tensor", TORCH_FN((function<at::_ops::fmod_Tensor, spec_fmod_Tensor, remainder>)));
-  cuda.impl("fmod_.Tensor", TORCH_FN((in_place<at::_ops::fmod__Tensor, spec_fmod__Tensor, remainder>)));
-  cuda.impl("fmod.Tensor_out", TORCH_FN((to_out<at::_ops::fmod_Tensor_out, spec_fmod_Tensor_out, remainder>)));
+  cuda.impl("fmod_.Tensor",
+            TORCH_FN((in_place<at::_ops::fmod__Tensor, spec_fmod__Tensor, remainder, at::_ops::fmod_Tensor>)));
+  cuda.impl("fmod.Tensor_out",
+            TORCH_FN((to_out<at::_ops::fmod_Tensor_out, spec_fmod_Tensor_out, remainder, at::_ops::fmod_Tensor>)));
   constexpr Part floored = Part::Floored;
   cuda.impl("floor_divide", TORCH_FN((function<at::_ops::floor_divide, spec_floor_divide, floored>)));
-  cuda.impl("floor_divide_.Tensor",
-            TORCH_FN((in_place<at::_ops::floor_divide__Tensor, spec_floor_divide__Tensor, floored>)));
-  cuda.impl("floor_divide.out", TORCH_FN((to_out<at::_ops::floor_divide_out, spec_floor_divide_out, floored>)));
+  cuda.impl(
+      "floor_divide_.Tensor",
+      TORCH_FN((in_place<at::_ops::floor_divide__Tensor, spec_floor_divide__Tensor, floored, at::_ops::floor_divide>)));
+  cuda.impl("floor_divide.out",
+            TORCH_FN((to_out<at::_ops::floor_divide_out, spec_floor_divide_out, floored, at::_ops::floor_divide>)));
   cuda.impl("div.Tensor_mode", TORCH_FN(div));
   cuda.impl("div_.Tensor_mode", TORCH_FN(div_in_place));
   cuda.impl("div.out_mode", TORCH_FN(div_out));

@@ -98,3 +98,19 @@ def test_one_zero_among_many_divisors_is_found(dtype: torch.dtype) -> None:
     assert torch.equal(
         torch.tensor([200], dtype=torch.uint8).cuda().fmod(255).cpu(), torch.tensor([200], dtype=torch.uint8)
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("size", [1, 40])
+def test_a_quotient_that_no_float_holds_leaves_a_modulus(size: int, dtype: torch.dtype) -> None:
+    x = torch.full((size,), -4.375, dtype=dtype, device="cuda")
+    tiny = torch.full((size,), torch.finfo(dtype).tiny, dtype=dtype, device="cuda")
+    infinite, zero = torch.full_like(x, -float("inf")), torch.zeros_like(x)
+    assert torch.equal(torch.fmod(x, tiny), zero) and torch.equal(torch.remainder(x, tiny), zero)
+    assert torch.equal(torch.div(x, tiny, rounding_mode="floor"), infinite)
+    assert torch.equal(torch.floor_divide(x, tiny), infinite)
+    assert torch.equal(x.clone().fmod_(tiny), zero) and torch.equal(x.clone().floor_divide_(tiny), infinite)
+    assert torch.equal(x.clone().remainder_(tiny), zero)
+    assert torch.equal(torch.fmod(x, tiny, out=torch.empty_like(x)), zero)
+    assert torch.equal(x.clone().div_(tiny, rounding_mode="floor"), infinite)
+    assert torch.fmod(x, 0).isnan().all() and torch.fmod(infinite, x).isnan().all(), "what has no value stays NaN"

@@ -211,11 +211,12 @@ at::Tensor rounded(DeviceCall& call, const at::Tensor& value, const at::Tensor& 
   return call.result(value.to(like.scalar_type()));
 }
 
-/// An output with the strides of upstream's kernels: the query's for flash and cuDNN, heads next to each other otherwise.
-at::Tensor laid_out(DeviceCall& call, const at::Tensor& output, const at::Tensor& query, bool like_query) {
-  const at::Tensor given = call(query);
-  const at::Tensor value = output.to(query.scalar_type());
-  const bool dense = like_query && given.is_non_overlapping_and_dense() && given.sizes() == value.sizes();
+/// An output or a gradient with the strides of upstream's kernels: those of the query (or of what the gradient is of) for
+/// flash and cuDNN, heads next to each other otherwise.
+at::Tensor laid_out(DeviceCall& call, const at::Tensor& output, const at::Tensor& like, bool like_given) {
+  const at::Tensor given = call(like);
+  const at::Tensor value = output.to(like.scalar_type());
+  const bool dense = like_given && given.is_non_overlapping_and_dense() && given.sizes() == value.sizes();
   if (dense ? value.strides() == given.strides() : value.transpose(1, 2).is_contiguous()) {
     return call.result(value);
   }
@@ -273,13 +274,15 @@ FlashResult cudnn_attention(const at::Tensor& query, const at::Tensor& key, cons
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> any_backward(
     const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const std::optional<at::Tensor>& bias, const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& seed,
-    const at::Tensor& offset, double dropout, bool causal, std::optional<double> scale, bool wants_bias) {
+    const at::Tensor& offset, double dropout, bool causal, std::optional<double> scale, bool wants_bias,
+    bool like_given) {
   DeviceCall call(query);
   const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
   const AttentionGradients grads = attention_backward(
       problem, in_float(call(grad_out)), in_float(call(out)), call(logsumexp).narrow(-1, 0, query.size(2)),
       attention_random(position_of(call, seed, offset, dropout), dropout), wants_bias);
-  return {rounded(call, grads.query, query), rounded(call, grads.key, key), rounded(call, grads.value, value),
+  return {laid_out(call, grads.query, query, like_given), laid_out(call, grads.key, key, like_given),
+          laid_out(call, grads.value, value, like_given),
           grads.bias.defined() ? rounded(call, grads.bias, *bias) : at::Tensor()};
 }
 
@@ -291,7 +294,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
     return {};
   }
   auto [q, k, v, bias] = any_backward(grad_out, query, key, value, std::nullopt, out, logsumexp, seed, offset, dropout,
-                                      causal, scale, false);
+                                      causal, scale, false, true);
   return {q, k, v};
 }
 
@@ -303,8 +306,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
   if (!grad_out.defined()) {
     return {};
   }
-  auto [q, k, v, none] =
-      any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale, false);
+  auto [q, k, v, none] = any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal,
+                                      scale, false, true);
   return {q, k, v};
 }
 
@@ -335,7 +338,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
     return {};
   }
   return any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale,
-                      wanted[3] && bias.defined());
+                      wanted[3] && bias.defined(), false);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IVal
       const IValue& value = arguments[i];
       if (value.isList() && !value.isTensorList() && arguments[0].isTensor()) {
         check_index_devices(arguments[0].toTensor(), value);
-      } else if (is_written(schema.arguments()[i]) == written) {
+      } else if (is_written(schema, i) == written) {
         for_each_tensor(value, [&](const at::Tensor& tensor) { operands.emplace_back(tensor, written); });
       }
     }
@@ -104,7 +104,7 @@ void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IVal
 void check_structured_out(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
   const c10::Device device = arguments[0].toTensor().device();
   for (size_t i = 1; i < arguments.size(); ++i) {
-    if (is_written(schema.arguments()[i]) && arguments[i].isTensor()) {
+    if (is_written(schema, i) && arguments[i].isTensor()) {
       const c10::Device given = arguments[i].toTensor().device();
       TORCH_CHECK(given == device, "Expected out tensor to have device ", device, ", but got ", given, " instead");
     }
@@ -226,7 +226,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   bool asked = false;                                      // the caller has named the dtype of the result
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
-    if (is_written(schema.arguments()[i])) {
+    if (is_written(schema, i)) {
       value = map_tensors(value, [&](const at::Tensor& tensor) {
         at::Tensor other = widen(tensor);
         if (!other.is_same(tensor)) {
@@ -415,7 +415,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
     const c10::Argument& argument = schema.arguments()[i];
-    const bool write = is_written(argument);
+    const bool write = is_written(schema, i);
     if (value.isTensor() || value.isList()) {
       value = map_tensors(value, [&](const at::Tensor& tensor) {
         at::Tensor header = headers.bind(tensor, write);

@@ -4,6 +4,8 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
+#include <string>
+
 namespace macatorch {
 
 /// Calls `visit(tensor)` for every defined tensor in `value`: a tensor, a list of them, a list of optional ones.
@@ -49,9 +51,15 @@ c10::IValue map_tensors(const c10::IValue& value, const Change& change) {
   return value;
 }
 
-/// Whether the schema says that the operator writes to the argument.
-inline bool is_written(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+/// Whether the operator writes to its argument `index`: by its schema, or because it keeps running statistics, of which most
+/// schemas of batch normalisation do not tell.
+inline bool is_written(const c10::FunctionSchema& schema, size_t index) {
+  const c10::Argument& argument = schema.arguments()[index];
+  if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {
+    return true;
+  }
+  return (argument.name() == "running_mean" || argument.name() == "running_var") &&
+         schema.name().find("backward") == std::string::npos;
 }
 
 }  // namespace macatorch

@@ -348,11 +348,6 @@ mcError_t run_node(void* data) {
 
 void destroy_node(void* data) { delete static_cast<Node*>(data); }
 
-/// As is_written, and what upstream's schemas do not tell.
-bool changes(const c10::Argument& argument) {
-  return is_written(argument) || argument.name() == "running_mean" || argument.name() == "running_var";
-}
-
 /// Operators that make memory or tell about tensors: nothing is computed, so nothing is to be repeated.
 bool computes_nothing(const c10::OperatorHandle& op) {
   static const std::unordered_set<std::string> names{
@@ -427,7 +422,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   std::unordered_set<const void*> known;  // storages of the arguments
   bool writes = false;
   for (size_t i = 0; i < count; ++i) {
-    const bool written = changes(schema.arguments()[i]);
+    const bool written = is_written(schema, i);
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
       check_plain(tensor, op, device);
       known.insert(tensor.storage().unsafeGetStorageImpl());
@@ -472,7 +467,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   }
   node->arguments.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    const bool written = changes(schema.arguments()[i]);
+    const bool written = is_written(schema, i);
     node->arguments.push_back(map_tensors(arguments[i], [&](const at::Tensor& tensor) {
       return !tensor.defined()  ? tensor
              : tensor.is_cuda() ? borrowed(tensor)

@@ -78,6 +78,20 @@ def test_flash_attentions_debug_mask_has_a_minus_where_dropout_dropped() -> None
         aten._scaled_dot_product_flash_attention(query, key, value, 0.0, return_debug_mask=True)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("backend", ["FLASH_ATTENTION", "EFFICIENT_ATTENTION"])
+def test_gradients_of_attention_have_the_strides_of_cudas_kernels(backend: str, dropout: float) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    tensors = [torch.randn(2, 3, length, 8, device="cuda").half().contiguous() for length in (5, 6, 6)]
+    tensors = [tensor.requires_grad_() for tensor in tensors]
+    with sdpa_kernel(getattr(SDPBackend, backend)):
+        output = torch.nn.functional.scaled_dot_product_attention(*tensors, dropout_p=dropout)
+    for tensor, grad in zip(tensors, torch.autograd.grad(output.sum(), tensors)):
+        heads_first, heads_next = tensor.stride(), tensor.transpose(1, 2).contiguous().transpose(1, 2).stride()
+        assert grad.stride() == (heads_first if backend == "FLASH_ATTENTION" else heads_next)
+
+
 def test_flash_attentions_debug_mask_of_sequences_of_several_lengths() -> None:
     lengths, key_lengths = (3, 9), (7, 130)
     starts, key_starts = (torch.tensor(s, dtype=torch.int32, device="cuda") for s in ((0, 3, 12), (0, 7, 137)))

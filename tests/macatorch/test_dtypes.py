@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Type
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -169,3 +171,32 @@ def test_a_sum_has_the_dtype_that_is_asked_for(name: str, given: torch.dtype, wa
         got = getattr(torch, name)(x.cuda(), *arguments, dtype=wanted)
         assert got.dtype == wanted
         assert torch.equal(got.cpu().to(torch.complex128), want.to(wanted).to(torch.complex128))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("layer", [torch.nn.BatchNorm2d, torch.nn.InstanceNorm2d])
+@pytest.mark.parametrize("cudnn", [True, False], ids=["cudnn", "native"])
+def test_training_moves_the_running_statistics(layer: Type[torch.nn.Module], dtype: torch.dtype, cudnn: bool) -> None:
+    """A model whose statistics are halves too, as .half() makes it: the schemas do not say that they are written."""
+    torch.manual_seed(0)
+    wanted = layer(3, affine=True, track_running_stats=True)
+    model = layer(3, affine=True, track_running_stats=True).cuda().to(dtype)
+    for _ in range(3):
+        x = (torch.randn(4, 3, 5, 5) * 2 + 1).to(dtype)
+        wanted(x.float())
+        with torch.backends.cudnn.flags(enabled=cudnn):
+            model(x.cuda())
+    tolerance = 1e-5 if dtype in (torch.float32, torch.float64) else 3e-2
+    for name in ("running_mean", "running_var"):
+        found = getattr(model, name)
+        assert found.dtype == dtype
+        torch.testing.assert_close(found.cpu().float(), getattr(wanted, name), atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("cudnn", [True, False], ids=["cudnn", "native"])
+def test_statistics_that_are_a_lazy_copy_leave_the_original_alone(cudnn: bool) -> None:
+    original = torch.zeros(3, device="cuda")
+    mean, var = torch._lazy_clone(original), torch.ones(3, device="cuda")
+    with torch.backends.cudnn.flags(enabled=cudnn):
+        torch.nn.functional.batch_norm(torch.ones(2, 3, 4, 4, device="cuda"), mean, var, training=True)
+    assert original.tolist() == [0, 0, 0] and not torch.equal(mean.cpu(), torch.zeros(3))

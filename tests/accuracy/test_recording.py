@@ -668,8 +668,8 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
 def _run_ranks(code: str, count: int, folder: Path) -> None:
     """Run code in a process for each rank, over the loopback interface; one that hangs tells where.
 
-    Where gloo's own connections fail while the ranks meet, at files of that name in `folder`, as now and then happens on
-    a loaded machine, they meet once more.
+    Where gloo's own connections fail while the ranks meet, at files of that name in `folder`, as now and then happens
+    on a loaded machine, they meet once more.
     """
     watch = "import faulthandler; faulthandler.dump_traceback_later(120, exit=True)\n"
     command = [sys.executable, "-c", watch + textwrap.dedent(code)]

@@ -64,3 +64,12 @@ def test_a_copy_onto_memory_that_it_reads_is_refused() -> None:
     with pytest.raises(RuntimeError, match="refer to a single memory location"):
         rows.copy_(pixels)
     assert torch.equal(whole.cpu(), torch.arange(3 * 32**3, dtype=torch.float32))
+
+
+@pytest.mark.filterwarnings("ignore:Named tensors")
+def test_names_are_compared_and_handed_on() -> None:
+    source = torch.randn(2, 16, 16, 32, device="cuda").permute(0, 3, 1, 2).refine_names("N", "C", "X", "W")
+    target = torch.zeros(2, 32, 16, 16, device="cuda")
+    assert target.copy_(source).names == ("N", "C", "X", "W")
+    with pytest.raises(RuntimeError, match="Error when attempting to broadcast dims"):
+        torch.zeros(2, 32, 16, 16, names=("N", "C", "H", "W"), device="cuda").copy_(source)

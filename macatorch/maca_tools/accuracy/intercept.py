@@ -159,6 +159,11 @@ class Held:
         while any(mode() is not None for mode in self._modes):
             waited = time.monotonic() - began
             if waited > self._PATIENCE_S:
+                print(
+                    f"accuracy: after {waited:.0f} s it still does; the program goes on. If it hangs where a process group "
+                    "is destroyed, drop the work or the gradients that are kept before",
+                    file=sys.stderr,
+                )
                 break
             if waited > self._SILENT_S and not said:
                 said = True

@@ -160,8 +160,8 @@ class Held:
             waited = time.monotonic() - began
             if waited > self._PATIENCE_S:
                 print(
-                    f"accuracy: after {waited:.0f} s it still does; the program goes on. If it hangs where a process group "
-                    "is destroyed, drop the work or the gradients that are kept before",
+                    f"accuracy: after {waited:.0f} s it still does; the program goes on. If it hangs where a process "
+                    "group is destroyed, drop the work or the gradients that are kept before",
                     file=sys.stderr,
                 )
                 break

@@ -68,11 +68,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
 /// Whether the weight's gradient is computed in contiguous copies: oneDNN takes 1.3 to 2.3 times as long for it in
 /// channels-last where the kernel covers several pixels, and the two copies take a fraction of that. Small tensors and
 /// few input channels gain nothing.
-bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weight, bool transposed,
-                                const c10::SymInt& groups) {
-  return input.dim() == 4 && !transposed && groups == 1 && weight.size(1) >= 32 &&
-         weight.size(2) * weight.size(3) > 1 && input.numel() >= int64_t{1} << 14 &&
-         output_format(input, weight) == at::MemoryFormat::ChannelsLast;
+bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weight, const c10::SymInt& groups) {
+  return input.dim() == 4 && groups == 1 && weight.size(1) >= 32 && weight.size(2) * weight.size(3) > 1 &&
+         input.numel() >= int64_t{1} << 14 && output_format(input, weight) == at::MemoryFormat::ChannelsLast;
 }
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
@@ -96,10 +94,11 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
                                                       transposed, output_padding, groups, wanted);
   };
   Gradients found;
-  if (output_mask[1] && copies_for_weight_gradient(input, weight, transposed, groups)) {
+  if (output_mask[1] && copies_for_weight_gradient(input, weight, groups)) {
     const auto plain = at::MemoryFormat::Contiguous;
-    found = gradients(in_format(grad, plain), in_format(source, plain), in_format(kernel, plain),
-                      {false, true, output_mask[2]});
+    // Of the weight, its own gradient needs the size alone.
+    const at::Tensor sized = at::empty_like(kernel, kernel.options(), plain);
+    found = gradients(in_format(grad, plain), in_format(source, plain), sized, {false, true, output_mask[2]});
     std::get<1>(found) = in_format(std::get<1>(found), at::MemoryFormat::ChannelsLast);
     if (output_mask[0]) {
       std::get<0>(found) = std::get<0>(gradients(grad, source, kernel, {true, false, false}));

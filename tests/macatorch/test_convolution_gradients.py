@@ -16,6 +16,9 @@ CASES: Dict[str, Tuple[Tuple[int, int, int], Dict[str, object]]] = {
     "one output channel": ((32, 1, 2), {}),
     "pointwise": ((32, 16, 1), {}),
     "few channels": ((3, 16, 3), {}),
+    "transposed": ((24, 32, 3), {"transposed": True, "padding": 1}),
+    "transposed, strided": ((48, 40, 2), {"transposed": True, "stride": 2}),
+    "transposed, one input channel": ((1, 32, 4), {"transposed": True, "stride": 3, "output_padding": 1}),
 }
 
 
@@ -23,10 +26,14 @@ CASES: Dict[str, Tuple[Tuple[int, int, int], Dict[str, object]]] = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("wanted", ["all", "input", "weight", "weight and bias"])
 def test_gradients_are_those_of_double_precision(case: str, dtype: torch.dtype, wanted: str) -> None:
-    (inner, outer, width), options = CASES[case]
+    (inner, outer, width), given_options = CASES[case]
+    options = dict(given_options)
+    transposed = options.pop("transposed", False)
+    convolution = torch.nn.functional.conv_transpose2d if transposed else torch.nn.functional.conv2d
     generator = torch.Generator().manual_seed(7)
     x = torch.randn(2, inner, 26, 30, generator=generator).to(dtype)
-    weight = torch.randn(outer, inner, width, width, generator=generator).to(dtype)
+    sides = (inner, outer) if transposed else (outer, inner)
+    weight = torch.randn(*sides, width, width, generator=generator).to(dtype)
     bias = torch.randn(outer, generator=generator).to(dtype)
     places = {"all": (0, 1, 2), "input": (0,), "weight": (1,), "weight and bias": (1, 2)}[wanted]
 
@@ -34,7 +41,7 @@ def test_gradients_are_those_of_double_precision(case: str, dtype: torch.dtype, 
         given = [tensor.to(device, kind) for tensor in (x, weight, bias)]
         for place in places:
             given[place].requires_grad_()
-        result = torch.nn.functional.conv2d(*given, **options)  # type: ignore[arg-type]
+        result = convolution(*given, **options)  # type: ignore[arg-type]
         # Values that bfloat16 has: both sides begin with the same gradient.
         ramp = (torch.arange(result.numel(), dtype=torch.float64) % 17 - 5).to(device, kind).view(result.shape)
         return torch.autograd.grad(result, [given[place] for place in places], ramp)

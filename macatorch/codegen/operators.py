@@ -153,8 +153,9 @@ def main() -> int:
             check = "Composite"
         else:
             check = "None"
-        pair = next((row for row in table["device_messages"] if row["operator"] == name.split(".", 1)[0]), None)
-        text = "nullptr" if pair is None else f'"{pair["arguments"]} {pair["message"]}"'
+        rules = [row for row in table["device_messages"] if matches(name, row["operators"])]
+        lines = "\\n".join(f"{row['arguments']} {row['message']}" for row in rules)
+        text = f'"{lines}"' if lines else "nullptr"
         symbol = f.func.name.unambiguous_name()
         rows.append(
             f"DtypeSupport dtypes_{symbol};\n"
@@ -200,9 +201,7 @@ def main() -> int:
     for list_name, names in table.items():
         if list_name in ("stubs_left", "stub_headers_apart"):
             continue
-        if list_name == "device_messages":
-            names = [row["operator"] for row in names]
-        elif list_name in ("result_dtypes", "nondeterministic"):
+        if list_name in ("device_messages", "result_dtypes", "nondeterministic"):
             names = [name for row in names for name in row["operators"]]
         missing = [n for n in names if n not in known and not any(k.split(".", 1)[0] == n for k in known)]
         if missing:

@@ -111,9 +111,9 @@ void check_structured_out(const c10::FunctionSchema& schema, at::ArrayRef<IValue
   }
 }
 
-/// Upstream's own words for two arguments on different devices; see OperatorSpec::pair.
-void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
-  std::istringstream words(pair);
+/// One of the rules that OperatorSpec::pair holds.
+void check_rule(const std::string& rule, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  std::istringstream words(rule);
   std::array<std::string, 2> names;
   words >> names[0] >> names[1] >> std::ws;
   std::string text;
@@ -126,7 +126,7 @@ void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRe
       }
     }
   }
-  if (devices[0] == devices[1]) {
+  if (names[1] == "cpu" ? devices[0] != "cpu" : devices[0] == devices[1]) {
     return;
   }
   for (size_t side = 0; side < 2; ++side) {
@@ -136,6 +136,14 @@ void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRe
     }
   }
   TORCH_CHECK(false, text);
+}
+
+/// Upstream's own words for arguments on a wrong device; see OperatorSpec::pair.
+void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  std::istringstream rules(pair);
+  for (std::string rule; std::getline(rules, rule);) {
+    check_rule(rule, schema, arguments);
+  }
 }
 
 at::ScalarType wider(at::ScalarType dtype) {

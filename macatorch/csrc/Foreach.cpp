@@ -38,6 +38,10 @@ MACATORCH_EACH_POWER(MACATORCH_POWER);
 MACATORCH_SPEC(_foreach_pow_ScalarAndTensor);
 MACATORCH_SPEC(_foreach_add_Tensor);
 MACATORCH_SPEC(_foreach_add__Tensor);
+MACATORCH_SPEC(_foreach_mul_Tensor);
+MACATORCH_SPEC(_foreach_mul__Tensor);
+MACATORCH_SPEC(_foreach_div_Tensor);
+MACATORCH_SPEC(_foreach_div__Tensor);
 #define MACATORCH_SUM(name)          \
   MACATORCH_SPEC(name##_List);       \
   MACATORCH_SPEC(name##__List);      \
@@ -142,6 +146,24 @@ void add_tensor(const OperatorHandle& op, Stack* stack) {
   sum<spec>(op, stack);
 }
 
+/// A number on the device is rounded to the dtype of low-precision elements first; the device's operator does.
+template <const OperatorSpec& spec>
+void scaled(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const at::Tensor other = arguments.tensor("other");
+  bool rounds = false;
+  if (other.is_cuda()) {
+    for (const at::Tensor& tensor : arguments.tensors("self")) {
+      rounds |= is_low(tensor) && tensor.scalar_type() != other.scalar_type();
+    }
+  }
+  if (C10_UNLIKELY(rounds)) {
+    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
+    return;
+  }
+  call_boxed(spec, op, stack);
+}
+
 }  // namespace
 
 void register_foreach(torch::Library& cuda) {
@@ -168,6 +190,10 @@ void register_foreach(torch::Library& cuda) {
 #undef MACATORCH_SUM
   implement<&add_tensor<spec__foreach_add_Tensor>>(cuda, "_foreach_add.Tensor");
   implement<&add_tensor<spec__foreach_add__Tensor>>(cuda, "_foreach_add_.Tensor");
+  implement<&scaled<spec__foreach_mul_Tensor>>(cuda, "_foreach_mul.Tensor");
+  implement<&scaled<spec__foreach_mul__Tensor>>(cuda, "_foreach_mul_.Tensor");
+  implement<&scaled<spec__foreach_div_Tensor>>(cuda, "_foreach_div.Tensor");
+  implement<&scaled<spec__foreach_div__Tensor>>(cuda, "_foreach_div_.Tensor");
   implement<&with_scalars<spec__foreach_addcdiv_Tensor>>(cuda, "_foreach_addcdiv.Tensor");
   implement<&with_scalars<spec__foreach_addcdiv__Tensor>>(cuda, "_foreach_addcdiv_.Tensor");
   implement<&with_scalars<spec__foreach_addcmul_Tensor>>(cuda, "_foreach_addcmul.Tensor");

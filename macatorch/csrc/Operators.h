@@ -34,7 +34,9 @@ struct OperatorSpec {
   bool widens;        // low-precision floating dtypes are always computed in float
   bool dense_inputs;  // the CPU kernel takes no expanded input, the CUDA one does
   DtypeSupport* dtypes;
-  const char* pair;  // "a b text": upstream's own message where arguments a and b differ in device; nullptr: none
+  // Upstream's own messages, a line each: "a b text", where arguments a and b differ in device; "a cpu text", where a is on
+  // the CPU. nullptr: none.
+  const char* pair;
   const char*
       results;  // whose dtype each low-precision result has: an argument's name, or "float"; nullptr: the input's
   const char* nondeterministic;  // "name condition": what use_deterministic_algorithms complains of; nullptr: nothing

@@ -46,6 +46,18 @@ CASES = {
         lambda g: g.masked_fill(c > 0, 1.0),
         "expected self and mask to be on the same device, but got mask on cpu and self on cuda:0",
     ),
+    "masked_fill, value on the device": (
+        lambda g: c.masked_fill(c > 0, g[0, 0]),
+        "masked_fill_: Expected inputs to be on same device",
+    ),
+    "masked_fill in place, mask and value on the device": (
+        lambda g: c.masked_fill_(g > 0, g[0, 0]),
+        "masked_fill_: Expected inputs to be on same device",
+    ),
+    "masked_fill, mask on the device": (
+        lambda g: c.masked_fill(g > 0, 1.0),
+        "expected self and mask to be on the same device, but got mask on cuda:0 and self on cpu",
+    ),
     "mse_loss": (lambda g: F.mse_loss(g, c), by_iterator()),
     "mm": (lambda g: torch.mm(c, g), by_wrapper(CPU, CUDA, "mat2", "mm")),
     "mm reversed": (lambda g: g @ c, by_wrapper(CUDA, CPU, "mat2", "mm")),

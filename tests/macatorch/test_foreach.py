@@ -95,3 +95,15 @@ def test_lists_of_halves_are_summed_with_a_factor_and_rounded_once() -> None:
         tensors = [tensor.clone() for tensor in given]
         change(tensors)
         same(tensors, want)
+
+
+@pytest.mark.parametrize("name", ["mul", "div"])
+def test_a_number_on_the_device_is_rounded_to_the_dtype_of_a_list_of_halves(name: str) -> None:
+    generator = torch.Generator().manual_seed(4)
+    tensors = [torch.randn(size, generator=generator).half().cuda() for size in (3, 37)]
+    number = torch.tensor(1.0003, device="cuda")  # 1 as a half
+    assert number.half() != number
+    want = [getattr(tensor, name)(number.half()) for tensor in tensors]
+    same(getattr(torch, f"_foreach_{name}")(tensors, number), want)
+    getattr(torch, f"_foreach_{name}_")(tensors, number)
+    same(tensors, want)

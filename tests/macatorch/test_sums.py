@@ -61,3 +61,33 @@ def test_a_product_with_a_number_is_rounded_once_whichever_comes_first(dtype: to
     assert torch.equal(torch.mul(number, x, out=torch.empty_like(x)), want)
     assert torch.equal(torch.ops.aten.mul_.Scalar(x.clone(), 0.3), want)
     assert torch.mul(number, x.float()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+@pytest.mark.parametrize("value", [0.3, 1.0003, 111411.2])
+@pytest.mark.parametrize("name", ["mul", "div"])
+def test_a_number_on_the_device_is_rounded_to_the_elements_dtype(name: str, value: float, dtype: torch.dtype) -> None:
+    function = getattr(torch, name)
+    x = torch.randn(1003, generator=torch.Generator().manual_seed(2)).to("cuda", dtype)
+    number = torch.tensor(value, device="cuda")
+    exact = number.to(dtype).float()
+    want = function(x.float(), exact).to(dtype)
+    assert torch.equal(function(x, number), want)
+    assert torch.equal(function(x, number, out=torch.empty_like(x)), want)
+    changed = x.clone()
+    assert getattr(changed, f"{name}_")(number) is changed and torch.equal(changed, want)
+    swapped = function(exact, x.float()).to(dtype)
+    assert torch.equal(function(number, x), swapped)
+    assert torch.equal(function(number, x, out=torch.empty_like(x)), swapped)
+    assert torch.equal(torch.add(x, number, alpha=3), (x.float() + 3 * exact).to(dtype))
+    assert function(x, number[None]).dtype == torch.float32
+    assert function(x[0], number).dtype == torch.float32
+
+
+def test_a_sum_of_complex_halves_with_a_factor_is_rounded_once() -> None:
+    generator = torch.Generator().manual_seed(3)
+    one, other = (torch.randn(2, 1003, generator=generator, dtype=torch.complex64) * 100).to(torch.complex32)
+    want = (one.to(torch.complex64) - 3.125 * other.to(torch.complex64)).to(torch.complex32)
+    for out in (None, torch.empty(0, dtype=torch.complex32, device="cuda")):
+        got = torch.sub(one.cuda(), other.cuda(), alpha=3.125, out=out)
+        assert torch.equal(torch.view_as_real(got).cpu(), torch.view_as_real(want))

@@ -184,6 +184,12 @@ PhiloxPosition position_of(DeviceCall& call, const at::Tensor& first, const at::
   return {numbers[0], *static_cast<const uint64_t*>(call(second).const_data_ptr())};
 }
 
+at::Tensor with_aligned_rows(const at::Tensor& gradient, at::ScalarType dtype) {
+  std::vector<int64_t> shape = gradient.sizes().vec();
+  shape.back() = (shape.back() + 15) / 16 * 16;
+  return at::empty(shape, gradient.options().dtype(dtype)).narrow(-1, 0, gradient.size(-1)).copy_(gradient);
+}
+
 namespace {
 
 // What scaled_dot_product_attention calls: dense heads-first tensors.
@@ -205,10 +211,6 @@ bool packs_position() {
     return op.schema().returns()[6].name() == "rng_state";
   }();
   return packed;
-}
-
-at::Tensor rounded(DeviceCall& call, const at::Tensor& value, const at::Tensor& like) {
-  return call.result(value.to(like.scalar_type()));
 }
 
 /// An output or a gradient with the strides of upstream's kernels: those of the query (or of what the gradient is of) for
@@ -283,7 +285,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> any_backward(
       attention_random(position_of(call, seed, offset, dropout), dropout), wants_bias);
   return {laid_out(call, grads.query, query, like_given), laid_out(call, grads.key, key, like_given),
           laid_out(call, grads.value, value, like_given),
-          grads.bias.defined() ? rounded(call, grads.bias, *bias) : at::Tensor()};
+          grads.bias.defined() ? call.result(with_aligned_rows(grads.bias, bias->scalar_type())) : at::Tensor()};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(

@@ -43,6 +43,9 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const at:
                                       const at::Tensor& logsumexp, const std::optional<at::Generator>& random,
                                       bool wants_bias);
 
+/// The gradient of a bias as upstream's memory-efficient kernel lays it out: each row begins at a multiple of 16 elements.
+at::Tensor with_aligned_rows(const at::Tensor& gradient, at::ScalarType dtype);
+
 /// The attention matrix (B, H, L, S) as flash attention gives it for debugging: a minus sign where dropout dropped.
 /// `random` as in the backward pass.
 at::Tensor signed_probabilities(const AttentionProblem& problem, const at::Tensor& logsumexp,

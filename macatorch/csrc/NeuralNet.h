@@ -28,6 +28,8 @@ void register_attention(torch::Library& cuda);
 void register_sequence_attention(torch::Library& cuda);
 /// Random numbers that are a function of a key alone.
 void register_stateless_random(torch::Library& cuda);
+/// Random numbers in place, in the order of memory.
+void register_random_fills(torch::Library& cuda);
 /// Products of batches of compressed sparse matrices.
 void register_sparse_products();
 /// Sums of two coordinate lists.

@@ -61,6 +61,7 @@ struct Registration {
     register_sparse_sums();
     register_embedding_bag(cuda);
     register_stateless_random(cuda);
+    register_random_fills(cuda);
     register_foreign();
     register_graph_capture();
     register_sleep();

@@ -426,7 +426,7 @@ void efficient_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack)
     }
   }
   given.give(efficient.call.result(dq), efficient.call.result(dk), efficient.call.result(dv),
-             wants_bias ? efficient.call.result(dbias.to(efficient.bias.scalar_type())) : at::Tensor());
+             wants_bias ? efficient.call.result(with_aligned_rows(dbias, efficient.bias.scalar_type())) : at::Tensor());
 }
 
 // ---- cuDNN (torch 2.9 and later) -------------------------------------------------------------------------------------

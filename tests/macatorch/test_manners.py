@@ -151,3 +151,18 @@ def test_attention_has_the_strides_that_fake_tensors_promise(dtype: torch.dtype)
             with mode:
                 want = form(*fake).stride()
             assert form(*given).stride() == want, name
+
+
+def test_the_gradient_of_an_attention_bias_has_aligned_rows() -> None:
+    q, k, v = (torch.randn(2, 4, length, 8, device="cuda", requires_grad=True) for length in (3, 6, 6))
+    bias = torch.randn(2, 4, 3, 6, device="cuda", requires_grad=True)
+    out, logsumexp, seed, offset = torch.ops.aten._scaled_dot_product_efficient_attention(q, k, v, bias, True)
+    grad = torch.randn_like(out)
+    with torch.no_grad():
+        got = torch.ops.aten._scaled_dot_product_efficient_attention_backward(
+            grad, q, k, v, bias, out, logsumexp, seed, offset, 0.0, [True] * 4
+        )[3]
+    scores = (q @ k.transpose(2, 3)) * 8**-0.5 + bias
+    (want,) = torch.autograd.grad(scores.softmax(3) @ v, bias, grad)
+    assert got.stride() == (4 * 3 * 16, 3 * 16, 16, 1)  # rows of 6 at multiples of 16
+    torch.testing.assert_close(got, want)

@@ -92,3 +92,28 @@ def test_attention_dropout_is_the_same_mask_forward_and_backward(backend: str) -
         (grad,) = torch.autograd.grad((out * weight).sum(), v)
     # The output is linear in the value, so <grad, v> is the weighted output itself.
     torch.testing.assert_close((grad * v).float().sum(), (out * weight).float().sum(), rtol=2e-2, atol=0.5)
+
+
+FILLS = {
+    "normal_": lambda tensor: tensor.normal_(),
+    "exponential_": lambda tensor: tensor.exponential_(),
+    "bernoulli_": lambda tensor: tensor.bernoulli_(0.3),
+    "uniform_": lambda tensor: tensor.uniform_(),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("name", FILLS)
+def test_numbers_lie_in_the_order_of_memory_whatever_the_strides(name: str, dtype: torch.dtype) -> None:
+    def filled(tensor: torch.Tensor) -> torch.Tensor:
+        torch.cuda.manual_seed(5)
+        assert FILLS[name](tensor) is tensor
+        return tensor
+
+    want = filled(torch.empty(6, 8, dtype=dtype, device="cuda"))
+    whole = torch.zeros(12, 16, dtype=dtype, device="cuda")
+    assert torch.equal(filled(whole[::2, ::2]), want)
+    assert not whole[1::2].any() and not whole[:, 1::2].any()
+    assert torch.equal(filled(torch.empty(8, 6, dtype=dtype, device="cuda").t()).t().flatten(), want.flatten())
+    with pytest.raises(RuntimeError, match="single memory location"):
+        filled(torch.empty(1, 8, dtype=dtype, device="cuda").expand(6, 8))

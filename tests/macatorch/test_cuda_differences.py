@@ -119,6 +119,10 @@ def test_log_sigmoid_keeps_no_buffer() -> None:
         first.pow(2).sum().backward()
         gradients.append([first.detach().cpu(), leaf.grad.cpu()])
     torch.testing.assert_close(*gradients)
+    out = torch.empty(3, device="cuda")
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        torch.nn.functional.logsigmoid(x.detach().cuda(), out=out)
+    assert torch.equal(out, output)
 
 
 def test_sync_debug_mode_hears_of_masks_and_host_indices() -> None:

@@ -10,7 +10,7 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Set
+from typing import Any, Dict, Iterable, List, Set, Tuple
 
 try:
     import tomllib
@@ -44,6 +44,18 @@ def iterator_operators(yaml: Path) -> Set[str]:
 def matches(name: str, patterns: Iterable[str]) -> bool:
     chosen = set(patterns)
     return name in chosen or name.split(".", 1)[0] in {pattern for pattern in chosen if "." not in pattern}
+
+
+def numbers(version: str) -> Tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+def torch_release(site: Path) -> Tuple[int, ...]:
+    """Major, minor and patch number, from the headers: newer releases have them in a file of its own."""
+    include = site / "torch" / "include" / "torch"
+    headers = [include / "headeronly" / "version.h", include / "csrc" / "api" / "include" / "torch" / "version.h"]
+    text = next(path for path in headers if path.exists()).read_text()
+    return tuple(int(n) for n in re.findall(r"define TORCH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text))
 
 
 def unboxable(schema: Any) -> bool:
@@ -128,6 +140,17 @@ def main() -> int:
             return "nullptr"
         return f'"{row["name"]}|{row["when"]}"' if "when" in row else f'"{row["name"]}"'
 
+    release = torch_release(arguments.site)
+    unsupported = [row for row in table["unsupported"] if "until" not in row or release <= numbers(row["until"])]
+
+    def lacks(name: str) -> str:
+        base = name.split(".", 1)[0]
+        row = next((row for row in unsupported if base in row["kernels"]), None)
+        if row is None:
+            return "0, nullptr"
+        bits = " | ".join(f"dtype_bit(at::k{dtype})" for dtype in row["dtypes"])
+        return f'{bits}, "{row["kernels"][base]}"'
+
     rows: List[str] = []
     unboxed: List[Any] = []
     registered: List[str] = []
@@ -163,7 +186,7 @@ def main() -> int:
             f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
             f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}, {results(name)}, "
-            f"{alert(name)}}};"
+            f"{alert(name)}, {lacks(name)}}};"
         )
         registered.append(symbol)
         special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])
@@ -193,7 +216,8 @@ def main() -> int:
                 f"DtypeSupport dtypes_{symbol};\n"
                 f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
                 f"c10::DispatchKey::{layout}CPU, "
-                f"DeviceCheck::{check}, false, {widens}, false, &dtypes_{symbol}, nullptr, nullptr, nullptr}};"
+                f"DeviceCheck::{check}, false, {widens}, false, &dtypes_{symbol}, nullptr, nullptr, nullptr, 0, "
+                "nullptr};"
             )
             layouts.setdefault(layout, []).append(symbol)
 
@@ -201,7 +225,9 @@ def main() -> int:
     for list_name, names in table.items():
         if list_name in ("stubs_left", "stub_headers_apart"):
             continue
-        if list_name in ("device_messages", "result_dtypes", "nondeterministic"):
+        if list_name == "unsupported":
+            names = [name for row in names for name in row["kernels"]]
+        elif list_name in ("device_messages", "result_dtypes", "nondeterministic"):
             names = [name for row in names for name in row["operators"]]
         missing = [n for n in names if n not in known and not any(k.split(".", 1)[0] == n for k in known)]
         if missing:

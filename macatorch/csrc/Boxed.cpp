@@ -5,6 +5,7 @@
 #include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
+#include <ATen/native/TypeProperties.h>
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <array>
@@ -143,6 +144,34 @@ void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRe
   std::istringstream rules(pair);
   for (std::string rule; std::getline(rules, rule);) {
     check_rule(rule, schema, arguments);
+  }
+}
+
+/// The dtype by which CUDA's kernel is chosen: that of the first tensor, or of an iterator's inputs together.
+at::ScalarType kernel_dtype(const OperatorSpec& spec, const c10::FunctionSchema& schema,
+                            at::ArrayRef<IValue> arguments) {
+  const bool iterates = spec.check == DeviceCheck::TensorIterator || spec.check == DeviceCheck::StructuredOut;
+  at::native::ResultTypeState state;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const IValue& value = arguments[i];
+    if (value.isTensor() && value.toTensor().defined() && !is_written(schema, i)) {
+      if (!iterates) {
+        return value.toTensor().scalar_type();
+      }
+      state = at::native::update_result_type_state(value.toTensor(), state);
+    } else if (iterates && value.isScalar() && schema.arguments()[i].type()->str() == "Scalar") {
+      state = at::native::update_result_type_state(value.toScalar(), state);
+    }
+  }
+  return at::native::result_type(state);
+}
+
+/// Raises what upstream's kernel raises for a dtype that it lacks. One that has nothing to do is not asked.
+void check_dtype(const OperatorSpec& spec, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+  const bool empty = arguments[0].isTensor() && arguments[0].toTensor().numel() == 0;
+  const at::ScalarType dtype = kernel_dtype(spec, schema, arguments);
+  if (!empty && (spec.lacks & dtype_bit(dtype)) != 0) {
+    refuse_dtype(spec.kernel, dtype);
   }
 }
 
@@ -335,6 +364,15 @@ class BoxedOperator final : public c10::OperatorKernel {
 
 }  // namespace
 
+void refuse_dtype(const char* kernel, at::ScalarType dtype) {
+  const std::string text = c10::str('"', kernel, "\" not implemented for '", c10::toString(dtype), "'");
+#if __has_include(<torch/headeronly/core/Dispatch.h>)
+  TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+#else
+  TORCH_CHECK(false, text);  // older releases raise a plain RuntimeError
+#endif
+}
+
 bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
   static constexpr std::pair<const char*, at::ScalarType> complaints[] = {
       {"not implemented for 'Half'", at::kHalf},
@@ -407,6 +445,9 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   }
   if (!device || !device->has_index()) {
     device = c10::Device(c10::kCUDA, c10::cuda::current_device());
+  }
+  if (C10_UNLIKELY((dtypes & spec.lacks) != 0)) {
+    check_dtype(spec, schema, arguments);
   }
   if (C10_UNLIKELY(spec.nondeterministic != nullptr)) {
     alert_if_nondeterministic(spec, schema, arguments);

@@ -8,6 +8,7 @@
 
 #include "DeviceCall.h"
 #include "LayoutCopy.h"
+#include "Operators.h"
 
 namespace macatorch {
 namespace {
@@ -55,6 +56,12 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   TORCH_CHECK(input.device() == weight.device(),
               "Expected all tensors to be on the same device, but found at least two devices, ", input.device(),
               " and ", weight.device(), "!");
+  if (at::isIntegralType(input.scalar_type(), /*includeBool=*/true)) {
+    const bool volumes = weight.dim() == 5;
+    refuse_dtype(transposed ? (volumes ? "slow_conv_transpose3d_out_cuda" : "slow_conv_transpose2d_out_cuda")
+                            : (volumes ? "slow_conv_dilated<>" : "slow_conv2d_cuda"),
+                 input.scalar_type());
+  }
   DeviceCall call(input);
   const std::optional<at::Tensor> cpu_bias = call(bias);
   at::Tensor result =

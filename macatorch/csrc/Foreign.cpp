@@ -62,8 +62,8 @@ struct ForeignSpec {
   OperatorSpec spec;
 
   ForeignSpec(std::string given, DispatchKey cpu_key)
-      : name(std::move(given)), spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None, false,  false,
-                                     false,        &dtypes,      nullptr, nullptr,           nullptr} {}
+      : name(std::move(given)), spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None, false, false,  false,
+                                     &dtypes,      nullptr,      nullptr, nullptr,           0,     nullptr} {}
 };
 
 /// The operators that were found to launch missing device code.

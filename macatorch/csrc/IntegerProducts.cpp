@@ -64,8 +64,9 @@ struct Product<Op, spec, Result(Args...)> {
   static Result call(Args... args) {
     Integers integers;
     (integers.see(args), ...);
-    TORCH_CHECK_NOT_IMPLEMENTED(C10_LIKELY(!integers.all), '"', kernel, "\" not implemented for '",
-                                at::toString(integers.dtype), "'");
+    if (C10_UNLIKELY(integers.all)) {
+      refuse_dtype(kernel, integers.dtype);
+    }
     return Unboxed<Op, spec>::call(args...);
   }
 };

@@ -148,9 +148,9 @@ struct Factors {
 
 Factors factors(const at::Tensor& given) {
   const at::ScalarType dtype = given.scalar_type();
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      dtype == at::kFloat || dtype == at::kDouble || dtype == at::kComplexFloat || dtype == at::kComplexDouble,
-      "\"lu_factor\" not implemented for '", dtype, "'");
+  if (dtype != at::kFloat && dtype != at::kDouble && dtype != at::kComplexFloat && dtype != at::kComplexDouble) {
+    refuse_dtype("lu_factor_cusolver", dtype);
+  }
   DeviceCall call(given);
   const at::Tensor work = call(given).clone(at::MemoryFormat::Contiguous);
   const int64_t rows = work.size(-2), columns = work.size(-1), steps = std::min(rows, columns);

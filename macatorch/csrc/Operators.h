@@ -40,6 +40,8 @@ struct OperatorSpec {
   const char*
       results;  // whose dtype each low-precision result has: an argument's name, or "float"; nullptr: the input's
   const char* nondeterministic;  // "name condition": what use_deterministic_algorithms complains of; nullptr: nothing
+  uint64_t lacks;                // bits of the dtypes that CUDA's kernel does not take
+  const char* kernel;            // the name by which it says so
 };
 
 constexpr uint64_t dtype_bit(at::ScalarType dtype) { return uint64_t(1) << static_cast<unsigned>(dtype); }
@@ -47,6 +49,9 @@ constexpr uint64_t kLowPrecision = dtype_bit(at::kHalf) | dtype_bit(at::kBFloat1
 
 /// True if `message` is a CPU kernel's complaint that it lacks one of `dtypes`; says which in `dtype`.
 bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype);
+
+/// Raises what an upstream kernel of the name `kernel` raises for a dtype that it lacks.
+[[noreturn]] void refuse_dtype(const char* kernel, at::ScalarType dtype);
 
 /// The whole contract of a device operator, for any schema: device check, headers, generator, widening, results.
 void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::jit::Stack* stack);

@@ -99,9 +99,9 @@ template <const OperatorSpec& spec>
 void scatter_reduced(const OperatorHandle& op, Stack* stack) {
   const Arguments arguments(op, stack);
   const at::Tensor self = arguments.tensor("self");
-  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex() || arguments["reduce"].toStringRef() != "multiply",
-                              "\"cuda_scatter_gather_base_kernel_reduce_multiply\" not implemented for '",
-                              self.scalar_type(), "'");
+  if (self.is_complex() && arguments["reduce"].toStringRef() == "multiply") {
+    refuse_dtype("cuda_scatter_gather_base_kernel_reduce_multiply", self.scalar_type());
+  }
   call_boxed(spec, op, stack);
 }
 

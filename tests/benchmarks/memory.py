@@ -37,7 +37,7 @@ def copies(table: _measure.Table, rounds: int, nbytes: int = 256 << 20) -> None:
         ("cpu()", device.cpu),
         ("copy_ to cuda", functools.partial(device.copy_, host)),
     ):
-        table.add(_measure.compare("copy of 256 MiB", name, reference, work, rounds=rounds))
+        table.add(_measure.compare("copy of 256 MiB", name, reference, work, rounds=rounds, most_seconds=10.0))
 
 
 def live_tensors(table: _measure.Table, rounds: int) -> None:

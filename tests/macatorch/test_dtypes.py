@@ -200,3 +200,61 @@ def test_statistics_that_are_a_lazy_copy_leave_the_original_alone(cudnn: bool) -
     with torch.backends.cudnn.flags(enabled=cudnn):
         torch.nn.functional.batch_norm(torch.ones(2, 3, 4, 4, device="cuda"), mean, var, training=True)
     assert original.tolist() == [0, 0, 0] and not torch.equal(mean.cpu(), torch.zeros(3))
+
+
+REFUSED = {
+    "cholesky of halves": (lambda: torch.linalg.cholesky(torch.eye(3).half().cuda()), "cholesky_cusolver", "Half"),
+    "svd of bfloat16": (lambda: torch.linalg.svdvals(torch.ones(3, 2).bfloat16().cuda()), "svd_cuda", "BFloat16"),
+    "solve of halves": (
+        lambda: torch.linalg.solve(torch.eye(2).half().cuda(), torch.ones(2).half().cuda()),
+        "lu_factor_cusolver",
+        "Half",
+    ),
+    "zeta of halves": (lambda: torch.special.zeta(torch.full((2,), 3.0).half().cuda(), 2), "zeta_cuda", "Half"),
+    "bessel_j0(out=)": (
+        lambda: torch.special.bessel_j0(torch.ones(2).half().cuda(), out=torch.ones(2).cuda()),
+        "bessel_j0_cuda",
+        "Half",
+    ),
+    "pooling of integers": (
+        lambda: F.avg_pool2d(torch.ones(1, 1, 4, 4, dtype=torch.long, device="cuda"), 2),
+        "avg_pool2d_out_cuda_frame",
+        "Long",
+    ),
+    "convolution of integers": (
+        lambda: F.conv2d(*(torch.ones(1, 1, 3, 3, dtype=torch.long, device="cuda") for _ in range(2))),
+        "slow_conv2d_cuda",
+        "Long",
+    ),
+    "transposed convolution of integers": (
+        lambda: F.conv_transpose3d(*(torch.ones(1, 1, 3, 3, 3, dtype=torch.long, device="cuda") for _ in range(2))),
+        "slow_conv_transpose3d_out_cuda",
+        "Long",
+    ),
+    "interpolation of bytes": (
+        lambda: F.interpolate(torch.ones(1, 1, 4, 4, dtype=torch.uint8, device="cuda"), scale_factor=2, mode="bicubic"),
+        "upsample_bicubic2d_out_frame",
+        "Byte",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_dtypes_that_cuda_lacks_are_refused_in_its_words(case: str) -> None:
+    call, kernel, dtype = REFUSED[case]
+    with pytest.raises(RuntimeError, match=f"\"{kernel}\" not implemented for '{dtype}'"):
+        call()
+
+
+@pytest.mark.skipif(torch.__version__ >= "2.7", reason="newer kernels take complex numbers")
+def test_logaddexp_of_complex_numbers_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="\"logaddexp_cuda\" not implemented for 'ComplexFloat'"):
+        torch.logaddexp(*(torch.ones(2, dtype=torch.complex64, device="cuda") for _ in range(2)))
+
+
+def test_the_common_dtype_decides_what_is_refused() -> None:
+    half, wide = torch.full((2,), 3.0).half(), torch.full((2,), 2.0)
+    assert torch.equal(torch.special.zeta(half.cuda(), wide.cuda()).cpu(), torch.special.zeta(half.float(), wide))
+    with pytest.raises(RuntimeError, match="\"zeta_cuda\" not implemented for 'Half'"):
+        torch.special.zeta(half.cuda(), wide[0].cuda())
+    assert torch.special.erfcx(torch.empty(0, device="cuda").half()).dtype == torch.float16

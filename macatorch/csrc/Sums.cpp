@@ -93,7 +93,8 @@ at::Tensor sum(const at::Tensor& self, const at::Tensor& other, const at::Scalar
 
 template <class Op, const OperatorSpec& spec, class Functional>
 at::Tensor& in_place(at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
-  if (C10_UNLIKELY(rounds_between(self, other, alpha))) {
+  if (C10_UNLIKELY(rounds_between(self, other, alpha)) &&
+      at::canCast(at::result_type(self, other), self.scalar_type())) {
     const at::Tensor wide = wide_sum(&Functional::call, self, other, alpha);
     if (wide.sizes() == self.sizes() && is_low(self.scalar_type())) {
       return write(self, wide, self, other);

@@ -91,3 +91,8 @@ def test_a_sum_of_complex_halves_with_a_factor_is_rounded_once() -> None:
     for out in (None, torch.empty(0, dtype=torch.complex32, device="cuda")):
         got = torch.sub(one.cuda(), other.cuda(), alpha=3.125, out=out)
         assert torch.equal(torch.view_as_real(got).cpu(), torch.view_as_real(want))
+    for given in (one.real.cuda(), torch.empty(0, dtype=torch.float16, device="cuda")):
+        with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+            torch.sub(one.cuda(), other.cuda(), alpha=3.125, out=given)
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+        one.real.cuda().sub_(other.cuda(), alpha=3.125)

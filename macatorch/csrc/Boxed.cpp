@@ -431,6 +431,8 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
     }
     if (spec.check == DeviceCheck::ExactSame) {
       check_same_device(spec, schema, arguments);
+    } else if (spec.check == DeviceCheck::None && spec.cpu_key != c10::DispatchKey::CPU) {
+      check_iterator_devices(schema, arguments);  // upstream's kernels for other layouts look at what they read
     } else if (spec.check == DeviceCheck::TensorIterator || spec.check == DeviceCheck::StructuredOut) {
       if (spec.check == DeviceCheck::StructuredOut) {
         check_structured_out(schema, arguments);

@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
 #include <ATen/native/SparseTensorUtils.h>
 
+#include <cstring>
+
 #include "Arguments.h"
 #include "NeuralNet.h"
 #include "Operators.h"
@@ -8,18 +10,32 @@
 namespace macatorch {
 
 MACATORCH_SPEC(Sparse_add_out);
+MACATORCH_SPEC(Sparse_mul_out);
+MACATORCH_SPEC(SparseCsr_add_out);
 
 namespace {
+
+/// The first of `self`, `other` and `out` that is on the CPU is refused in the words of upstream's kernel: `before`, its name,
+/// `after`, and its device where the words end in a colon.
+void check_on_device(const Arguments& given, const char* before, const char* after) {
+  for (const char* name : {"self", "other", "out"}) {
+    const at::Tensor tensor = given.tensor(name);
+    if (!tensor.is_cuda()) {
+      const bool colon = after[std::strlen(after) - 2] == ':';
+      TORCH_CHECK(false, before, name, after, colon ? tensor.device().str() : "");
+    }
+  }
+}
 
 /// Whether `self`, `other` and `out` are what CUDA puts behind one another; everything else is the CPU kernel's, or its
 /// to refuse.
 bool concatenates(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
   for (const at::Tensor& tensor : {self, other, out}) {
-    if (tensor.layout() != at::kSparse || tensor.device() != self.device()) {
+    if (tensor.layout() != at::kSparse) {
       return false;
     }
   }
-  if (!self.is_cuda() || !at::canCast(at::result_type(self, other), out.scalar_type())) {
+  if (!at::canCast(at::result_type(self, other), out.scalar_type())) {
     return false;
   }
   TORCH_CHECK(self.sizes() == other.sizes(), "add: expected 'self' and 'other' to have same size, but ", self.sizes(),
@@ -40,6 +56,9 @@ void add_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::Tensor self = given.tensor("self");
   const at::Tensor other = given.tensor("other");
   at::Tensor out = given.tensor("out");
+  check_on_device(
+      given, "add: expected '",
+      self.layout() == at::kStrided ? "' to be a CUDA tensor, but got a CPU tensor" : "' to be CUDA, but got CPU");
   if (!concatenates(self, other, out)) {
     call_boxed(spec_Sparse_add_out, op, stack);
     return;
@@ -61,11 +80,28 @@ void add_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   given.give(out);
 }
 
+void add_compressed_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  check_on_device(Arguments(op, stack), "add: expected '", "' to be CUDA tensor, but got tensor on device: ");
+  call_boxed(spec_SparseCsr_add_out, op, stack);
+}
+
+/// A product with a dense tensor is checked as a dense one is.
+void mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  if (given.tensor("self").is_sparse() && given.tensor("other").is_sparse()) {
+    check_on_device(given, "mul: expected '", "' to be CUDA, but got CPU");
+  }
+  call_boxed(spec_Sparse_mul_out, op, stack);
+}
+
 }  // namespace
 
 void register_sparse_sums() {
   static torch::Library coo(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCUDA, __FILE__, __LINE__);
   implement<&add_out>(coo, "add.out");
+  implement<&mul_out>(coo, "mul.out");
+  static torch::Library csr(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrCUDA, __FILE__, __LINE__);
+  implement<&add_compressed_out>(csr, "add.out");
 }
 
 }  // namespace macatorch

@@ -114,6 +114,23 @@ CASES = {
         "Expected query, key, and value to have the same device type, but got query.device: cuda:0 key.device: cpu "
         "and value.device: cuda:0 instead.",
     ),
+    "dense plus coordinate list": (
+        lambda g: c + g.to_sparse(),
+        "add: expected 'self' to be a CUDA tensor, but got a CPU tensor",
+    ),
+    "coordinate lists": (
+        lambda g: g.to_sparse() + c.to_sparse(),
+        "add: expected 'other' to be CUDA, but got CPU",
+    ),
+    "product of coordinate lists": (
+        lambda g: c.to_sparse() * g.to_sparse(),
+        "mul: expected 'self' to be CUDA, but got CPU",
+    ),
+    "product of a dense tensor and a coordinate list": (lambda g: c * g.to_sparse(), by_iterator()),
+    "compressed matrices": (
+        lambda g: g.to_sparse_csr() + c.to_sparse_csr(),
+        "add: expected 'other' to be CUDA tensor, but got tensor on device: cpu",
+    ),
     "CPU generator": (
         lambda g: torch.rand(2, device="cuda", generator=torch.Generator()),
         "Expected a 'cuda' device type for generator but found 'cpu'",

@@ -112,7 +112,7 @@ class Writer:
         while self._thread.is_alive():
             self._thread.join(timeout=_PROGRESS_EVERY_S)
             if self._thread.is_alive():
-                print(f"accuracy: {len(self._queue)} files ({self._queued >> 20} MB) still to write", file=sys.stderr)
+                _say(f"{len(self._queue)} files ({self._queued >> 20} MB) still to write")
         self._seen.close()
         for order in self._orders.values():
             order.close()
@@ -215,10 +215,12 @@ class Writer:
     def _progress(self) -> None:
         if time.monotonic() - self._shown > _PROGRESS_EVERY_S:
             self._shown = time.monotonic()
-            print(
-                f"accuracy: {self._files} files, {self._bytes / 1e9:.2f} GB written, {len(self._queue)} queued",
-                file=sys.stderr,
-            )
+            _say(f"{self._files} files, {self._bytes / 1e9:.2f} GB written, {len(self._queue)} queued")
+
+
+def _say(text: str) -> None:
+    """In one piece with its end of line: both threads speak."""
+    sys.stderr.write(f"accuracy: {text}\n")
 
 
 def _signature(values: Any, layout: List[Dict[str, Any]]) -> List[Any]:

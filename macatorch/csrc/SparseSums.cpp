@@ -1,8 +1,6 @@
 #include <ATen/ATen.h>
 #include <ATen/native/SparseTensorUtils.h>
 
-#include <cstring>
-
 #include "Arguments.h"
 #include "NeuralNet.h"
 #include "Operators.h"
@@ -15,15 +13,11 @@ MACATORCH_SPEC(SparseCsr_add_out);
 
 namespace {
 
-/// The first of `self`, `other` and `out` that is on the CPU is refused in the words of upstream's kernel: `before`, its name,
-/// `after`, and its device where the words end in a colon.
+/// Refuses the first of `self`, `other` and `out` that is on the CPU in the words of upstream's kernel: `before`, its name,
+/// `after`.
 void check_on_device(const Arguments& given, const char* before, const char* after) {
   for (const char* name : {"self", "other", "out"}) {
-    const at::Tensor tensor = given.tensor(name);
-    if (!tensor.is_cuda()) {
-      const bool colon = after[std::strlen(after) - 2] == ':';
-      TORCH_CHECK(false, before, name, after, colon ? tensor.device().str() : "");
-    }
+    TORCH_CHECK(given.tensor(name).is_cuda(), before, name, after);
   }
 }
 
@@ -81,7 +75,7 @@ void add_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 void add_compressed_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  check_on_device(Arguments(op, stack), "add: expected '", "' to be CUDA tensor, but got tensor on device: ");
+  check_on_device(Arguments(op, stack), "add: expected '", "' to be CUDA tensor, but got tensor on device: cpu");
   call_boxed(spec_SparseCsr_add_out, op, stack);
 }
 

@@ -73,8 +73,8 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
 }
 
 /// Whether the weight's gradient is computed in contiguous copies: oneDNN takes 1.3 to 2.3 times as long for it in
-/// channels-last (1.1 to 1.7 where it is transposed) where the kernel covers several pixels; the copies take a fraction. Small tensors and
-/// few input channels gain nothing.
+/// channels-last (1.1 to 1.7 where it is transposed) where the kernel covers several pixels, and the copies take a
+/// fraction of that. Small tensors and few input channels gain nothing.
 bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weight, const c10::SymInt& groups) {
   return input.dim() == 4 && groups == 1 && weight.size(1) >= 32 && weight.size(2) * weight.size(3) > 1 &&
          input.numel() >= int64_t{1} << 14 && output_format(input, weight) == at::MemoryFormat::ChannelsLast;

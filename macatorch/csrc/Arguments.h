@@ -68,6 +68,14 @@ class Arguments {
   size_t first_;
 };
 
+/// Refuses the first of `self`, `other` and `out` that is on the CPU in the words of upstream's kernel: `before`, its name,
+/// `after`.
+inline void check_on_device(const Arguments& given, const char* before, const char* after) {
+  for (const char* name : {"self", "other", "out"}) {
+    TORCH_CHECK(given.tensor(name).is_cuda(), before, name, after);
+  }
+}
+
 /// Registers a boxed kernel where the release has the operator.
 template <void (*kernel)(const c10::OperatorHandle&, torch::jit::Stack*)>
 void implement(torch::Library& library, const char* name) {

@@ -68,15 +68,16 @@ at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& 
   return baddbmm_out(zero, self, mat2, 0, 1, result);
 }
 
-/// The CPU's kernel for two coalesced tensors takes no booleans.
+/// The CPU's kernel for two coalesced tensors takes no booleans. A product with a dense tensor is checked as a dense one is.
 void sparse_mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments arguments(op, stack);
   const at::Tensor self = arguments.tensor("self");
   const at::Tensor other = arguments.tensor("other");
   at::Tensor out = arguments.tensor("out");
-  const auto boolean = [](const at::Tensor& tensor) {
-    return tensor.is_cuda() && tensor.is_sparse() && tensor.scalar_type() == at::kBool;
-  };
+  if (self.is_sparse() && other.is_sparse()) {
+    check_on_device(arguments, "mul: expected '", "' to be CUDA, but got CPU");
+  }
+  const auto boolean = [](const at::Tensor& tensor) { return tensor.is_sparse() && tensor.scalar_type() == at::kBool; };
   if (!boolean(self) || !boolean(other) || !boolean(out)) {
     call_boxed(spec_Sparse_mul_out, op, stack);
     return;

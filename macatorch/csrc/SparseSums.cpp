@@ -8,18 +8,9 @@
 namespace macatorch {
 
 MACATORCH_SPEC(Sparse_add_out);
-MACATORCH_SPEC(Sparse_mul_out);
 MACATORCH_SPEC(SparseCsr_add_out);
 
 namespace {
-
-/// Refuses the first of `self`, `other` and `out` that is on the CPU in the words of upstream's kernel: `before`, its name,
-/// `after`.
-void check_on_device(const Arguments& given, const char* before, const char* after) {
-  for (const char* name : {"self", "other", "out"}) {
-    TORCH_CHECK(given.tensor(name).is_cuda(), before, name, after);
-  }
-}
 
 /// Whether `self`, `other` and `out` are what CUDA puts behind one another; everything else is the CPU kernel's, or its
 /// to refuse.
@@ -79,21 +70,11 @@ void add_compressed_out(const c10::OperatorHandle& op, torch::jit::Stack* stack)
   call_boxed(spec_SparseCsr_add_out, op, stack);
 }
 
-/// A product with a dense tensor is checked as a dense one is.
-void mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const Arguments given(op, stack);
-  if (given.tensor("self").is_sparse() && given.tensor("other").is_sparse()) {
-    check_on_device(given, "mul: expected '", "' to be CUDA, but got CPU");
-  }
-  call_boxed(spec_Sparse_mul_out, op, stack);
-}
-
 }  // namespace
 
 void register_sparse_sums() {
   static torch::Library coo(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCUDA, __FILE__, __LINE__);
   implement<&add_out>(coo, "add.out");
-  implement<&mul_out>(coo, "mul.out");
   static torch::Library csr(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrCUDA, __FILE__, __LINE__);
   implement<&add_compressed_out>(csr, "add.out");
 }

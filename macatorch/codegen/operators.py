@@ -211,7 +211,7 @@ def main() -> int:
                 continue
             symbol = f"{layout}_{f.func.name.unambiguous_name()}"
             check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
-            widens = str(layout == "SparseCsr" and name in table["widens"]).lower()
+            widens = str(layout in ("Sparse", "SparseCsr") and name in table["widens"]).lower()
             rows.append(
                 f"DtypeSupport dtypes_{symbol};\n"
                 f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '

@@ -159,6 +159,23 @@ def test_a_sum_with_a_product_of_compressed_sparse_matrices_has_its_own_pattern(
 SUMS = ["sum", "mean", "prod", "nansum", "nanmean", "cumsum", "cumprod"]
 
 
+@LOW
+def test_elements_of_one_place_in_a_coordinate_list_are_summed_before_they_are_rounded(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    place = torch.randint(0, 3, (400,))
+    values = torch.randn(400).to(dtype)
+    want = torch.zeros(3, dtype=torch.double).index_add_(0, place, values.double())
+    diagonal = torch.sparse_coo_tensor(torch.stack([place, place]), values, (3, 3)).cuda()
+    sums = diagonal.coalesce()
+    assert sums.is_coalesced() and sums.dtype == dtype
+    torch.testing.assert_close(sums.values().cpu().double(), want, rtol=torch.finfo(dtype).eps, atol=1e-5)
+    torch.testing.assert_close(
+        torch.sum(diagonal, 0).to_dense().cpu().double(), want, rtol=torch.finfo(dtype).eps, atol=1e-5
+    )
+    product = torch.sparse.mm(diagonal, torch.ones(3, 2, dtype=dtype, device="cuda"))
+    torch.testing.assert_close(product[:, 1].cpu().double(), want, rtol=torch.finfo(dtype).eps, atol=1e-5)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SUMS)
 @pytest.mark.parametrize("given", [torch.float16, torch.complex32, torch.float32, torch.complex64], ids=str)

@@ -78,6 +78,10 @@ AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& ke
   TORCH_CHECK(key.size(1) == value.size(1) && key.size(1) != 0 && query.size(1) % key.size(1) == 0,
               "fused attention: the number of query heads (", query.size(1),
               ") must be a multiple of the number of key and value heads (", key.size(1), ", ", value.size(1), ")");
+  TORCH_CHECK(query.size(0) == key.size(0) && query.size(0) == value.size(0) && key.size(2) == value.size(2) &&
+                  query.size(3) == key.size(3),
+              "fused attention broadcasts nothing: query ", query.sizes(), ", key ", key.sizes(), " and value ",
+              value.sizes(), " must have one batch size, query and key one head dimension, key and value one length");
   AttentionProblem problem{with_dense_rows(in_float(query)),
                            with_dense_rows(in_float(key)),
                            with_dense_rows(in_float(value)),

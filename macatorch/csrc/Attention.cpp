@@ -188,6 +188,10 @@ PhiloxPosition position_of(DeviceCall& call, const at::Tensor& first, const at::
   return {numbers[0], *static_cast<const uint64_t*>(call(second).const_data_ptr())};
 }
 
+at::Tensor with_empty_rows(const at::Tensor& logsumexp) {
+  return logsumexp.masked_fill(logsumexp.isneginf(), std::numeric_limits<double>::infinity());
+}
+
 at::Tensor with_aligned_rows(const at::Tensor& gradient, at::ScalarType dtype) {
   std::vector<int64_t> shape = gradient.sizes().vec();
   shape.back() = (shape.back() + 15) / 16 * 16;
@@ -198,14 +202,21 @@ namespace {
 
 // What scaled_dot_product_attention calls: dense heads-first tensors.
 
+/// `last_to_last`: where lengths differ and `causal` is asked for, the last query stands at the last key, not the first at
+/// the first.
 AttentionProblem make_problem(DeviceCall& call, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                               const std::optional<at::Tensor>& bias, double dropout, bool causal,
-                              std::optional<double> scale) {
+                              std::optional<double> scale, bool last_to_last = false) {
   TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
               "Expected query, key, and value to have the same device type, but got query.device: ", query.device(),
               " key.device: ", key.device(), " and value.device: ", value.device(), " instead.");
-  return attention_problem(call(query), call(key), call(value), bias ? call(*bias) : at::Tensor(), dropout, causal,
-                           scale);
+  const int64_t further = last_to_last ? key.size(2) - query.size(2) : 0;
+  AttentionProblem problem = attention_problem(call(query), call(key), call(value), bias ? call(*bias) : at::Tensor(),
+                                               dropout, causal && further == 0, scale);
+  if (causal && further != 0) {
+    problem.banned = at::ones({query.size(2), key.size(2)}, at::TensorOptions().dtype(at::kBool)).triu_(further + 1);
+  }
+  return problem;
 }
 
 /// Whether the release's flash form packs the random place into one tensor.
@@ -246,17 +257,17 @@ at::Tensor debug_mask(DeviceCall& call, const AttentionProblem& problem, const a
 
 FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                        const std::optional<at::Tensor>& bias, double dropout, bool causal, bool return_debug_mask,
-                       std::optional<double> scale, bool packed) {
+                       std::optional<double> scale, bool packed, bool last_to_last) {
   TORCH_CHECK(!return_debug_mask || dropout > 0, "return_softmax is only supported when p_dropout > 0.0");
   DeviceCall call(query);
-  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
+  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, last_to_last);
   const PhiloxPosition position = attention_position(call, dropout);
   auto [output, logsumexp] = attention_forward(problem, attention_random(position, dropout));
   auto [seed, offset] = position_tensors(call, position, packed);
   at::Tensor mask =
       return_debug_mask ? debug_mask(call, problem, logsumexp, position, query) : at::empty({0}, query.options());
   return {laid_out(call, output, query, true),
-          call.result(logsumexp.contiguous()),
+          call.result((last_to_last ? with_empty_rows(logsumexp) : logsumexp).contiguous()),
           at::Tensor(),
           at::Tensor(),
           query.sym_size(2),
@@ -268,22 +279,22 @@ FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at:
 
 FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout,
                             bool causal, bool return_debug_mask, std::optional<double> scale) {
-  return flash_form(query, key, value, std::nullopt, dropout, causal, return_debug_mask, scale, packs_position());
+  return flash_form(query, key, value, std::nullopt, dropout, causal, return_debug_mask, scale, packs_position(), true);
 }
 
 FlashResult cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                             const std::optional<at::Tensor>& bias, bool /*compute_log_sumexp*/, double dropout,
                             bool causal, bool return_debug_mask, std::optional<double> scale) {
-  return flash_form(query, key, value, bias, dropout, causal, return_debug_mask, scale, false);
+  return flash_form(query, key, value, bias, dropout, causal, return_debug_mask, scale, false, false);
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> any_backward(
     const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const std::optional<at::Tensor>& bias, const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& seed,
     const at::Tensor& offset, double dropout, bool causal, std::optional<double> scale, bool wants_bias,
-    bool like_given) {
+    bool like_given, bool last_to_last = false) {
   DeviceCall call(query);
-  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
+  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, last_to_last);
   const AttentionGradients grads = attention_backward(
       problem, in_float(call(grad_out)), in_float(call(out)), call(logsumexp).narrow(-1, 0, query.size(2)),
       attention_random(position_of(call, seed, offset, dropout), dropout), wants_bias);
@@ -299,8 +310,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
   if (!grad_out.defined()) {
     return {};
   }
+  warn_of_order<kFlashAttention>();
   auto [q, k, v, bias] = any_backward(grad_out, query, key, value, std::nullopt, out, logsumexp, seed, offset, dropout,
-                                      causal, scale, false, true);
+                                      causal, scale, false, true, true);
   return {q, k, v};
 }
 
@@ -312,6 +324,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
   if (!grad_out.defined()) {
     return {};
   }
+  warn_of_order<kCudnnAttention>();
   auto [q, k, v, none] = any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal,
                                       scale, false, true);
   return {q, k, v};
@@ -343,6 +356,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
   if (!grad_out.defined()) {
     return {};
   }
+  warn_of_order<kEfficientAttention>();
   return any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale,
                       wanted[3] && bias.defined(), false);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 
 #include "DeviceCall.h"
 #include "Random.h"
@@ -42,6 +43,23 @@ std::tuple<at::Tensor, at::Tensor> attention_forward(const AttentionProblem& pro
 AttentionGradients attention_backward(const AttentionProblem& problem, const at::Tensor& grad, const at::Tensor& output,
                                       const at::Tensor& logsumexp, const std::optional<at::Generator>& random,
                                       bool wants_bias);
+
+/// A row that sees no key has an infinite logsumexp in upstream's flash and memory-efficient kernels.
+at::Tensor with_empty_rows(const at::Tensor& logsumexp);
+
+inline constexpr char kFlashAttention[] = "Flash Attention";
+inline constexpr char kEfficientAttention[] = "Memory Efficient attention";
+inline constexpr char kCudnnAttention[] = "cuDNN Attention";
+
+/// Upstream's backward kernels add in any order where use_deterministic_algorithms only warns. Here there is one order.
+template <const char* kernel>
+void warn_of_order() {
+  if (at::globalContext().deterministicAlgorithms() && at::globalContext().deterministicAlgorithmsWarnOnly()) {
+    TORCH_WARN_ONCE(kernel,
+                    " defaults to a non-deterministic algorithm. To explicitly enable determinism call "
+                    "torch.use_deterministic_algorithms(True, warn_only=False).");
+  }
+}
 
 /// The gradient of a bias as upstream's memory-efficient kernel lays it out: each row begins at a multiple of 16 elements.
 at::Tensor with_aligned_rows(const at::Tensor& gradient, at::ScalarType dtype);

@@ -77,12 +77,10 @@ void svd(const OperatorHandle& op, Stack* stack) {
   }
 }
 
+/// Before cuSOLVER had this, upstream computed it on the host, with MAGMA, and copied it into rows.
 void eig(const OperatorHandle& op, Stack* stack) {
   call_boxed(spec_linalg_eig, op, stack);
-  // Before cuSOLVER had this, upstream computed it on the host, with MAGMA.
-  if (MXMACA_CUDA_MAJOR >= 13) {
-    make_last_result_contiguous(stack);
-  }
+  make_last_result_contiguous(stack);
 }
 
 /// CUDA has one method, which gives residuals and no rank; the CPU's default is another one, which gives a rank only.

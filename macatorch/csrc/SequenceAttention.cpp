@@ -117,11 +117,6 @@ AttentionProblem problem_of(const at::Tensor& query, const at::Tensor& key, cons
   return problem;
 }
 
-/// A row that sees no key has an infinite logsumexp, as in upstream's kernels.
-at::Tensor with_empty_rows(const at::Tensor& logsumexp) {
-  return logsumexp.masked_fill(logsumexp.isneginf(), kInfinity);
-}
-
 /// Keys or values of one sequence in a paged cache (pages, page size, H, E), by the page numbers of its row.
 at::Tensor paged(const at::Tensor& cache, const at::Tensor& pages, const Piece& piece) {
   const at::Tensor row = pages.select(0, piece.batch).to(at::kLong);
@@ -254,6 +249,7 @@ void flash_forward_inplace(const c10::OperatorHandle& op, torch::jit::Stack* sta
 }
 
 void flash_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  warn_of_order<kFlashAttention>();
   Arguments given(op, stack);
   FlashCall flash(given);
   const at::Tensor grad = flash.call(given.tensor("grad_out"));
@@ -382,6 +378,7 @@ void efficient_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
 }
 
 void efficient_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  warn_of_order<kEfficientAttention>();
   Arguments given(op, stack);
   EfficientCall efficient(given);
   const at::Tensor grad = efficient.call(given.tensor("grad_out_"));
@@ -480,6 +477,7 @@ void cudnn_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 void cudnn_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  warn_of_order<kCudnnAttention>();
   Arguments given(op, stack);
   DeviceCall call(given.tensor("query"));
   const at::Tensor query = call(given.tensor("query"));

@@ -171,6 +171,83 @@ def test_an_impossible_choice_of_attention_has_no_kernel(
         torch.testing.assert_close(attention(q, q, q, attn_mask=mask), q)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize(("queries", "keys"), [(3, 5), (5, 3)])
+def test_flash_attentions_last_query_stands_at_the_last_key(queries: int, keys: int, dropout: float) -> None:
+    torch.manual_seed(0)
+    shapes = [(2, 4, queries, 16), (2, 4, keys, 16), (2, 4, keys, 16)]
+    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16, requires_grad=True) for shape in shapes)
+    seen = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    result = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, dropout, True, dropout > 0)
+    output, logsumexp = result[:2]
+    double = [x.detach().cpu().double().requires_grad_() for x in (q, k, v)]
+    scores = (double[0] @ double[1].mT / 4).masked_fill(~seen, -torch.inf)
+    weights = scores.softmax(-1).nan_to_num(0)
+    if dropout:
+        weights = torch.where(result[8].cpu()[..., :queries, :keys] > 0, weights / (1 - dropout), 0.0)
+    want = weights @ double[2]
+    torch.testing.assert_close(output.cpu().double(), want, atol=2e-3, rtol=2e-3)
+    want_sum = scores.logsumexp(-1).masked_fill(~seen.any(1), torch.inf).float()
+    torch.testing.assert_close(logsumexp.cpu(), want_sum, atol=1e-4, rtol=1e-4)
+    if queries > keys:  # NaN in the gradient of a softmax over nothing: the formula's, not the kernel's
+        return
+    grad = torch.randn(want.shape, dtype=torch.double)
+    for got, wanted in zip(
+        torch.autograd.grad(output, (q, k, v), grad.half().cuda()),
+        torch.autograd.grad(want, double, grad.half().double()),
+    ):
+        torch.testing.assert_close(got.cpu().double(), wanted, atol=4e-3, rtol=4e-3)
+
+
+@pytest.mark.parametrize("width", [15, 16])
+def test_a_causal_bias_may_be_aligned_at_the_end(width: int) -> None:
+    from torch.nn.attention.bias import causal_lower_right
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, length, width, device="cuda", dtype=torch.float16) for length in (5, 9, 9))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    mask = torch.ones(5, 9, dtype=torch.bool).tril(4)
+    want = attention(q.float().cpu(), k.float().cpu(), v.float().cpu(), attn_mask=mask)
+    got = attention(q, k, v, attn_mask=causal_lower_right(5, 9))
+    torch.testing.assert_close(got.float().cpu(), want, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("form", ["flash", "efficient", "cudnn"])
+@pytest.mark.parametrize(("batch", "length", "width"), [(1, 3, 8), (2, 4, 8), (2, 3, 16)])
+def test_a_form_of_attention_broadcasts_nothing(form: str, batch: int, length: int, width: int) -> None:
+    q = torch.ones(2, 4, 3, 8, device="cuda", dtype=torch.float16)
+    k = torch.ones(batch, 4, 3, width, device="cuda", dtype=torch.float16)
+    v = torch.ones(batch, 4, length, width, device="cuda", dtype=torch.float16)
+    attention = getattr(torch.ops.aten, f"_scaled_dot_product_{form}_attention")
+    with pytest.raises(RuntimeError, match="broadcasts nothing"):
+        attention(q, k, v, *(() if form == "flash" else (None, False)))
+
+
+@pytest.mark.parametrize(
+    ("backend", "name"),
+    [
+        ("FLASH_ATTENTION", "Flash Attention"),
+        ("EFFICIENT_ATTENTION", "Memory Efficient attention"),
+        ("CUDNN_ATTENTION", "cuDNN Attention"),
+    ],
+)
+def test_gradients_of_attention_warn_of_their_order(backend: str, name: str) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    x = torch.ones(1, 2, 8, 64, device="cuda", dtype=torch.float16, requires_grad=True)
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # it is said once a process
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            y = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+            with pytest.warns(UserWarning, match=f"{name} defaults to a non-deterministic algorithm"):
+                y.sum().backward()
+    finally:
+        torch.use_deterministic_algorithms(False)
+        torch.set_warn_always(always)
+
+
 def test_sparse_booleans_multiply() -> None:
     a = torch.tensor([[True, False], [True, True]], device="cuda")
     b = torch.tensor([[True, True], [False, True]], device="cuda")

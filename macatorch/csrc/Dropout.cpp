@@ -8,6 +8,12 @@
 namespace macatorch {
 namespace {
 
+/// An uninitialised mask for `source`, and its elements in the order of memory, in which CUDA draws them.
+std::pair<at::Tensor, at::Tensor> empty_mask(const at::Tensor& source, at::ScalarType dtype) {
+  const at::Tensor mask = at::empty_like(source, source.options().dtype(dtype));
+  return {mask, mask.as_strided({mask.numel()}, {1})};
+}
+
 /// Inverted dropout: elements are kept with probability 1 - p and scaled by 1 / (1 - p); the mask says which were kept.
 std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double p, std::optional<bool> train) {
   DeviceCall call(input);
@@ -18,8 +24,8 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
   if (p == 1) {
     return call.results(at::zeros_like(source), at::zeros_like(source, source.options().dtype(at::kBool)));
   }
-  at::Tensor mask = at::empty_like(source, source.options().dtype(at::kBool));
-  mask.bernoulli_(1 - p, cpu_generator(std::nullopt, call.device().index()));
+  auto [mask, elements] = empty_mask(source, at::kBool);
+  elements.bernoulli_(1 - p, cpu_generator(std::nullopt, call.device().index()));
   return call.results(source.mul(mask).mul_(1 / (1 - p)), mask);
 }
 
@@ -28,8 +34,8 @@ std::tuple<at::Tensor, at::Tensor> fused_dropout(const at::Tensor& self, double 
                                                  std::optional<at::Generator> generator) {
   DeviceCall call(self);
   const at::Tensor source = call(self);
-  at::Tensor mask = at::empty_like(source, source.options().dtype(at::kByte));
-  mask.bernoulli_(p, cpu_generator(generator, call.device().index()));
+  auto [mask, elements] = empty_mask(source, at::kByte);
+  elements.bernoulli_(p, cpu_generator(generator, call.device().index()));
   return call.results(source.mul(mask).mul_(1 / p), mask);
 }
 

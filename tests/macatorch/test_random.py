@@ -99,6 +99,9 @@ FILLS = {
     "exponential_": lambda tensor: tensor.exponential_(),
     "bernoulli_": lambda tensor: tensor.bernoulli_(0.3),
     "uniform_": lambda tensor: tensor.uniform_(),
+    "normal(tensors)": lambda tensor: torch.normal(tensor.new_zeros(1, 1), tensor.new_ones(tensor.shape), out=tensor),
+    "normal(mean)": lambda tensor: torch.normal(tensor.new_zeros(tensor.shape), 2.0, out=tensor),
+    "normal(std)": lambda tensor: torch.normal(-1.0, tensor.new_ones(tensor.shape), out=tensor),
 }
 
 
@@ -117,3 +120,23 @@ def test_numbers_lie_in_the_order_of_memory_whatever_the_strides(name: str, dtyp
     assert torch.equal(filled(torch.empty(8, 6, dtype=dtype, device="cuda").t()).t().flatten(), want.flatten())
     with pytest.raises(RuntimeError, match="single memory location"):
         filled(torch.empty(1, 8, dtype=dtype, device="cuda").expand(6, 8))
+
+
+def test_normal_numbers_belong_to_their_means_whatever_the_strides() -> None:
+    mean = torch.arange(48.0, device="cuda").view(6, 8) * 100
+    out = torch.empty(8, 6, device="cuda").t()
+    assert torch.normal(mean, mean.new_ones(8), out=out) is out
+    assert (out - mean).abs().max() < 10
+    with pytest.warns(UserWarning, match="was resized"):
+        torch.normal(mean, mean.new_ones(8), out=torch.empty(6, 8, device="cuda").t())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_dropout_draws_in_the_order_of_memory(dtype: torch.dtype) -> None:
+    def dropped(tensor: torch.Tensor) -> torch.Tensor:
+        torch.cuda.manual_seed(5)
+        return torch.nn.functional.dropout(tensor, 0.4)
+
+    want = dropped(torch.ones(6, 8, dtype=dtype, device="cuda"))
+    got = dropped(torch.ones(8, 6, dtype=dtype, device="cuda").t())
+    assert got.stride() == (1, 6) and torch.equal(got.t().flatten(), want.flatten())

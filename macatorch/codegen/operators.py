@@ -204,8 +204,10 @@ def main() -> int:
             cuda_kernel, cpu_kernel = on_cuda.get_kernel(f), on_cpu.get_kernel(f)
             if cuda_kernel is None or cpu_kernel is None:
                 continue
+            if layout in ("NestedTensor", "Quantized") and matches(name, table["keep"]):
+                continue
             if layout == "Quantized":
-                if matches(name, table["keep"]) or matches(name, table["keep_quantized"]):
+                if matches(name, table["keep_quantized"]):
                     continue
             elif cuda_kernel.kernel == cpu_kernel.kernel and name not in table["composite_layouts"]:
                 continue

@@ -12,6 +12,8 @@ MACATORCH_SPEC(max_pool3d_with_indices_out);
 MACATORCH_SPEC(max_pool3d_with_indices_backward);
 MACATORCH_SPEC(max_pool3d_with_indices_backward_grad_input);
 
+MACATORCH_SPEC(max_unpool2d);
+MACATORCH_SPEC(max_unpool2d_out);
 MACATORCH_SPEC(avg_pool3d_out);
 MACATORCH_SPEC(avg_pool3d_backward_grad_input);
 MACATORCH_SPEC(adaptive_avg_pool3d_out);
@@ -69,6 +71,14 @@ void to_contiguous_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
   stack->back() = out;
 }
 
+/// CUDA's kernel reads and writes rows, whatever the strides of what it is given; the CPU's gives a channels-last tensor for one.
+template <const OperatorSpec& spec>
+void unpool_rows(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  c10::IValue& self = (*stack)[stack->size() - op.schema().arguments().size()];
+  self = self.toTensor().contiguous();
+  call_boxed(spec, op, stack);
+}
+
 }  // namespace
 
 void register_pooling(torch::Library& cuda) {
@@ -77,6 +87,8 @@ void register_pooling(torch::Library& cuda) {
   implement<&one_volume<spec_max_pool3d_with_indices_backward>>(cuda, "max_pool3d_with_indices_backward");
   implement<&one_volume<spec_max_pool3d_with_indices_backward_grad_input>>(
       cuda, "max_pool3d_with_indices_backward.grad_input");
+  implement<&unpool_rows<spec_max_unpool2d>>(cuda, "max_unpool2d");
+  implement<&unpool_rows<spec_max_unpool2d_out>>(cuda, "max_unpool2d.out");
   implement<&to_contiguous_out<spec_avg_pool3d_out>>(cuda, "avg_pool3d.out");
   implement<&to_contiguous_out<spec_avg_pool3d_backward_grad_input>>(cuda, "avg_pool3d_backward.grad_input");
   implement<&to_contiguous_out<spec_adaptive_avg_pool3d_out>>(cuda, "adaptive_avg_pool3d.out");

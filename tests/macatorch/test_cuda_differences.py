@@ -248,6 +248,17 @@ def test_gradients_of_attention_warn_of_their_order(backend: str, name: str) -> 
         torch.set_warn_always(always)
 
 
+def test_unpooling_gives_rows() -> None:
+    x = torch.rand(2, 3, 4, 6, generator=torch.Generator().manual_seed(1))
+    pooled, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+    want = torch.nn.functional.max_unpool2d(pooled, places, 2)
+    given = [tensor.cuda().contiguous(memory_format=torch.channels_last) for tensor in (pooled, places)]
+    got = torch.nn.functional.max_unpool2d(*given, 2)
+    assert got.is_contiguous() and torch.equal(got.cpu(), want)
+    out = torch.empty(0, device="cuda")
+    assert torch.equal(torch.ops.aten.max_unpool2d.out(*given, [4, 6], out=out), got) and out.is_contiguous()
+
+
 def test_sparse_booleans_multiply() -> None:
     a = torch.tensor([[True, False], [True, True]], device="cuda")
     b = torch.tensor([[True, True], [False, True]], device="cuda")

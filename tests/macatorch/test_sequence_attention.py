@@ -204,6 +204,18 @@ def test_nested_tensors_attend_as_their_parts(dtype: torch.dtype) -> None:
         torch.testing.assert_close(out.cpu(), want.to(dtype), rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("dtype", "backend"), [(torch.float16, "FLASH_ATTENTION"), (torch.float32, "EFFICIENT_ATTENTION")]
+)
+def test_a_form_is_chosen_for_nested_tensors_as_on_cuda(dtype: torch.dtype, backend: str) -> None:
+    from torch.nn.attention import SDPBackend
+
+    packed = torch.nested.nested_tensor([torch.ones(n, 3 * 2 * 8, dtype=dtype, device="cuda") for n in (3, 5)])
+    q, k, v = (part.view(2, -1, 2, 8).transpose(1, 2) for part in packed.chunk(3, dim=-1))
+    assert torch._fused_sdp_choice(q, k, v) == getattr(SDPBackend, backend).value
+
+
 def test_signatures_are_those_of_the_release() -> None:
     results = [r.name for r in aten._flash_attention_forward.default._schema.returns]
     out = aten._flash_attention_forward(

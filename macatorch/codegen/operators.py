@@ -204,7 +204,7 @@ def main() -> int:
             cuda_kernel, cpu_kernel = on_cuda.get_kernel(f), on_cpu.get_kernel(f)
             if cuda_kernel is None or cpu_kernel is None:
                 continue
-            if layout in ("NestedTensor", "Quantized") and matches(name, table["keep"]):
+            if matches(name, table["keep"]):
                 continue
             if layout == "Quantized":
                 if matches(name, table["keep_quantized"]):

@@ -210,10 +210,11 @@ AttentionProblem make_problem(DeviceCall& call, const at::Tensor& query, const a
   TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
               "Expected query, key, and value to have the same device type, but got query.device: ", query.device(),
               " key.device: ", key.device(), " and value.device: ", value.device(), " instead.");
-  const int64_t further = last_to_last ? key.size(2) - query.size(2) : 0;
   AttentionProblem problem = attention_problem(call(query), call(key), call(value), bias ? call(*bias) : at::Tensor(),
-                                               dropout, causal && further == 0, scale);
-  if (causal && further != 0) {
+                                               dropout, causal, scale);
+  const int64_t further = key.size(2) - query.size(2);
+  if (last_to_last && causal && further != 0) {
+    problem.causal = false;
     problem.banned = at::ones({query.size(2), key.size(2)}, at::TensorOptions().dtype(at::kBool)).triu_(further + 1);
   }
   return problem;
@@ -263,11 +264,12 @@ FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at:
   const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, last_to_last);
   const PhiloxPosition position = attention_position(call, dropout);
   auto [output, logsumexp] = attention_forward(problem, attention_random(position, dropout));
+  const bool rows_may_be_empty = last_to_last && key.size(2) < query.size(2);
   auto [seed, offset] = position_tensors(call, position, packed);
   at::Tensor mask =
       return_debug_mask ? debug_mask(call, problem, logsumexp, position, query) : at::empty({0}, query.options());
   return {laid_out(call, output, query, true),
-          call.result((last_to_last ? with_empty_rows(logsumexp) : logsumexp).contiguous()),
+          call.result((rows_may_be_empty ? with_empty_rows(logsumexp) : logsumexp).contiguous()),
           at::Tensor(),
           at::Tensor(),
           query.sym_size(2),

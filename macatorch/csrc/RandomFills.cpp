@@ -52,7 +52,7 @@ void normal_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   };
   const at::IntArrayRef mean = shape_of((*stack)[first]);
   const at::IntArrayRef std = shape_of((*stack)[first + 1]);
-  if (C10_LIKELY(out.is_contiguous()) || at::has_internal_overlap(out) == at::MemOverlap::Yes ||
+  if (C10_LIKELY(out.is_contiguous()) || out.has_names() || at::has_internal_overlap(out) == at::MemOverlap::Yes ||
       !at::is_expandable_to(mean, out.sizes()) || !at::is_expandable_to(std, out.sizes()) ||
       out.sizes() != at::IntArrayRef(at::infer_size(mean, std))) {
     call_boxed(spec, op, stack);

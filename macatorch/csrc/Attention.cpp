@@ -210,8 +210,8 @@ AttentionProblem make_problem(DeviceCall& call, const at::Tensor& query, const a
   TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
               "Expected query, key, and value to have the same device type, but got query.device: ", query.device(),
               " key.device: ", key.device(), " and value.device: ", value.device(), " instead.");
-  AttentionProblem problem = attention_problem(call(query), call(key), call(value), bias ? call(*bias) : at::Tensor(),
-                                               dropout, causal, scale);
+  AttentionProblem problem =
+      attention_problem(call(query), call(key), call(value), bias ? call(*bias) : at::Tensor(), dropout, causal, scale);
   const int64_t further = key.size(2) - query.size(2);
   if (last_to_last && causal && further != 0) {
     problem.causal = false;

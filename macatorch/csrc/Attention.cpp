@@ -70,6 +70,21 @@ at::Tensor with_dense_rows(const at::Tensor& tensor) {
 
 }  // namespace
 
+void check_flash_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  const at::ScalarType dtype = query.scalar_type();
+  TORCH_CHECK(dtype == at::kHalf || dtype == at::kBFloat16, "FlashAttention only support fp16 and bf16 data type");
+  TORCH_CHECK(key.scalar_type() == dtype, "query and key must have the same dtype");
+  TORCH_CHECK(value.scalar_type() == dtype, "query and value must have the same dtype");
+}
+
+void check_efficient_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  TORCH_CHECK(query.scalar_type() == key.scalar_type());
+  TORCH_CHECK(query.scalar_type() == value.scalar_type());
+  const at::ScalarType dtype = query.scalar_type();
+  TORCH_CHECK(dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16,
+              "Only fp32, half & bf16 supported at the moment");
+}
+
 AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                    const at::Tensor& bias, double dropout, bool causal, std::optional<double> scale) {
   TORCH_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
@@ -281,6 +296,7 @@ FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at:
 
 FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout,
                             bool causal, bool return_debug_mask, std::optional<double> scale) {
+  check_flash_dtypes(query, key, value);
   return flash_form(query, key, value, std::nullopt, dropout, causal, return_debug_mask, scale, packs_position(), true);
 }
 
@@ -313,6 +329,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
     return {};
   }
   warn_of_order<kFlashAttention>();
+  check_flash_dtypes(query, key, value);
   auto [q, k, v, bias] = any_backward(grad_out, query, key, value, std::nullopt, out, logsumexp, seed, offset, dropout,
                                       causal, scale, false, true, true);
   return {q, k, v};
@@ -335,6 +352,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
     const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& bias,
     bool compute_log_sumexp, double dropout, bool causal, std::optional<double> scale) {
+  check_efficient_dtypes(query, key, value);
   DeviceCall call(query);
   const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
   const PhiloxPosition position = attention_position(call, dropout);
@@ -359,6 +377,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
     return {};
   }
   warn_of_order<kEfficientAttention>();
+  check_efficient_dtypes(query, key, value);
   return any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale,
                       wanted[3] && bias.defined(), false);
 }

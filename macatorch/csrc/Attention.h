@@ -31,6 +31,10 @@ struct AttentionGradients {
 /// float16 and bfloat16 as float; others as they are.
 at::Tensor in_float(const at::Tensor& tensor);
 
+/// Raises what upstream's kernels raise for a dtype that they lack: all but halves, and all but halves and float.
+void check_flash_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
+void check_efficient_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
+
 /// Checks and widens CPU tensors; heads of key and value are repeated for their groups. `scale` None: 1 / sqrt(E).
 AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                    const at::Tensor& bias, double dropout, bool causal, std::optional<double> scale);

@@ -8,6 +8,8 @@ namespace macatorch {
 
 MACATORCH_SPEC(_embedding_bag);
 MACATORCH_SPEC(_embedding_bag_forward_only);
+MACATORCH_SPEC(_embedding_bag_backward);
+MACATORCH_SPEC(_embedding_bag_dense_backward);
 
 namespace {
 
@@ -38,11 +40,23 @@ void embedding_bag(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
+/// _embedding_bag_backward and _embedding_bag_dense_backward. CUDA's kernel for the largest elements has no bfloat16.
+template <const OperatorSpec& spec>
+void embedding_bag_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  if (*given.integer("mode") == kMax && !given.flag("sparse") && given.tensor("grad").scalar_type() == at::kBFloat16) {
+    refuse_dtype("embedding_bag_backward_cuda_max", at::kBFloat16);
+  }
+  call_boxed(spec, op, stack);
+}
+
 }  // namespace
 
 void register_embedding_bag(torch::Library& cuda) {
   implement<&embedding_bag<spec__embedding_bag>>(cuda, "_embedding_bag");
   implement<&embedding_bag<spec__embedding_bag_forward_only>>(cuda, "_embedding_bag_forward_only");
+  implement<&embedding_bag_backward<spec__embedding_bag_backward>>(cuda, "_embedding_bag_backward");
+  implement<&embedding_bag_backward<spec__embedding_bag_dense_backward>>(cuda, "_embedding_bag_dense_backward");
 }
 
 }  // namespace macatorch

@@ -44,13 +44,13 @@ void register_complex_functions(torch::Library& cuda);
 void register_foreach(torch::Library& cuda);
 /// Sums and differences of low precision with a factor, rounded once.
 void register_sums(torch::Library& cuda);
-/// Products of integer matrices, which CUDA refuses.
-void register_integer_products(torch::Library& cuda);
+/// Products of dense matrices: integers, which CUDA refuses, and results whose rows are not aligned.
+void register_dense_products(torch::Library& cuda);
 /// Integer quotients and remainders by 0 and -1.
 void register_integer_division(torch::Library& cuda);
 /// Fourier transforms, laid out as cuFFT's.
 void register_fourier(torch::Library& cuda);
-/// Sums without NaN, permutations of nothing, scattered products.
+/// Sums without NaN, permutations of nothing, scattered reductions, distances.
 void register_reductions(torch::Library& cuda);
 /// log_sigmoid without a buffer.
 void register_log_sigmoid(torch::Library& cuda);

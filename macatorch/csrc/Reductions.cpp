@@ -8,6 +8,7 @@
 
 namespace macatorch {
 
+MACATORCH_SPEC(_cdist_forward);
 MACATORCH_SPEC(median_dim_values);
 MACATORCH_SPEC(nanmedian_dim_values);
 MACATORCH_SPEC(nansum);
@@ -20,6 +21,9 @@ MACATORCH_SPEC(scatter_reduce_out);
 MACATORCH_SPEC(scatter_value_reduce);
 MACATORCH_SPEC(scatter__value_reduce);
 MACATORCH_SPEC(scatter_value_reduce_out);
+MACATORCH_SPEC(scatter_reduce_two);
+MACATORCH_SPEC(scatter_reduce__two);
+MACATORCH_SPEC(scatter_reduce_two_out);
 
 namespace {
 
@@ -94,20 +98,41 @@ void median(const OperatorHandle& op, Stack* stack) {
   call_boxed(spec, op, stack);
 }
 
-/// CUDA has no atomic product of complex numbers.
+/// CUDA has atomic sums of every dtype; products, means, maxima and minima of real numbers only.
 template <const OperatorSpec& spec>
 void scatter_reduced(const OperatorHandle& op, Stack* stack) {
   const Arguments arguments(op, stack);
-  const at::Tensor self = arguments.tensor("self");
-  if (self.is_complex() && arguments["reduce"].toStringRef() == "multiply") {
-    refuse_dtype("cuda_scatter_gather_base_kernel_reduce_multiply", self.scalar_type());
+  const at::ScalarType dtype = arguments.tensor("self").scalar_type();
+  const std::string& reduce = arguments["reduce"].toStringRef();
+  const bool lacking = (dtype == at::kBool || at::isComplexType(dtype)) && reduce != "add" && reduce != "sum";
+  if (lacking && arguments.tensor("index").numel() != 0) {
+    const bool fills = arguments["value"].isScalar();
+    refuse_dtype(fills ? "cuda_scatter_fill_base_kernel_reduce_multiply" : "cuda_scatter_gather_base_kernel_func",
+                 dtype);
   }
   call_boxed(spec, op, stack);
+}
+
+/// CUDA's kernel has no halves; distances that are computed by a matrix product do not come to it.
+void cdist(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const at::Tensor first = arguments.tensor("x1"), second = arguments.tensor("x2");
+  const at::ScalarType dtype = first.scalar_type();
+  if (C10_UNLIKELY(dtype == at::kHalf || dtype == at::kBFloat16) && first.numel() != 0 && second.numel() != 0) {
+    constexpr int64_t kMany = 25;  // rows from which on upstream takes the product, unless told otherwise
+    const int64_t mode = arguments.integer("compute_mode").value_or(0);
+    const bool many = first.size(-2) > kMany || second.size(-2) > kMany;
+    if (*arguments.number("p") != 2 || !(mode == 1 || (mode == 0 && many))) {
+      refuse_dtype("cdist_cuda", dtype);
+    }
+  }
+  call_boxed(spec__cdist_forward, op, stack);
 }
 
 }  // namespace
 
 void register_reductions(torch::Library& cuda) {
+  implement<&cdist>(cuda, "_cdist_forward");
   implement<&nansum<spec_nansum>>(cuda, "nansum");
   implement<&nansum<spec_nansum_out>>(cuda, "nansum.out");
   at::native::nansum_stub.set_cuda_dispatch_ptr(&nansum_table);
@@ -121,6 +146,9 @@ void register_reductions(torch::Library& cuda) {
   implement<&scatter_reduced<spec_scatter_value_reduce>>(cuda, "scatter.value_reduce");
   implement<&scatter_reduced<spec_scatter__value_reduce>>(cuda, "scatter_.value_reduce");
   implement<&scatter_reduced<spec_scatter_value_reduce_out>>(cuda, "scatter.value_reduce_out");
+  implement<&scatter_reduced<spec_scatter_reduce_two>>(cuda, "scatter_reduce.two");
+  implement<&scatter_reduced<spec_scatter_reduce__two>>(cuda, "scatter_reduce_.two");
+  implement<&scatter_reduced<spec_scatter_reduce_two_out>>(cuda, "scatter_reduce.two_out");
 }
 
 }  // namespace macatorch

@@ -34,7 +34,7 @@ struct Registration {
     register_nested();
     register_linear_algebra(cuda);
     register_fourier(cuda);
-    register_integer_products(cuda);
+    register_dense_products(cuda);
     register_integer_division(cuda);
     register_complex_functions(cuda);
     register_foreach(cuda);

@@ -146,6 +146,7 @@ struct FlashCall {
         causal(given.flag("is_causal")),
         dropout(*given.number("dropout_p")),
         scale(given.number("scale")) {
+    check_flash_dtypes(query, key, value);
     const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
     packed = !starts.empty();
     TORCH_CHECK(query.dim() == (packed ? 3 : 4), "flash attention: expected a query of ", packed ? 3 : 4,
@@ -308,6 +309,7 @@ struct EfficientCall {
     TORCH_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
                 "memory-efficient attention takes query, key and value of 4 dimensions, got ", query.dim(), ", ",
                 key.dim(), " and ", value.dim());
+    check_efficient_dtypes(query, key, value);
     const int64_t mask = *given.integer("custom_mask_type");
     TORCH_CHECK(mask >= 0 && mask <= kCausalFromBottomRight, "invalid value for `custom_mask_type`: ", mask);
     window.aligned_at_end = mask == kCausalFromBottomRight;

@@ -253,6 +253,44 @@ REFUSED = {
         "upsample_bicubic2d_out_frame",
         "Byte",
     ),
+    "distances of halves": (
+        lambda: torch.cdist(torch.ones(30, 2).half().cuda(), torch.ones(2, 2).half().cuda(), p=1.0),
+        "cdist_cuda",
+        "Half",
+    ),
+    "gradient of distances of halves": (
+        lambda: torch.ops.aten._cdist_backward(*[torch.ones(2, 2).bfloat16().cuda()] * 3, 1.0, torch.ones(2, 2).cuda()),
+        "cdist_cuda_backward",
+        "BFloat16",
+    ),
+    "scattered maximum of booleans": (
+        lambda: torch.ones(2, dtype=torch.bool, device="cuda").scatter_reduce(
+            0, torch.zeros(2, dtype=torch.long, device="cuda"), torch.ones(2, dtype=torch.bool, device="cuda"), "amax"
+        ),
+        "cuda_scatter_gather_base_kernel_func",
+        "Bool",
+    ),
+    "scattered product with a boolean": (
+        lambda: torch.ones(2, dtype=torch.bool, device="cuda").scatter_(
+            0, torch.zeros(2, dtype=torch.long, device="cuda"), True, reduce="multiply"
+        ),
+        "cuda_scatter_fill_base_kernel_reduce_multiply",
+        "Bool",
+    ),
+    "gradient of the largest of a bag": (
+        lambda: (
+            F.embedding_bag(
+                torch.zeros(2, dtype=torch.long, device="cuda"),
+                torch.ones(3, 2, dtype=torch.bfloat16, device="cuda", requires_grad=True),
+                torch.zeros(1, dtype=torch.long, device="cuda"),
+                mode="max",
+            )
+            .sum()
+            .backward()
+        ),
+        "embedding_bag_backward_cuda_max",
+        "BFloat16",
+    ),
 }
 
 
@@ -261,6 +299,16 @@ def test_dtypes_that_cuda_lacks_are_refused_in_its_words(case: str) -> None:
     call, kernel, dtype = REFUSED[case]
     with pytest.raises(RuntimeError, match=f"\"{kernel}\" not implemented for '{dtype}'"):
         call()
+
+
+def test_what_does_not_come_to_the_refusing_kernel_is_computed() -> None:
+    points, others = torch.randn(30, 4).half(), torch.randn(5, 4).add(8).half()
+    wanted = torch.cdist(points.float(), others.float())
+    torch.testing.assert_close(torch.cdist(points.cuda(), others.cuda()).cpu().float(), wanted, atol=6e-2, rtol=1e-2)
+    true = torch.ones(2, dtype=torch.bool, device="cuda")
+    index = torch.zeros(2, dtype=torch.long, device="cuda")
+    assert true.scatter_reduce(0, index[:0], true[:0], "amax").all(), "nothing is scattered"
+    assert torch.zeros_like(true).scatter_reduce(0, index, true, "sum").tolist() == [True, False]
 
 
 @pytest.mark.skipif(torch.__version__ >= "2.7", reason="newer kernels take complex numbers")

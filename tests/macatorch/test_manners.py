@@ -146,6 +146,8 @@ def test_attention_has_the_strides_that_fake_tensors_promise(dtype: torch.dtype)
     turned = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in plain]
     for given in (plain, turned):
         for name, form in forms.items():
+            if name == "flash" and dtype == torch.float32:
+                continue  # which it does not take
             mode = FakeTensorMode()
             fake = [mode.from_tensor(t) for t in given]
             with mode:

@@ -1,0 +1,168 @@
+#include <ATen/ATen.h>
+#include <ATen/ops/addmm_ops.h>
+#include <ATen/ops/addmv_ops.h>
+#include <ATen/ops/baddbmm_ops.h>
+#include <ATen/ops/bmm_ops.h>
+#include <ATen/ops/dot_ops.h>
+#include <ATen/ops/mm_ops.h>
+#include <ATen/ops/vdot_ops.h>
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include "DeviceCall.h"
+#include "NeuralNet.h"
+#include "Unboxed.h"
+
+namespace macatorch {
+
+// Products of dense matrices and vectors. Those of integers and booleans the CPU has, cuBLAS has not, and upstream refuses
+// them on CUDA; some large ones are computed in panels.
+
+#define MACATORCH_PRODUCTS(apply)                    \
+  apply(mm, "mm", "addmm_cuda");                     \
+  apply(mm_out, "mm.out", "addmm_cuda");             \
+  apply(addmm, "addmm", "addmm_cuda");               \
+  apply(addmm_, "addmm_", "addmm_cuda");             \
+  apply(addmm_out, "addmm.out", "addmm_cuda");       \
+  apply(bmm, "bmm", "baddbmm_cuda");                 \
+  apply(bmm_out, "bmm.out", "baddbmm_cuda");         \
+  apply(baddbmm, "baddbmm", "baddbmm_cuda");         \
+  apply(baddbmm_, "baddbmm_", "baddbmm_cuda");       \
+  apply(baddbmm_out, "baddbmm.out", "baddbmm_cuda"); \
+  apply(addmv, "addmv", "addmv_impl_cuda");          \
+  apply(addmv_, "addmv_", "addmv_impl_cuda");        \
+  apply(addmv_out, "addmv.out", "addmv_impl_cuda");  \
+  apply(dot, "dot", "dot");                          \
+  apply(vdot, "vdot", "vdot")
+
+#define MACATORCH_DECLARE(symbol, name, kernel) MACATORCH_SPEC(symbol)
+MACATORCH_PRODUCTS(MACATORCH_DECLARE);
+#undef MACATORCH_DECLARE
+
+namespace {
+
+/// Tensors of one integer dtype, none of them empty: an empty product calls no kernel.
+struct Integers {
+  at::ScalarType dtype = at::ScalarType::Undefined;
+  bool all = true;
+
+  void see(const at::Tensor& tensor) {
+    const at::ScalarType own = tensor.scalar_type();
+    all = all && at::isIntegralType(own, /*includeBool=*/true) &&
+          (dtype == at::ScalarType::Undefined || dtype == own) && tensor.numel() != 0 && tensor.is_cuda();
+    dtype = own;
+  }
+  void see(at::Tensor& /*written*/) {}
+  template <class T>
+  void see(const T& /*no tensor*/) {}
+};
+
+// Note [Products in panels]
+// MKL's matrix product stores its result a few vector registers at a time. Where the rows of the result are no multiple of
+// a register's 32 bytes (logits over a vocabulary of 50257 symbols), half of the stores cross a cache line, and the product
+// takes up to a third longer. A large product of that kind is computed panel by panel into aligned rows that stay in the
+// cache, and copied from there. Measured in docs/performance.md, "Where the time goes".
+
+constexpr int64_t kRowAlignment = 32;      // bytes
+constexpr int64_t kLeastResult = 2 << 20;  // bytes: below, the result itself stays in the cache
+constexpr int64_t kPanelBytes = 4 << 20;
+constexpr int64_t kLeastPanelColumns = 512;
+
+bool is_dense_matrix(const at::Tensor& tensor) {
+  return tensor.dim() == 2 && is_plain_cuda(*tensor.unsafeGetTensorImpl());
+}
+
+/// True for a product that is computed in panels. The shapes are those of a product then, on one device.
+bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
+  if (!is_dense_matrix(left) || !is_dense_matrix(right)) {
+    return false;
+  }
+  const int64_t columns = right.size(1), item = left.element_size();
+  if (C10_LIKELY(left.size(0) * columns * item < kLeastResult || columns * item % kRowAlignment == 0)) {
+    return false;
+  }
+  const at::ScalarType dtype = left.scalar_type();
+  return (dtype == at::kFloat || dtype == at::kDouble) && right.scalar_type() == dtype && left.size(0) > 1 &&
+         left.device() == right.device() && left.size(1) == right.size(0) && right.size(0) != 0;
+}
+
+/// Calls `product(panel, first column)` for each panel of the result of left times right, and returns the result.
+template <class Panel>
+at::Tensor in_panels(DeviceCall& call, const at::Tensor& left, const at::Tensor& right, const Panel& product) {
+  const int64_t rows = left.size(0), columns = right.size(1), item = left.element_size();
+  const int64_t aligned = kRowAlignment / item;
+  int64_t width = std::max(kPanelBytes / (rows * item), kLeastPanelColumns);
+  width = (std::min(width, columns) + aligned - 1) / aligned * aligned;
+  at::Tensor result = at::empty({rows, columns}, left.options());
+  const at::Tensor panel = at::empty({rows, width}, left.options());
+  for (int64_t first = 0; first < columns; first += width) {
+    const int64_t count = std::min(width, columns - first);
+    at::Tensor part = panel.narrow(1, 0, count);
+    product(part, first);
+    result.narrow(1, first, count).copy_(part);
+  }
+  return call.result(std::move(result));
+}
+
+/// mm, where it takes panels.
+std::optional<at::Tensor> panel_product(const at::Tensor& left, const at::Tensor& right) {
+  if (C10_LIKELY(!takes_panels(left, right))) {
+    return std::nullopt;
+  }
+  DeviceCall call(left);
+  const at::Tensor a = call(left), b = call(right);
+  return in_panels(call, a, b,
+                   [&](at::Tensor& panel, int64_t first) { at::mm_out(panel, a, b.narrow(1, first, panel.size(1))); });
+}
+
+/// addmm, where it takes panels.
+std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right,
+                                        const at::Scalar& beta, const at::Scalar& alpha) {
+  if (C10_LIKELY(!takes_panels(left, right)) || !is_plain_cuda(*self.unsafeGetTensorImpl()) ||
+      self.scalar_type() != left.scalar_type() || self.device() != left.device() ||
+      !at::is_expandable_to(self.sizes(), {left.size(0), right.size(1)})) {
+    return std::nullopt;
+  }
+  DeviceCall call(left);
+  const at::Tensor a = call(left), b = call(right);
+  const at::Tensor start = call(self).expand({a.size(0), b.size(1)});
+  return in_panels(call, a, b, [&](at::Tensor& panel, int64_t first) {
+    const int64_t count = panel.size(1);
+    at::addmm_out(panel, start.narrow(1, first, count), a, b.narrow(1, first, count), beta, alpha);
+  });
+}
+
+template <class Op, const OperatorSpec& spec, class Signature = typename Op::schema>
+struct Product;
+template <class Op, const OperatorSpec& spec, class Result, class... Args>
+struct Product<Op, spec, Result(Args...)> {
+  static inline const char* kernel = nullptr;
+
+  static Result call(Args... args) {
+    Integers integers;
+    (integers.see(args), ...);
+    if (C10_UNLIKELY(integers.all)) {
+      refuse_dtype(kernel, integers.dtype);
+    }
+    if constexpr (std::is_same_v<Op, at::_ops::mm> || std::is_same_v<Op, at::_ops::addmm>) {
+      if (std::optional<at::Tensor> result = panel_product(args...)) {
+        return *std::move(result);
+      }
+    }
+    return Unboxed<Op, spec>::call(args...);
+  }
+};
+
+}  // namespace
+
+void register_dense_products(torch::Library& cuda) {
+#define MACATORCH_IMPLEMENT(symbol, name, function)            \
+  Product<at::_ops::symbol, spec_##symbol>::kernel = function; \
+  cuda.impl(name, TORCH_FN((Product<at::_ops::symbol, spec_##symbol>::call)))
+  MACATORCH_PRODUCTS(MACATORCH_IMPLEMENT);
+#undef MACATORCH_IMPLEMENT
+}
+
+}  // namespace macatorch

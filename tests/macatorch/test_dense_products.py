@@ -1,0 +1,89 @@
+"""Large products of dense matrices whose rows are not aligned, which are computed in panels: the same as the CPU's."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import pytest
+import torch
+
+# (rows, inner, columns): one panel and several, a last panel of one column, few rows, a result with aligned rows.
+SHAPES = [(700, 9, 1003), (1100, 5, 2001), (3, 4, 500_001), (2, 3, 1_048_577), (512, 8, 2050), (512, 8, 2048)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_product_in_panels_is_the_cpus(
+    shape: Tuple[int, int, int], transposed: Tuple[bool, bool], dtype: torch.dtype
+) -> None:
+    rows, inner, columns = shape
+    left = torch.randn(inner, rows, dtype=dtype).t() if transposed[0] else torch.randn(rows, inner, dtype=dtype)
+    right = torch.randn(columns, inner, dtype=dtype).t() if transposed[1] else torch.randn(inner, columns, dtype=dtype)
+    want = left @ right
+    got = left.cuda() @ right.cuda()
+    assert got.is_cuda and got.stride() == want.stride()
+    torch.testing.assert_close(got.cpu(), want)
+
+
+@pytest.mark.parametrize("start", [(1003,), (700, 1), (1, 1003), (700, 1003), ()], ids=str)
+@pytest.mark.parametrize(("beta", "alpha"), [(1, 1), (0.5, -2), (0, 1)])
+def test_a_sum_with_a_product_in_panels_is_the_cpus(start: Tuple[int, ...], beta: float, alpha: float) -> None:
+    added, left, right = torch.randn(start), torch.randn(700, 9), torch.randn(9, 1003)
+    if beta == 0:
+        added.fill_(torch.nan)  # which counts for nothing
+    want = torch.addmm(added, left, right, beta=beta, alpha=alpha)
+    got = torch.addmm(added.cuda(), left.cuda(), right.cuda(), beta=beta, alpha=alpha)
+    torch.testing.assert_close(got.cpu(), want)
+
+
+def test_a_layer_whose_product_takes_panels_has_its_gradients() -> None:
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(8, 1003), torch.randn(2, 300, 8)
+    grad = torch.randn(2, 300, 1003)
+    wanted = torch.autograd.grad(layer(x), list(layer.parameters()), grad)
+    layer.cuda()
+    for got, want in zip(torch.autograd.grad(layer(x.cuda()), list(layer.parameters()), grad.cuda()), wanted):
+        torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("start", "left", "right", "words"),
+    [
+        (None, (700, 9), (8, 1003), r"cannot be multiplied \(700x9 and 8x1003\)"),
+        ((5,), (700, 9), (9, 1003), "must match the existing size"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_as_ever(start: Optional[Tuple[int]], left, right, words: str) -> None:
+    a, b = torch.ones(left, device="cuda"), torch.ones(right, device="cuda")
+    with pytest.raises(RuntimeError, match=words):
+        torch.mm(a, b) if start is None else torch.addmm(torch.ones(start, device="cuda"), a, b)
+
+
+def test_operands_of_two_dtypes_or_devices_are_refused_as_ever() -> None:
+    a, b = torch.ones(700, 9, device="cuda"), torch.ones(9, 1003, device="cuda")
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.mm(a, b.double())
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        torch.mm(a, b.cpu())
+
+
+def test_a_product_in_panels_takes_the_memory_of_its_result_and_one_panel() -> None:
+    a, b = torch.ones(512, 4, device="cuda"), torch.ones(4, 20_001, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    product = a @ b
+    needed = product.numel() * 4
+    assert needed <= torch.cuda.memory_allocated() - before < needed + (1 << 20)
+    assert needed + (2 << 20) < torch.cuda.max_memory_allocated() - before < needed + (6 << 20)
+
+
+def test_a_captured_product_in_panels_is_computed_at_each_launch() -> None:
+    a, b = torch.zeros(512, 4, device="cuda"), torch.ones(4, 2001, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        product = a @ b
+    for value in (1, 3):
+        a.fill_(value)
+        graph.replay()
+        assert (product == 4 * value).all()

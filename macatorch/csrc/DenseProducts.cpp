@@ -63,20 +63,19 @@ struct Integers {
 // MKL's matrix product stores its result a few vector registers at a time. Where the rows of the result are no multiple of
 // a register's 32 bytes (logits over a vocabulary of 50257 symbols), half of the stores cross a cache line, and the product
 // takes up to a third longer. A large product of that kind is computed panel by panel into aligned rows that stay in the
-// cache, and copied from there. Measured in docs/performance.md, "Where the time goes".
+// cache, and copied from there. Measured in docs/performance.md, "What makes it faster than the CPU".
 
 constexpr int64_t kRowAlignment = 32;      // bytes
 constexpr int64_t kLeastResult = 2 << 20;  // bytes: below, the result itself stays in the cache
 constexpr int64_t kPanelBytes = 4 << 20;
 constexpr int64_t kLeastPanelColumns = 512;
 
-bool is_dense_matrix(const at::Tensor& tensor) {
-  return tensor.dim() == 2 && is_plain_cuda(*tensor.unsafeGetTensorImpl());
-}
+/// On the device, strided, and without names, which upstream's kernels carry on.
+bool is_bare(const at::Tensor& tensor) { return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !tensor.has_names(); }
 
 /// True for a product that is computed in panels. The shapes are those of a product then, on one device.
 bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
-  if (!is_dense_matrix(left) || !is_dense_matrix(right)) {
+  if (left.dim() != 2 || right.dim() != 2 || !is_bare(left) || !is_bare(right)) {
     return false;
   }
   const int64_t columns = right.size(1), item = left.element_size();
@@ -120,9 +119,8 @@ std::optional<at::Tensor> panel_product(const at::Tensor& left, const at::Tensor
 /// addmm, where it takes panels.
 std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right,
                                         const at::Scalar& beta, const at::Scalar& alpha) {
-  if (C10_LIKELY(!takes_panels(left, right)) || !is_plain_cuda(*self.unsafeGetTensorImpl()) ||
-      self.scalar_type() != left.scalar_type() || self.device() != left.device() ||
-      !at::is_expandable_to(self.sizes(), {left.size(0), right.size(1)})) {
+  if (C10_LIKELY(!takes_panels(left, right)) || !is_bare(self) || self.scalar_type() != left.scalar_type() ||
+      self.device() != left.device() || !at::is_expandable_to(self.sizes(), {left.size(0), right.size(1)})) {
     return std::nullopt;
   }
   DeviceCall call(left);

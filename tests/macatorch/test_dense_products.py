@@ -68,6 +68,15 @@ def test_operands_of_two_dtypes_or_devices_are_refused_as_ever() -> None:
         torch.mm(a, b.cpu())
 
 
+@pytest.mark.filterwarnings("ignore:Named tensors")
+def test_names_are_carried_on() -> None:
+    a, b = torch.ones(700, 9, names=("N", "K"), device="cuda"), torch.ones(9, 1003, names=("K", "M"), device="cuda")
+    assert torch.mm(a, b).names == ("N", "M")
+    bias = torch.ones(1003, names=("M",), device="cuda")
+    assert torch.addmm(bias, a, b).names == ("N", "M")
+    assert torch.addmm(bias, a.rename(None), b.rename(None)).names == (None, "M")
+
+
 def test_a_product_in_panels_takes_the_memory_of_its_result_and_one_panel() -> None:
     a, b = torch.ones(512, 4, device="cuda"), torch.ones(4, 20_001, device="cuda")
     torch.cuda.reset_peak_memory_stats()

@@ -68,7 +68,9 @@ struct Integers {
 constexpr int64_t kRowAlignment = 32;      // bytes
 constexpr int64_t kLeastResult = 2 << 20;  // bytes: below, the result itself stays in the cache
 constexpr int64_t kPanelBytes = 4 << 20;
-constexpr int64_t kLeastPanelColumns = 512;
+constexpr int64_t kMostPanelRows = 2048;
+constexpr int64_t kLeastRows = 32;  // of a result: with fewer rows or columns the product is bound by what it reads
+constexpr int64_t kLeastColumns = 64;
 
 /// On the device, strided, and without names, which upstream's kernels carry on.
 bool is_bare(const at::Tensor& tensor) { return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !tensor.has_names(); }
@@ -83,24 +85,35 @@ bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
     return false;
   }
   const at::ScalarType dtype = left.scalar_type();
-  return (dtype == at::kFloat || dtype == at::kDouble) && right.scalar_type() == dtype && left.size(0) > 1 &&
-         left.device() == right.device() && left.size(1) == right.size(0) && right.size(0) != 0;
+  return (dtype == at::kFloat || dtype == at::kDouble) && right.scalar_type() == dtype && left.size(0) >= kLeastRows &&
+         columns >= kLeastColumns && left.device() == right.device() && left.size(1) == right.size(0) &&
+         right.size(0) != 0;
 }
 
-/// Calls `product(panel, first column)` for each panel of the result of left times right, and returns the result.
-template <class Panel>
-at::Tensor in_panels(DeviceCall& call, const at::Tensor& left, const at::Tensor& right, const Panel& product) {
+/// A part of the result: `rows` from `row`, `columns` from `column`.
+struct Part {
+  int64_t row, rows, column, columns;
+  at::Tensor of(const at::Tensor& matrix) const { return matrix.narrow(0, row, rows).narrow(1, column, columns); }
+  at::Tensor left(const at::Tensor& matrix) const { return matrix.narrow(0, row, rows); }
+  at::Tensor right(const at::Tensor& matrix) const { return matrix.narrow(1, column, columns); }
+};
+
+/// Calls `product(panel, part)` for each part of the result of left times right, and returns the result.
+template <class Product>
+at::Tensor in_panels(DeviceCall& call, const at::Tensor& left, const at::Tensor& right, const Product& product) {
   const int64_t rows = left.size(0), columns = right.size(1), item = left.element_size();
-  const int64_t aligned = kRowAlignment / item;
-  int64_t width = std::max(kPanelBytes / (rows * item), kLeastPanelColumns);
-  width = (std::min(width, columns) + aligned - 1) / aligned * aligned;
+  const int64_t height = std::min(rows, kMostPanelRows);
+  int64_t width = std::min(columns, kPanelBytes / (height * item));
+  width = (width * item + kRowAlignment - 1) / kRowAlignment * kRowAlignment / item;
   at::Tensor result = at::empty({rows, columns}, left.options());
-  const at::Tensor panel = at::empty({rows, width}, left.options());
-  for (int64_t first = 0; first < columns; first += width) {
-    const int64_t count = std::min(width, columns - first);
-    at::Tensor part = panel.narrow(1, 0, count);
-    product(part, first);
-    result.narrow(1, first, count).copy_(part);
+  const at::Tensor panel = at::empty({height, width}, left.options());
+  for (int64_t row = 0; row < rows; row += height) {
+    for (int64_t column = 0; column < columns; column += width) {
+      const Part part{row, std::min(height, rows - row), column, std::min(width, columns - column)};
+      at::Tensor aligned = panel.narrow(0, 0, part.rows).narrow(1, 0, part.columns);
+      product(aligned, part);
+      part.of(result).copy_(aligned);
+    }
   }
   return call.result(std::move(result));
 }
@@ -113,7 +126,7 @@ std::optional<at::Tensor> panel_product(const at::Tensor& left, const at::Tensor
   DeviceCall call(left);
   const at::Tensor a = call(left), b = call(right);
   return in_panels(call, a, b,
-                   [&](at::Tensor& panel, int64_t first) { at::mm_out(panel, a, b.narrow(1, first, panel.size(1))); });
+                   [&](at::Tensor& panel, const Part& part) { at::mm_out(panel, part.left(a), part.right(b)); });
 }
 
 /// addmm, where it takes panels.
@@ -126,9 +139,8 @@ std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor
   DeviceCall call(left);
   const at::Tensor a = call(left), b = call(right);
   const at::Tensor start = call(self).expand({a.size(0), b.size(1)});
-  return in_panels(call, a, b, [&](at::Tensor& panel, int64_t first) {
-    const int64_t count = panel.size(1);
-    at::addmm_out(panel, start.narrow(1, first, count), a, b.narrow(1, first, count), beta, alpha);
+  return in_panels(call, a, b, [&](at::Tensor& panel, const Part& part) {
+    at::addmm_out(panel, part.of(start), part.left(a), part.right(b), beta, alpha);
   });
 }
 

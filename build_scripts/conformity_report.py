@@ -142,7 +142,7 @@ def table(summary: Summary) -> str:
     for title, counts in [*((row.file, row.counts) for row in summary.files), ("all", summary.total)]:
         numbers = [str(counts[column]) for column in COLUMNS]
         if counts["run"] < counts["collected"]:
-            numbers[1] += f" ({100 * counts['run'] / counts['collected']:.0f} %)"
+            numbers[1] += f" ({100 * counts['run'] // counts['collected']} %)"
         lines.append(f"| {title} | " + " | ".join(numbers) + f" | {share(counts)} |")
     return "\n".join(lines)
 

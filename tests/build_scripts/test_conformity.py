@@ -186,6 +186,12 @@ def test_the_table_is_written_between_its_marks_and_says_what_part_was_run(tmp_p
     assert "old" not in text and text.startswith("before\n") and text.endswith("after\n") and "1 (25 %)" in text
 
 
+def test_what_was_not_run_whole_is_never_a_hundred_percent(tmp_path: Path) -> None:
+    summary = summary_of([("t::passes", "passed")], tmp_path)
+    summary.files[0].counts.update(run=999, collected=1000)
+    assert "999 (99 %)" in conformity_report.table(summary)
+
+
 @pytest.mark.parametrize("release", [release.torch for release in releases.load().releases])
 def test_every_expected_failure_has_a_class_and_a_sentence(release: str) -> None:
     for entry in conformity_report.load(release):

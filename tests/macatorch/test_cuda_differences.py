@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Tuple
 
 import pytest
 import torch
@@ -396,6 +396,22 @@ def test_bags_of_embeddings_know_their_elements_and_sizes(mode: int, last: bool)
         gradients.append(leaf.grad.cpu())
     torch.testing.assert_close(*gradients)
     torch.testing.assert_close(torch._embedding_bag_forward_only(*given)[0], values)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize(
+    "dtypes", [(torch.int32, torch.int64), (torch.int64, torch.int32), (torch.int32,) * 2], ids=str
+)
+def test_indices_and_offsets_of_bags_may_be_of_two_dtypes(dtypes: Tuple[torch.dtype, torch.dtype], mode: str) -> None:
+    grads = []
+    for device in ("cpu", "cuda"):
+        weight = torch.arange(15.0).view(5, 3).to(device).requires_grad_()
+        indices, offsets = (torch.tensor(x, dtype=t, device=device) for x, t in zip(([0, 1, 1, 4], [0, 2]), dtypes))
+        torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode).sum().backward()
+        grads.append(weight.grad.cpu())
+    assert torch.equal(*grads)
+    bags, sizes = torch._embedding_bag(weight.detach(), indices, offsets)[1:3]
+    assert bags.dtype == sizes.dtype == torch.promote_types(*dtypes)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -22,6 +22,7 @@ from . import cache, patchelf
 from .errors import FactoryError
 from .progress import bar, step
 from .releases import CHECKOUT, Release
+from .stripped import CARRIERS
 from .wheel import WheelReader
 
 SPACE = 1_500_000_000
@@ -154,11 +155,11 @@ def _build(
     source: Path,
     options: Dict[str, str],
     flags: str,
-    install: bool,
     key: Dict[str, object],
     parts: Sequence[str] = (),
+    libraries: Sequence[str] = (),
 ) -> Path:
-    """The folder with the results, from the cache or built now."""
+    """The folder with the results, from the cache or built now: these libraries, or, without any, what is installed."""
     if not (source / "CMakeLists.txt").is_file():
         raise FactoryError(
             f"{source.name}/CMakeLists.txt is missing: without it the wheel could compute nothing on the device.",
@@ -195,13 +196,13 @@ def _build(
         tools.cmake(["--build", str(build), "-j", str(os.cpu_count() or 1)], f"compiling {name}")
         shutil.rmtree(str(result), ignore_errors=True)
         result.mkdir()
-        if install:
+        if not libraries:
             tools.cmake(["--install", str(build), "--prefix", str(result), "--strip"], f"installing {name}")
         else:
-            library = build / f"lib{component}.so"
-            if not library.is_file():
-                raise FactoryError(f"The build of {component} left no {library.name}.", f"The whole log: {tools.log}")
-            shutil.copyfile(str(library), str(result / library.name))
+            for library in libraries:
+                if not (build / library).is_file():
+                    raise FactoryError(f"The build of {component} left no {library}.", f"The whole log: {tools.log}")
+                shutil.copyfile(str(build / library), str(result / library))
     cache.publish(result, kept)
     others = sorted(kept.parent.glob(f"{name}-{'?' * 20}"), key=lambda path: path.stat().st_mtime)
     for old in others[:-3]:
@@ -212,7 +213,7 @@ def _build(
 def sdk(version: str, checkout: Path = CHECKOUT) -> Path:
     """The installed SDK: a folder that holds ``mxmaca/`` complete."""
     with cache.lock("native-sdk"):
-        built = _build("sdk", "", checkout / "cu_bridge", {}, "", True, {"version": version})
+        built = _build("sdk", "", checkout / "cu_bridge", {}, "", {"version": version})
     if not (built / "mxmaca" / "__init__.py").is_file():
         raise FactoryError("The build of cu_bridge left no mxmaca package.")
     return built
@@ -242,7 +243,7 @@ def _site(release: Release, stripped: WheelReader) -> Tuple[Path, str]:
 
 
 def operators(release: Release, stripped: WheelReader, sdk_tree: Path, checkout: Path = CHECKOUT) -> Path:
-    """libmacatorch.so for a release."""
+    """The folder with libmacatorch.so and libmacatorch_autograd.so for a release."""
     with cache.lock(f"native-macatorch-{release.torch}"):
         site, headers = _site(release, stripped)
         sdk_copy = cache.folder("build", f"macatorch-{release.torch}", "sdk", "mxmaca")
@@ -257,5 +258,7 @@ def operators(release: Release, stripped: WheelReader, sdk_tree: Path, checkout:
         # The release's own ABI of std::string, whatever the compiler's default is.
         abi = f"-U_GLIBCXX_USE_CXX11_ABI -D_GLIBCXX_USE_CXX11_ABI={release.cxx11_abi}"
         key["abi"] = abi
-        built = _build("macatorch", release.torch, checkout / "macatorch", options, abi, False, key, OPERATOR_SOURCES)
-    return built / "libmacatorch.so"
+        libraries = tuple(CARRIERS.values())
+        return _build(
+            "macatorch", release.torch, checkout / "macatorch", options, abi, key, OPERATOR_SOURCES, libraries
+        )

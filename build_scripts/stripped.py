@@ -21,8 +21,11 @@ from .wheel import LEVEL, WheelReader, WheelWriter
 # Records what was taken out; the finished wheel carries it on.
 REPORT = "stripped.json"
 OPERATORS = "libmacatorch.so"
-# libtorch is what a C++ program links: through it the operators come with every way of using torch.
-CARRIES_OPERATORS = "torch/lib/libtorch.so"
+# Takes the place of functions of autograd's engine: it has to be the first library that their caller needs.
+AUTOGRAD = "libmacatorch_autograd.so"
+# Which library of upstream's loads which of ours. libtorch is what a C++ program links: through it the operators come
+# with every way of using torch.
+CARRIERS = {"torch/lib/libtorch.so": OPERATORS, "torch/lib/libtorch_python.so": AUTOGRAD}
 # The modules whose text decides about the bytes.
 DECISIVE = ("device_code.py", "elf.py", "patchelf.py", "stripped.py", "wheel.py")
 
@@ -96,8 +99,9 @@ def _make(upstream: Path, wheel: UpstreamWheel, release: Release, nvidia: Nvidia
             raise FactoryError(
                 f"{wheel.file} holds no device code: it is not the CUDA build.", "Check the file name in releases.toml."
             )
-        if CARRIES_OPERATORS not in reader.members:
-            raise FactoryError(f"{wheel.file} has no {CARRIES_OPERATORS}; nothing could load the operators.")
+        for carrier, library in CARRIERS.items():
+            if carrier not in reader.members:
+                raise FactoryError(f"{wheel.file} has no {carrier}; nothing could load {library}.")
         for name in report["removed"]:
             note(f"  left out: {name}")
         writer.add_bytes(f"{reader.dist_info}/{REPORT}", json.dumps(report, indent=1, sort_keys=True).encode())
@@ -117,6 +121,6 @@ def _process(
         report["device_code"][name] = {"sections": outcome.device_sections, "removed": outcome.removed}
     with elf.open_elf(result, name) as library:
         rpath = rpath_of(name, library, release.cuda_major, folders)
-    patchelf.edit(result, rpath, [OPERATORS] if name == CARRIES_OPERATORS else [])
+    patchelf.edit(result, rpath, [CARRIERS[name]] if name in CARRIERS else [])
     raw.unlink()
     return result

@@ -16,7 +16,7 @@ MANIFEST = "maca.json"
 # Python packages of ours that travel at the wheel's top level, with their place in the checkout, and whether torch
 # cannot start without them.
 PACKAGES = {"macatorch": ("macatorch/macatorch", True), "maca_tools": ("macatorch/maca_tools", False)}
-OPERATORS = f"torch/lib/{stripped.OPERATORS}"
+OURS = {library: f"torch/lib/{library}" for library in stripped.CARRIERS.values()}
 
 
 def file_name(release: Release, wheel: UpstreamWheel, version: str) -> str:
@@ -41,13 +41,13 @@ def build(
             changed = patches.apply(
                 series, lambda name: reader.read(name) if name in reader.members else None, release.patches
             )
-        operators = native.operators(release, reader, sdk_tree, checkout)
+        libraries = native.operators(release, reader, sdk_tree, checkout)
         name = file_name(release, wheel, version)
         with cache.lock(f"wheel-{name}"), cache.work_folder(f"wheel-{name}") as work:
             writer = WheelWriter(f"torch-{metadata.torch_version(release, version)}.dist-info")
             manifest = _manifest(release, wheel, version, series, changed, reader)
             _add_upstream(writer, reader, changed)
-            _add_ours(writer, operators, packages, release, work)
+            _add_ours(writer, libraries, packages, release, work)
             _add_metadata(
                 writer, reader, table, release, wheel, version, manifest, {name.split("/")[0] for name in packages}
             )
@@ -104,11 +104,12 @@ def _add_upstream(writer: WheelWriter, reader: WheelReader, changed: Dict[str, O
             writer.add_bytes(name, content)
 
 
-def _add_ours(writer: WheelWriter, operators: Path, packages: Dict[str, Path], release: Release, work: Path) -> None:
-    library = work / stripped.OPERATORS
-    device_code.cut(operators, library, stripped.OPERATORS)
-    patchelf.edit(library, [f"$ORIGIN/../../mxmaca/lib/cuda{release.cuda_major}", "$ORIGIN"])
-    writer.add_file(OPERATORS, library, executable=True)
+def _add_ours(writer: WheelWriter, libraries: Path, packages: Dict[str, Path], release: Release, work: Path) -> None:
+    for name, place in OURS.items():
+        library = work / name
+        device_code.cut(libraries / name, library, name)
+        patchelf.edit(library, [f"$ORIGIN/../../mxmaca/lib/cuda{release.cuda_major}", "$ORIGIN"])
+        writer.add_file(place, library, executable=True)
     for name, path in packages.items():
         writer.add_file(name, path)
 

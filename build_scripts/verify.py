@@ -13,7 +13,7 @@ from . import device_code, elf, metadata, patches, stripped
 from .errors import FactoryError
 from .progress import bar, step
 from .releases import CHECKOUT, Table
-from .torch_wheel import MANIFEST, OPERATORS
+from .torch_wheel import MANIFEST, OURS
 from .wheel import WheelReader, record_hash
 
 
@@ -96,15 +96,36 @@ def check_search_path(wheel: Unpacked) -> Iterator[str]:
 
 
 def check_operators(wheel: Unpacked) -> Iterator[str]:
-    if OPERATORS not in wheel.elves:
-        yield f"{OPERATORS} is missing: there are no operators for the device"
-    carrier = wheel.elves.get(stripped.CARRIES_OPERATORS)
-    if carrier is None:
-        yield f"{stripped.CARRIES_OPERATORS} is missing"
+    for name, ours in stripped.CARRIERS.items():
+        if OURS[ours] not in wheel.elves:
+            yield f"{OURS[ours]} is missing"
+        carrier = wheel.elves.get(name)
+        if carrier is None:
+            yield f"{name} is missing"
+            continue
+        with elf.open_elf(carrier) as library:
+            if library.needed[:1] != [ours]:
+                yield f"{ours} is not the first library that {name} needs: it would not be loaded, or not in time"
+
+
+def check_replaced_functions(wheel: Unpacked) -> Iterator[str]:
+    """What libmacatorch_autograd takes the place of, libtorch_python still calls and libtorch_cpu still defines."""
+    paths = [
+        wheel.elves.get(f"torch/lib/{name}") for name in (stripped.AUTOGRAD, "libtorch_python.so", "libtorch_cpu.so")
+    ]
+    ours, caller, callee = paths
+    if ours is None or caller is None or callee is None:
         return
-    with elf.open_elf(carrier) as library:
-        if stripped.OPERATORS not in library.needed:
-            yield f"{stripped.CARRIES_OPERATORS} does not need {stripped.OPERATORS}: nothing would load the operators"
+    with elf.open_elf(ours) as library:
+        names = {symbol.name for symbol in library.defined_symbols()}
+    with elf.open_elf(caller) as library:
+        called = {symbol.name for symbol in library.undefined_symbols()}
+    with elf.open_elf(callee) as library:
+        defined = {symbol.name for symbol in library.defined_symbols()}
+    for name in sorted(names - called):
+        yield f"{stripped.AUTOGRAD} takes the place of {name}, which libtorch_python.so does not call"
+    for name in sorted(names - defined):
+        yield f"{stripped.AUTOGRAD} goes on into {name}, which libtorch_cpu.so does not have"
 
 
 def check_requirements(wheel: Unpacked) -> Iterator[str]:
@@ -185,6 +206,7 @@ CHECKS: Tuple[Callable[[Unpacked], Iterator[str]], ...] = (
     check_nvidia_files,
     check_search_path,
     check_operators,
+    check_replaced_functions,
     check_requirements,
     check_patches,
 )

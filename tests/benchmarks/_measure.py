@@ -91,7 +91,9 @@ class Table:
 
     def close(self, groups: Sequence[str]) -> None:
         for group in groups:
-            print(f"{group}: geometric mean {geometric_mean(row.ratio for row in self.rows if row.group == group):.2f}")
+            ratios = [row.ratio for row in self.rows if row.group == group]
+            if ratios:
+                print(f"{group}: geometric mean {geometric_mean(ratios):.2f}")
         if self.path is not None:
             facts = {"torch": torch.__version__, "threads": torch.get_num_threads()}
             self.path.write_text(json.dumps({**facts, "rows": [asdict(row) for row in self.rows]}, indent=1))

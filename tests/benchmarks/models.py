@@ -1,7 +1,8 @@
 """A training step and an inference of six kinds of model on the device beside the CPU.
 
-Both sides hold the same weights and run in one process, in turns; see _measure.py. The peak of resident memory is taken
-in a process of its own for each side.
+Both sides hold the same weights and run in one process, in turns; see _measure.py. The training step is taken a second
+time with each side in a process of its own, since in one process either side may cost the other something: threads
+that are kept ready, memory that is not given back. So is the peak of resident memory.
 
     python tests/benchmarks/models.py [--only ResNet] [--rounds 7]
 """
@@ -11,9 +12,10 @@ from __future__ import annotations
 import copy
 import json
 import resource
+import statistics
 import subprocess
 import sys
-from typing import Callable, Dict, Tuple
+from typing import Callable, Dict, List, Tuple
 
 import _measure
 import torch
@@ -22,20 +24,22 @@ from torch import nn
 
 # Seconds for one row where the machine is noisy.
 MOST = 30.0
+# In a process of its own: seconds of steps, at least so many steps, and rounds of one process for each side.
+ALONE, FEWEST, ROUNDS = 3.0, 3, 3
 
 # Makes a model, its input and its target, both on the CPU.
 Maker = Callable[[], Tuple[nn.Module, torch.Tensor, torch.Tensor]]
 
 
 class Transformer(nn.Module):
-    """GPT-2 small's shape when causal, BERT base's when not: 12 blocks of width 768, 12 heads."""
+    """GPT-2 small's shape when causal, BERT base's when not: 12 blocks of width 768; as many heads as blocks."""
 
-    def __init__(self, symbols: int, length: int, causal: bool) -> None:
+    def __init__(self, symbols: int, length: int, causal: bool, layers: int = 12, width: int = 768) -> None:
         super().__init__()
         self.causal = causal
-        self.token, self.position = nn.Embedding(symbols, 768), nn.Embedding(length, 768)
-        self.blocks = nn.ModuleList(TransformerBlock(768, 12, pre_norm=causal) for _ in range(12))
-        self.norm = nn.LayerNorm(768)
+        self.token, self.position = nn.Embedding(symbols, width), nn.Embedding(length, width)
+        self.blocks = nn.ModuleList(TransformerBlock(width, layers, pre_norm=causal) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         x = self.token(tokens) + self.position(torch.arange(tokens.shape[1], device=tokens.device))
@@ -112,10 +116,10 @@ def vision(name: str) -> Maker:
     return make
 
 
-def language(causal: bool, batch: int, length: int, symbols: int) -> Maker:
+def language(causal: bool, batch: int, length: int, symbols: int, *size: int) -> Maker:
     def make() -> Tuple[nn.Module, torch.Tensor, torch.Tensor]:
-        shape = (batch, length)
-        return Transformer(symbols, length, causal), torch.randint(symbols, shape), torch.randint(symbols, shape)
+        tokens, target = torch.randint(symbols, (2, batch, length))
+        return Transformer(symbols, length, causal, *size), tokens, target
 
     return make
 
@@ -128,6 +132,8 @@ MODELS: Dict[str, Maker] = {
     "LSTM": lambda: (Recurrent(), torch.randint(1000, (64, 16)), torch.randint(1000, (64, 16))),
     "U-Net": lambda: (UNet(), torch.rand(2, 3, 128, 128), torch.randint(4, (2, 128, 128))),
 }
+# So small that its loops are short: what it costs to start them shows.
+SMALL: Dict[str, Maker] = {"3 layers of 96": language(True, 32, 64, 70, 3, 96)}
 
 
 def loss_of(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -164,8 +170,38 @@ def peak_kilobytes(name: str, device: str) -> int:
     return int(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
 
 
+def step_seconds(name: str, device: str) -> float:
+    """Median time of a training step in a process that knows only ``device``."""
+    command = [sys.executable, __file__, "--alone", name, device]
+    return float(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
+
+
+def alone(side: Side) -> float:
+    """Median time of a training step, in seconds."""
+    side.train()
+    taken: List[float] = []
+    while len(taken) < FEWEST or sum(taken) < ALONE:
+        taken.append(_measure.seconds(side.train, 1))
+    return statistics.median(taken)
+
+
+def apart(name: str) -> _measure.Ratio:
+    """The training step on both sides, each in processes of its own."""
+    ratios, references = [], []
+    for turn in range(ROUNDS):
+        order = ("cpu", "cuda") if turn % 2 else ("cuda", "cpu")
+        taken = {device: step_seconds(name, device) for device in order}
+        ratios.append(taken["cuda"] / taken["cpu"])
+        references.append(taken["cpu"])
+    group = "training step, processes apart"
+    return _measure.Ratio(group, name, statistics.median(ratios), min(ratios), max(ratios), min(references))
+
+
 def main() -> None:
     parser = _measure.parser(__doc__)
+    parser.add_argument(
+        "--alone", nargs=2, metavar=("MODEL", "DEVICE"), help="print the time of a step on this device alone, in s"
+    )
     parser.add_argument(
         "--peak", nargs=2, metavar=("MODEL", "DEVICE"), help="print the peak memory of two steps, in KiB"
     )
@@ -177,6 +213,11 @@ def main() -> None:
         side = Side(*MODELS[name](), device)
         side.train(), side.train()
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        return
+    if arguments.alone:
+        name, device = arguments.alone
+        torch.manual_seed(0)
+        print(alone(Side(*{**MODELS, **SMALL}[name](), device)))
         return
     table = _measure.Table(arguments)
     for name, make in MODELS.items():
@@ -192,11 +233,14 @@ def main() -> None:
         with torch.inference_mode():
             calls = max(1, round(0.5 / _measure.seconds(host.infer, 1)))
             table.add(_measure.compare("inference", name, host.infer, device.infer, calls, arguments.rounds, MOST))
+    for name in [*MODELS, *SMALL]:
+        if arguments.only in name:
+            table.add(apart(name))
     if arguments.only in "ResNet-50":
         peaks = [peak_kilobytes("ResNet-50", device) for device in ("cpu", "cuda")]
         ratio = peaks[1] / peaks[0]
         table.add(_measure.Ratio("peak memory", f"ResNet-50 step, {peaks[0] / 1024:.0f} MiB", ratio, ratio, ratio, 0.0))
-    table.close(["training step", "inference"])
+    table.close(["training step", "inference", "training step, processes apart"])
 
 
 if __name__ == "__main__":

@@ -196,6 +196,7 @@ if(NOT EXISTS ${TORCH_DIR}/include/torch.h OR NOT EXISTS ${MXMACA_DIR}/VERSION)
   message(FATAL_ERROR "error: no headers")
 endif()
 target_include_directories(macatorch PRIVATE ${TORCH_DIR}/include)
+add_library(macatorch_autograd SHARED csrc/autograd/engine.cpp)
 """
 
 
@@ -208,10 +209,12 @@ def small_release(
     script = tmp_path / "cudart.map"
     script.write_text("libcudart.so.12 { global: *; };\n")
     compile_library("libcudart.so.12", cudart, f"-Wl,--version-script={script}")
-    compile_library("libtorch_cpu.so", "int cpu(void) { return 1; }")
+    compile_library("libtorch_cpu.so", "int cpu(void) { return 1; }\nint execute(void) { return 3; }\n")
     uses = "extern int cudaMalloc(void);\nint uses_cuda(void) { return cudaMalloc(); }\n"
     cuda = device_library("libtorch_cuda.so", "-l:libcudart.so.12", "-l:libtorch_cpu.so", extra=uses)
     torch = compile_library("libtorch.so", "int torch(void) { return 2; }", "-Wl,--no-as-needed", "-l:libtorch_cuda.so")
+    calls = "extern int execute(void);\nint calls(void) { return execute(); }\n"
+    python = compile_library("libtorch_python.so", calls, "-l:libtorch_cpu.so")
     members = {
         "torch/__init__.py": INIT_PY.encode(),
         "torch/version.py": VERSION_PY.encode(),
@@ -220,6 +223,7 @@ def small_release(
         "torch/lib/libtorch.so": torch.read_bytes(),
         "torch/lib/libtorch_cpu.so": (torch.parent / "libtorch_cpu.so").read_bytes(),
         "torch/lib/libtorch_cuda.so": cuda.read_bytes(),
+        "torch/lib/libtorch_python.so": python.read_bytes(),
         "torch-9.9.0.dist-info/METADATA": METADATA.encode(),
         "torch-9.9.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nTag: cp311-cp311-linux_x86_64\n",
         "torch-9.9.0.dist-info/top_level.txt": b"torch\n",
@@ -237,6 +241,7 @@ def small_release(
         "cu_bridge/python/METADATA.in": "Metadata-Version: 2.1\nName: mxmaca\nVersion: @VERSION@\n",
         "macatorch/CMakeLists.txt": OPERATORS_CMAKE,
         "macatorch/csrc/operators.cpp": '#include <torch.h>\nextern "C" int operators() { return TORCH; }\n',
+        "macatorch/csrc/autograd/engine.cpp": 'extern "C" int execute() { return 4; }\n',
         "macatorch/macatorch/__init__.py": "def preload() -> None:\n    pass\n",
         "patches/9.9.0/series": "0001-version.patch\n0002-load.patch # why\n",
         "patches/9.9.0/0001-version.patch": (

@@ -30,7 +30,9 @@ def test_a_build_leaves_both_wheels_and_verify_finds_them_sound(small_release: S
         assert b"9.9.0+maca1.0.0" in reader.read("torch/version.py")
         assert reader.read("torch/__init__.py").endswith(b"return os.name\n")
         assert "torch/bin/ptxas" not in reader.members
-        assert {"torch/lib/libmacatorch.so", "macatorch/__init__.py"} <= set(reader.members)
+        assert {"torch/lib/libmacatorch.so", "torch/lib/libmacatorch_autograd.so", "macatorch/__init__.py"} <= set(
+            reader.members
+        )
         info = reader.dist_info
         assert info == "torch-9.9.0+maca1.0.0.dist-info"
         assert reader.read(f"{info}/entry_points.txt").startswith(b"[console_scripts]")

@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Optional
 
 import pytest
 
-from build_scripts import elf, releases, verify
+from build_scripts import elf, releases, stripped, verify
 from build_scripts.errors import FactoryError
 from build_scripts.wheel import WheelReader, WheelWriter
 
@@ -46,7 +46,8 @@ def edited(content: bytes, tmp_path: Path, *options: str) -> bytes:
     return path.read_bytes()
 
 
-CUDA, TORCH, INFO = "torch/lib/libtorch_cuda.so", "torch/lib/libtorch.so", "torch-9.9.0+maca1.0.0.dist-info"
+CUDA, CPU, PYTHON = (f"torch/lib/libtorch_{name}.so" for name in ("cuda", "cpu", "python"))
+INFO = "torch-9.9.0+maca1.0.0.dist-info"
 
 
 def test_an_unchanged_wheel_has_no_failure(failures: Callable[[Change], List[str]]) -> None:
@@ -85,16 +86,43 @@ def test_a_path_to_nvidias_packages_is_found(failures: Callable[[Change], List[s
     assert f"{CUDA} looks into /usr/local/cuda/lib64" in found
 
 
-def test_operators_that_nothing_loads_are_found(failures: Callable[[Change], List[str]], tmp_path: Path) -> None:
+@pytest.mark.parametrize("carrier, library", stripped.CARRIERS.items())
+def test_a_library_of_ours_that_nothing_loads_is_found(
+    failures: Callable[[Change], List[str]], tmp_path: Path, carrier: str, library: str
+) -> None:
     def change(members: Dict[str, bytes]) -> None:
-        members[TORCH] = edited(members[TORCH], tmp_path, "--remove-needed", "libmacatorch.so")
+        members[carrier] = edited(members[carrier], tmp_path, "--remove-needed", library)
 
-    assert any("nothing would load the operators" in line for line in failures(change))
+    assert any(f"{library} is not the first library that {carrier} needs" in line for line in failures(change))
 
 
-def test_missing_operators_are_found(failures: Callable[[Change], List[str]]) -> None:
-    found = failures(lambda members: members.pop("torch/lib/libmacatorch.so") and None)
-    assert any("libmacatorch.so is missing" in line for line in found)
+def test_a_library_of_ours_that_comes_too_late_is_found(
+    failures: Callable[[Change], List[str]], tmp_path: Path
+) -> None:
+    def change(members: Dict[str, bytes]) -> None:
+        members[PYTHON] = edited(members[PYTHON], tmp_path, "--add-needed", "libtorch_cpu.so")
+
+    assert any(f"is not the first library that {PYTHON} needs" in line for line in failures(change))
+
+
+@pytest.mark.parametrize("library", stripped.CARRIERS.values())
+def test_a_missing_library_of_ours_is_found(failures: Callable[[Change], List[str]], library: str) -> None:
+    found = failures(lambda members: members.pop(f"torch/lib/{library}") and None)
+    assert any(f"{library} is missing" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    "member, complaint",
+    [(PYTHON, "which libtorch_python.so does not call"), (CPU, "which libtorch_cpu.so does not have")],
+)
+def test_a_function_that_upstream_has_renamed_is_found(
+    failures: Callable[[Change], List[str]], member: str, complaint: str
+) -> None:
+    def change(members: Dict[str, bytes]) -> None:
+        # As long as the old name: strings lie at fixed places.
+        members[member] = members[member].replace(b"\0execute\0", b"\0perform\0")
+
+    assert any("execute, " + complaint in line for line in failures(change))
 
 
 def test_a_requirement_of_nvidia_is_found(failures: Callable[[Change], List[str]]) -> None:

@@ -1,5 +1,6 @@
 """A program that ends with a backward ends like any other."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -37,9 +38,14 @@ BEFORE = """
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_that_ends_with_a_backward_does_not_abort(program: str) -> None:
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_program_that_ends_with_a_backward_does_not_abort(program: str, threads: str) -> None:
     code = textwrap.dedent(BEFORE) + textwrap.dedent(PROGRAMS[program])
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # Where one thread computes, every pass runs in the engine's thread.
+    environment = {**os.environ, "OMP_NUM_THREADS": threads}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     assert (done.returncode, done.stdout) == (0, "")
 
 

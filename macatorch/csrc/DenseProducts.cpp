@@ -8,6 +8,7 @@
 #include <ATen/ops/vdot_ops.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <type_traits>
 
@@ -144,6 +145,49 @@ std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor
   });
 }
 
+// Note [Products that use_deterministic_algorithms refuses]
+// Where deterministic algorithms are asked for, 2.6.0 refuses what calls cuBLAS's gemm, its batched gemm or its gemv, unless
+// CUBLAS_WORKSPACE_CONFIG has one of two values. Products are deterministic here in any case; but a program that this stops
+// on hardware is stopped here too. Products to which cuBLASLt adds a bias on the way are free of it.
+
+template <class Context>
+auto alert_of_cublas(const Context& context, int /*preferred*/)
+    -> decltype(context.alertCuBLASConfigNotDeterministic()) {
+  context.alertCuBLASConfigNotDeterministic();
+}
+/// Later releases have no such rule.
+template <class Context>
+void alert_of_cublas(const Context& /*context*/, long /*otherwise*/) {}
+
+/// The tensors of a product in the order of its schema; at most one is written, and stands apart.
+struct Operands {
+  std::array<const at::Tensor*, 3> read{};
+  size_t count = 0;
+  const at::Tensor* written = nullptr;
+  const at::Scalar* beta = nullptr;
+
+  void see(const at::Tensor& tensor) { read.at(count++) = &tensor; }
+  void see(at::Tensor& tensor) { written = &tensor; }
+  void see(const at::Scalar& scalar) { beta = beta != nullptr ? beta : &scalar; }
+
+  const at::Tensor& left() const { return *read.at(count - 2); }
+  const at::Tensor& right() const { return *read.at(count - 1); }
+
+  /// True if the product has terms; one whose shapes do not fit is refused for that.
+  bool has_terms() const {
+    const int64_t inner = right().dim() == 1 ? 0 : right().dim() - 2;
+    return left().dim() >= 2 && right().dim() >= 1 && left().size(-1) == right().size(inner) && left().numel() != 0 &&
+           right().numel() != 0;
+  }
+  /// True if upstream hands the sum to cuBLASLt as a bias (addmm and its out= form, not addmm_).
+  bool is_bias() const {
+    const at::Tensor& self = *read.front();
+    return count == 3 && self.dim() == 1 && right().dim() == 2 && self.size(0) == right().size(1) &&
+           self.is_contiguous() && (written == nullptr || written->is_contiguous()) && right().size(0) > 1 &&
+           right().size(1) > 1 && at::isFloatingType(self.scalar_type()) && beta->equal(1);
+  }
+};
+
 template <class Op, const OperatorSpec& spec, class Signature = typename Op::schema>
 struct Product;
 template <class Op, const OperatorSpec& spec, class Result, class... Args>
@@ -155,6 +199,15 @@ struct Product<Op, spec, Result(Args...)> {
     (integers.see(args), ...);
     if (C10_UNLIKELY(integers.all)) {
       refuse_dtype(kernel, integers.dtype);
+    }
+    if constexpr (!std::is_same_v<Op, at::_ops::dot> && !std::is_same_v<Op, at::_ops::vdot>) {
+      if (C10_UNLIKELY(at::globalContext().deterministicAlgorithms())) {
+        Operands operands;
+        (operands.see(args), ...);
+        if (operands.has_terms() && !operands.is_bias()) {
+          alert_of_cublas(at::globalContext(), 0);
+        }
+      }
     }
     if constexpr (std::is_same_v<Op, at::_ops::mm> || std::is_same_v<Op, at::_ops::addmm>) {
       if (std::optional<at::Tensor> result = panel_product(args...)) {

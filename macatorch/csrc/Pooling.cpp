@@ -74,6 +74,7 @@ void to_contiguous_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
 /// CUDA's kernel reads and writes rows, whatever the strides of what it is given; the CPU's gives a channels-last tensor for one.
 template <const OperatorSpec& spec>
 void unpool_rows(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  TORCH_CHECK(!op.schema().is_mutable() || stack->back().toTensor().is_contiguous(), "output must be contiguous");
   c10::IValue& self = (*stack)[stack->size() - op.schema().arguments().size()];
   self = self.toTensor().contiguous();
   call_boxed(spec, op, stack);

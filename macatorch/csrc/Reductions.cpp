@@ -118,7 +118,9 @@ void cdist(const OperatorHandle& op, Stack* stack) {
   const Arguments arguments(op, stack);
   const at::Tensor first = arguments.tensor("x1"), second = arguments.tensor("x2");
   const at::ScalarType dtype = first.scalar_type();
-  if (C10_UNLIKELY(dtype == at::kHalf || dtype == at::kBFloat16) && first.numel() != 0 && second.numel() != 0) {
+  const bool matrices = first.dim() >= 2 && second.dim() >= 2;
+  if (C10_UNLIKELY(dtype == at::kHalf || dtype == at::kBFloat16) && matrices && first.numel() != 0 &&
+      second.numel() != 0) {
     constexpr int64_t kMany = 25;  // rows from which on upstream takes the product, unless told otherwise
     const int64_t mode = arguments.integer("compute_mode").value_or(0);
     const bool many = first.size(-2) > kMany || second.size(-2) > kMany;

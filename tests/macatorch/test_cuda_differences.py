@@ -257,6 +257,8 @@ def test_unpooling_gives_rows() -> None:
     assert got.is_contiguous() and torch.equal(got.cpu(), want)
     out = torch.empty(0, device="cuda")
     assert torch.equal(torch.ops.aten.max_unpool2d.out(*given, [4, 6], out=out), got) and out.is_contiguous()
+    with pytest.raises(RuntimeError, match="^output must be contiguous$"):
+        torch.ops.aten.max_unpool2d.out(*given, [4, 6], out=out.to(memory_format=torch.channels_last))
 
 
 def test_sparse_booleans_multiply() -> None:

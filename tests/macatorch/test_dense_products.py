@@ -1,7 +1,12 @@
-"""Large products of dense matrices whose rows are not aligned, which are computed in panels: the same as the CPU's."""
+"""Products of dense matrices: large ones in panels are the CPU's, and deterministic algorithms have their condition."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import textwrap
 from typing import Optional, Tuple
 
 import pytest
@@ -106,3 +111,69 @@ def test_a_captured_product_in_panels_is_computed_at_each_launch() -> None:
         a.fill_(value)
         graph.replay()
         assert (product == 4 * value).all()
+
+
+PRODUCTS_OF_CUBLAS = """
+    import json, torch, warnings
+    a, b, v = torch.rand(3, 4, device="cuda"), torch.rand(4, 5, device="cuda"), torch.rand(4, device="cuda")
+    bias, table = torch.rand(5, device="cuda"), torch.rand(3, 5, device="cuda")
+    one, few = torch.rand(1, 3, 4, device="cuda"), torch.rand(2, 3, 4, device="cuda")
+    cube, weight = torch.rand(2, 3, 3, device="cuda"), b.t().clone().requires_grad_()
+    products = {
+        "mm": lambda: a @ b,
+        "mm of halves": lambda: a.half() @ b.half(),
+        "mm(out=)": lambda: torch.mm(a, b, out=table.clone()),
+        "mv": lambda: a @ v,
+        "bmm": lambda: few @ few.mT,
+        "bmm of one": lambda: one @ one.mT,
+        "baddbmm": lambda: torch.baddbmm(cube, few, few.mT),
+        "addmm": lambda: torch.addmm(table, a, b),
+        "addmm_": lambda: table.clone().addmm_(a, b),
+        "addmv": lambda: torch.addmv(a.select(1, 0), a, v),
+        "bias, half of it": lambda: torch.addmm(bias, a, b, beta=0.5),
+        "bias of complex numbers": lambda: torch.addmm(bias.cfloat(), a.cfloat(), b.cfloat()),
+        "bias, one column": lambda: torch.addmm(bias[:1], a, b[:, :1]),
+        "linear without bias": lambda: torch.nn.functional.linear(a, b.t()),
+        "gradient of linear": lambda: torch.nn.functional.linear(a, weight, bias).sum().backward(),
+        "bias": lambda: torch.addmm(bias, a, b),
+        "bias(out=)": lambda: torch.addmm(bias, a, b, out=table.clone()),
+        "linear": lambda: torch.nn.functional.linear(a, b.t(), bias),
+        "dot": lambda: v @ v,
+        "no terms": lambda: a[:, :0] @ b[:0],
+        "no results": lambda: a[:0] @ b,
+        "on the cpu": lambda: a.cpu() @ b.cpu(),
+    }
+    refused = []
+    torch.use_deterministic_algorithms(True)
+    for name, product in products.items():
+        try:
+            product()
+        except RuntimeError as error:
+            assert "because it uses CuBLAS and you have CUDA >= 10.2" in str(error), error
+            refused.append(name)
+    try:
+        a @ a
+    except RuntimeError as error:
+        assert "cannot be multiplied" in str(error), error
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert torch.equal((a @ b).cpu(), a.cpu() @ b.cpu())
+    names = list(products)
+    print(json.dumps([refused, names[: names.index("bias")], ["CuBLAS" in str(w.message) for w in caught]]))
+    """
+
+
+@pytest.mark.parametrize("config", [None, "garbage", ":4096:8", ":16:8"])
+def test_deterministic_algorithms_want_a_workspace_of_cublas_where_upstream_does(config: Optional[str]) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "CUBLAS_WORKSPACE_CONFIG"}
+    if config is not None:
+        environment["CUBLAS_WORKSPACE_CONFIG"] = config
+    program = [sys.executable, "-c", textwrap.dedent(PRODUCTS_OF_CUBLAS)]
+    done = subprocess.run(program, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    refused, all_of_cublas, warned = json.loads(done.stdout)
+    # Later releases have dropped the rule.
+    wants = torch.__version__.startswith("2.6.") and config not in (":4096:8", ":16:8")
+    assert refused == (all_of_cublas if wants else [])
+    assert warned == ([True] if wants else [])

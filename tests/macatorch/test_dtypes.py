@@ -301,6 +301,14 @@ def test_dtypes_that_cuda_lacks_are_refused_in_its_words(case: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_distances_of_halves_that_are_no_matrix_have_upstreams_words(wrong: int) -> None:
+    points = [torch.ones(3, 4, device="cuda").half(), torch.ones(3, 4, device="cuda").half()]
+    points[wrong] = points[wrong][0]
+    with pytest.raises(RuntimeError, match=f"^cdist only supports at least 2D tensors, X{wrong + 1} got: 1D$"):
+        torch.ops.aten._cdist_forward(*points, 2.0, None)
+
+
 def test_what_does_not_come_to_the_refusing_kernel_is_computed() -> None:
     points, others = torch.randn(30, 4).half(), torch.randn(5, 4).add(8).half()
     wanted = torch.cdist(points.float(), others.float())

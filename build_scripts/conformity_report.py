@@ -20,6 +20,8 @@ EXPECTED = conformity.TESTS / "expected.toml"
 CLASSES = ("missing", "wrong", "difference", "cpu kernel", "upstream", "environment")
 BY_UPSTREAM = ("skipped", "expected failure", "unexpected success")
 COLUMNS = ("collected", "run", "passed", "failed", "as expected", "crashed", "missing kernel", "upstream", "us")
+# Marks a row of the document that stays, since this cache knows less of its file.
+EARLIER = "†"
 TITLES = {
     "collected": "tests",
     "as expected": "of these expected",
@@ -46,11 +48,12 @@ class Expected:
 
 @dataclass
 class FileSummary:
-    """One row of the table; ``surprises`` are failures that nothing expects."""
+    """One row of the table; ``surprises``: failures that nothing expects; ``earlier``: taken over from the document."""
 
     file: str
     counts: Dict[str, int] = field(default_factory=lambda: dict.fromkeys(COLUMNS, 0))
     surprises: List[str] = field(default_factory=list)
+    earlier: bool = False
 
 
 @dataclass
@@ -139,7 +142,8 @@ def share(counts: Dict[str, int]) -> str:
 def table(summary: Summary) -> str:
     head = ["file", *(TITLES.get(column, column) for column in COLUMNS), "pass rate"]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    for title, counts in [*((row.file, row.counts) for row in summary.files), ("all", summary.total)]:
+    titles = [(row.file + (f" {EARLIER}" if row.earlier else ""), row.counts) for row in summary.files]
+    for title, counts in [*titles, ("all", summary.total)]:
         numbers = [str(counts[column]) for column in COLUMNS]
         if counts["run"] < counts["collected"]:
             numbers[1] += f" ({100 * counts['run'] // counts['collected']} %)"
@@ -147,14 +151,43 @@ def table(summary: Summary) -> str:
     return "\n".join(lines)
 
 
+def rows_of(table: str) -> Dict[str, FileSummary]:
+    """The files of a table that was written before."""
+    rows = {}
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        name = cells[0].replace(EARLIER, "").strip()
+        if len(cells) == len(COLUMNS) + 2 and cells[1].isdigit() and name != "all":
+            counts = (int(cell.split()[0]) for cell in cells[1:-1])
+            rows[name] = FileSummary(name, dict(zip(COLUMNS, counts)), earlier=True)
+    return rows
+
+
+def merged(summary: Summary, earlier: Dict[str, FileSummary]) -> Summary:
+    """Of each file the row that knows more of it; of two that know as much, the new one."""
+    rows = dict(earlier)
+    for row in summary.files:
+        if row.file not in rows or row.counts["run"] >= rows[row.file].counts["run"]:
+            rows[row.file] = row
+    return Summary(summary.torch, summary.wheels, list(rows.values()), summary.kept)
+
+
 def write(path: Path, summary: Summary) -> None:
-    """Replace the release's table in the document, between its two comments."""
+    """Bring the release's table in the document up to date, between its two comments.
+
+    A row stays where the document knows more of a file than this run, so that a machine that has run a few files
+    can add what it found.
+    """
     text = path.read_text(encoding="utf-8")
     begin, end = f"<!-- table {summary.torch} -->", f"<!-- end {summary.torch} -->"
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    if not pattern.search(text):
+    found = pattern.search(text)
+    if not found:
         raise FactoryError(f"{path.name} has no place for {summary.torch}.", f"Add the lines {begin} and {end}.")
+    summary = merged(summary, rows_of(found.group()))
     body = f"{table(summary)}\n\nWheels `{summary.wheels}`."
+    if any(row.earlier for row in summary.files):
+        body += f" Rows with {EARLIER} are of earlier wheels and another cache."
     if summary.kept:
         body += f" {summary.kept} outcomes were kept from a run with earlier wheels; "
         body += "what failed there was run again, or counts as failed."

@@ -186,6 +186,32 @@ def test_the_table_is_written_between_its_marks_and_says_what_part_was_run(tmp_p
     assert "old" not in text and text.startswith("before\n") and text.endswith("after\n") and "1 (25 %)" in text
 
 
+def test_a_row_of_the_document_stays_where_it_knows_more(tmp_path: Path) -> None:
+    page = tmp_path / "conformity.md"
+    page.write_text("<!-- table 2.6.0 --><!-- end 2.6.0 -->")
+    counts = dict.fromkeys(conformity_report.COLUMNS, 0)
+
+    def write(wheels: str, **run: int) -> str:
+        rows = [
+            conformity_report.FileSummary(f"{file}.py", {**counts, "collected": 100, "run": number, "passed": number})
+            for file, number in run.items()
+        ]
+        conformity_report.write(page, conformity_report.Summary("2.6.0", wheels, rows, 0))
+        return page.read_text()
+
+    write("first", test_a=100, test_b=50, test_c=50)
+    text = write("second", test_c=50, test_b=60, test_a=99, test_d=7)
+    assert [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| test_")] == [
+        [" test_a.py † ", " 100 ", " 100 "],
+        [" test_b.py ", " 100 ", " 60 (60 %) "],
+        [" test_c.py ", " 100 ", " 50 (50 %) "],
+        [" test_d.py ", " 100 ", " 7 (7 %) "],
+    ]
+    assert "| all | 400 | 217 (54 %) | 217 |" in text
+    assert "Wheels `second`. Rows with † are of earlier wheels and another cache." in text
+    assert write("third", test_a=100).count("†") == 4, "three rows and the sentence"
+
+
 def test_what_was_not_run_whole_is_never_a_hundred_percent(tmp_path: Path) -> None:
     summary = summary_of([("t::passes", "passed")], tmp_path)
     summary.files[0].counts.update(run=999, collected=1000)

@@ -6,6 +6,7 @@
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
+#include <c10/util/flat_hash_map.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
@@ -17,7 +18,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <unordered_set>
+#include <cstring>
+#include <memory>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -100,8 +103,11 @@ bool is_plain(torch::autograd::Node& node, const Extent& extent) {
       return false;
     }
   }
-  const auto* slices = dynamic_cast<torch::autograd::CopySlices*>(&node);
-  return slices == nullptr || slices->fn == nullptr || is_plain(*slices->fn, extent);
+  if (typeid(node) != typeid(torch::autograd::CopySlices)) {
+    return true;
+  }
+  const auto& inner = static_cast<torch::autograd::CopySlices&>(node).fn;
+  return inner == nullptr || is_plain(*inner, extent);
 }
 
 /// True if all nodes that a pass may come to are plain. `outputs`: where it ends, if it does not run to the leaves.
@@ -114,7 +120,7 @@ bool is_plain(const torch::autograd::edge_list& roots, const torch::autograd::ed
       nearest = std::min(nearest, edge.function != nullptr ? edge.function->topological_nr() : 0);
     }
   }
-  std::unordered_set<const torch::autograd::Node*> seen;
+  ska::flat_hash_set<const torch::autograd::Node*> seen;
   std::vector<torch::autograd::Node*> waiting;
   const auto take = [&](const torch::autograd::edge_list& edges) {
     for (const auto& edge : edges) {

@@ -60,16 +60,18 @@ def assert_same_gradients(function: Callable[..., torch.Tensor], *inputs: torch.
 # Whole models
 
 
-def test_resnet18_of_torchvision():
+@pytest.mark.parametrize("dtype, steps", [(torch.float64, 5), (torch.float32, 2)], ids=str)
+def test_resnet18_of_torchvision(dtype, steps):
     torchvision = pytest.importorskip("torchvision", reason="its wheel, installed with --no-deps")
-    model = torchvision.models.resnet18(num_classes=10)
-    images, labels = torch.randn(8, 3, 64, 64), torch.arange(8)
+    model = torchvision.models.resnet18(num_classes=10).to(dtype)
+    images, labels = torch.randn(8, 3, 64, 64, dtype=dtype), torch.arange(8)
 
     def loss_of(network, device):
         return F.cross_entropy(network(images.to(device, non_blocking=True)), labels.to(device))
 
-    # Small steps: eighteen layers multiply what the order of summation changes.
-    assert_trains_alike(model, loss_of, optimizer=lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9))
+    # In single precision few steps: eighteen layers multiply what the order of summation changes, and after five steps
+    # the CPU itself is 5e-4 off its loss in double precision, 4e-3 in channels-last (of six seeds).
+    assert_trains_alike(model, loss_of, steps=steps, optimizer=lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9))
 
 
 def test_transformer():

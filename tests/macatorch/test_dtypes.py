@@ -301,6 +301,12 @@ def test_dtypes_that_cuda_lacks_are_refused_in_its_words(case: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("name", ["slogdet", "inv"])
+def test_what_is_refused_before_the_kernel_has_upstreams_words(name: str) -> None:
+    with pytest.raises(RuntimeError, match=f"^linalg.{name}: Low precision dtypes not supported. Got Half$"):
+        getattr(torch.linalg, name)(torch.eye(3, device="cuda").half())
+
+
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_distances_of_halves_that_are_no_matrix_have_upstreams_words(wrong: int) -> None:
     points = [torch.ones(3, 4, device="cuda").half(), torch.ones(3, 4, device="cuda").half()]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from typing import Dict, Tuple
 
 import pytest
@@ -51,6 +54,15 @@ def test_gradients_are_those_of_double_precision(case: str, dtype: torch.dtype, 
         assert found.dtype == dtype
         difference = (found.cpu().double() - expected).abs().max() / expected.abs().max()
         assert difference < tolerance
+
+
+def test_gradients_are_right_on_a_processor_without_avx512() -> None:
+    """There the weight's gradient is computed in copies, from 32 input channels on."""
+    chosen = "test_gradients_are_those_of_double_precision and weight and (3x3 or strided) and not float64"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", chosen]
+    environment = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2"}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
 
 
 def test_gradients_of_images_and_kernels_are_channels_last() -> None:

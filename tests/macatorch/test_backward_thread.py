@@ -179,10 +179,7 @@ def test_python_code_in_a_pass_finds_itself_in_the_thread_of_the_device(program:
 def test_a_pass_within_a_pass_stays_in_its_thread() -> None:
     assert run(
         """
-        class Nested(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, value):
-                return value * 2
+        class Nested(Own):
             @staticmethod
             def backward(ctx, grad):
                 here()

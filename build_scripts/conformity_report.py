@@ -48,12 +48,16 @@ class Expected:
 
 @dataclass
 class FileSummary:
-    """One row of the table; ``surprises``: failures that nothing expects; ``earlier``: taken over from the document."""
+    """One row of the table; ``surprises``: failures that nothing expects; ``earlier``: taken over from the document.
+
+    ``kept``: how many outcomes are of a run with earlier wheels.
+    """
 
     file: str
     counts: Dict[str, int] = field(default_factory=lambda: dict.fromkeys(COLUMNS, 0))
     surprises: List[str] = field(default_factory=list)
     earlier: bool = False
+    kept: int = 0
 
 
 @dataclass
@@ -61,7 +65,10 @@ class Summary:
     torch: str
     wheels: str
     files: List[FileSummary]
-    kept: int
+
+    @property
+    def kept(self) -> int:
+        return sum(row.kept for row in self.files)
 
     @property
     def total(self) -> Dict[str, int]:
@@ -95,7 +102,7 @@ def _entry(row: Dict[str, Any], path: Path) -> Expected:
 
 
 def summarise(torch: str, results: Path, files: Sequence[str], expected: Sequence[Expected]) -> Summary:
-    rows, kept = [], 0
+    rows = []
     for file in files:
         folder = conformity.folder_of(results, file)
         found = conformity.outcomes(folder) if folder.is_dir() else {}
@@ -103,13 +110,13 @@ def summarise(torch: str, results: Path, files: Sequence[str], expected: Sequenc
             continue
         row = FileSummary(file)
         row.counts["collected"] = conformity.collected(folder)
-        kept += sum("wheels" in outcome for outcome in found.values())
+        row.kept = sum("wheels" in outcome for outcome in found.values())
         for test in conformity.pending(folder):
             found[test] = {"outcome": "failed", "message": "failed before, and was not run again"}
         for test, outcome in sorted(found.items()):
             _add(row, test, outcome, expected)
         rows.append(row)
-    return Summary(torch, results.name, rows, kept)
+    return Summary(torch, results.name, rows)
 
 
 def _add(row: FileSummary, test: str, found: conformity.Row, expected: Sequence[Expected]) -> None:
@@ -169,7 +176,7 @@ def merged(summary: Summary, earlier: Dict[str, FileSummary]) -> Summary:
     for row in summary.files:
         if row.file not in rows or row.counts["run"] >= rows[row.file].counts["run"]:
             rows[row.file] = row
-    return Summary(summary.torch, summary.wheels, list(rows.values()), summary.kept)
+    return Summary(summary.torch, summary.wheels, list(rows.values()))
 
 
 def write(path: Path, summary: Summary) -> None:

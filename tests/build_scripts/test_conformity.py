@@ -196,7 +196,7 @@ def test_a_row_of_the_document_stays_where_it_knows_more(tmp_path: Path) -> None
             conformity_report.FileSummary(f"{file}.py", {**counts, "collected": 100, "run": number, "passed": number})
             for file, number in run.items()
         ]
-        conformity_report.write(page, conformity_report.Summary("2.6.0", wheels, rows, 0))
+        conformity_report.write(page, conformity_report.Summary("2.6.0", wheels, rows))
         return page.read_text()
 
     write("first", test_a=100, test_b=50, test_c=50)

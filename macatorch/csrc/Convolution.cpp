@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
+#include <ATen/native/ConvUtils.h>
 #include <ATen/ops/_conv_depthwise2d_ops.h>
 #include <ATen/ops/convolution_backward_ops.h>
 #include <ATen/ops/convolution_ops.h>
@@ -10,12 +11,14 @@
 #include "DeviceCall.h"
 #include "LayoutCopy.h"
 #include "Operators.h"
+#include "Processor.h"
 
 namespace macatorch {
 namespace {
 
 // `convolution` is composite and would choose cuDNN by the tensor's device; here the device's convolution is the CPU's
-// choice (oneDNN, mostly). Low-precision floating dtypes are computed in float and rounded once.
+// choice (oneDNN, mostly). Low-precision floating dtypes are computed in float and rounded once, but for bfloat16 where the
+// processor multiplies it and the choice is oneDNN, which adds up in float.
 
 using Ints = c10::SymIntArrayRef;
 constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
@@ -47,6 +50,20 @@ at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight
   return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
 }
 
+/// Whether a convolution of CPU headers is computed in bfloat16, by oneDNN.
+bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                    Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
+                    const c10::SymInt& groups, at::OptionalSymIntArrayRef bias_sizes) {
+  using at::native::ConvBackend;
+  static const bool multiplies = has_bfloat16_products();
+  if (!multiplies || input.scalar_type() != at::kBFloat16 || weight.scalar_type() != at::kBFloat16) {
+    return false;
+  }
+  const ConvBackend backend = at::native::select_conv_backend(input, weight, bias, stride, padding, dilation,
+                                                              transposed, output_padding, groups, bias_sizes);
+  return backend == ConvBackend::Mkldnn || backend == ConvBackend::MkldnnTranspose;
+}
+
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                        Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
                        c10::SymInt groups) {
@@ -64,11 +81,16 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                  input.scalar_type());
   }
   DeviceCall call(input);
-  const std::optional<at::Tensor> cpu_bias = call(bias);
-  at::Tensor result =
-      at::_ops::convolution::redispatch(kCpu, widened(call(input)), widened(call(weight)),
-                                        cpu_bias ? std::make_optional(widened(*cpu_bias)) : std::nullopt, stride,
-                                        padding, dilation, transposed, output_padding, groups);
+  at::Tensor source = call(input), kernel = call(weight);
+  std::optional<at::Tensor> added = call(bias);
+  if (!stays_bfloat16(source, kernel, added, stride, padding, dilation, transposed, output_padding, groups,
+                      std::nullopt)) {
+    source = widened(source);
+    kernel = widened(kernel);
+    added = added ? std::make_optional(widened(*added)) : std::nullopt;
+  }
+  at::Tensor result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, stride, padding, dilation,
+                                                        transposed, output_padding, groups);
   result = is_low(input) ? result.to(input.scalar_type()) : result;
   return call.result(in_format(result, output_format(input, weight)));
 }
@@ -90,8 +112,10 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
                                std::array<bool, 3> output_mask) {
   DeviceCall call(grad_output);
   const bool contiguous = is_double(input, weight);  // see output_format
+  const bool as_it_is = stays_bfloat16(call(input), call(weight), std::nullopt, stride, padding, dilation, transposed,
+                                       output_padding, groups, bias_sizes);
   const auto given = [&](const at::Tensor& tensor) {
-    const at::Tensor wide = widened(call(tensor));
+    const at::Tensor wide = as_it_is ? call(tensor) : widened(call(tensor));
     return contiguous ? wide.contiguous() : wide;
   };
   const at::Tensor grad = given(grad_output);

@@ -10,16 +10,18 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 
 #include "DeviceCall.h"
 #include "NeuralNet.h"
+#include "OneDnnProducts.h"
 #include "Unboxed.h"
 
 namespace macatorch {
 
 // Products of dense matrices and vectors. Those of integers and booleans the CPU has, cuBLAS has not, and upstream refuses
-// them on CUDA; some large ones are computed in panels.
+// them on CUDA; some large ones are computed by oneDNN or in panels.
 
 #define MACATORCH_PRODUCTS(apply)                    \
   apply(mm, "mm", "addmm_cuda");                     \
@@ -72,9 +74,6 @@ constexpr int64_t kPanelBytes = 4 << 20;
 constexpr int64_t kMostPanelRows = 2048;
 constexpr int64_t kLeastRows = 32;  // of a result: with fewer rows or columns the product is bound by what it reads
 constexpr int64_t kLeastColumns = 64;
-
-/// On the device, strided, and without names, which upstream's kernels carry on.
-bool is_bare(const at::Tensor& tensor) { return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !tensor.has_names(); }
 
 /// True for a product that is computed in panels. The shapes are those of a product then, on one device.
 bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
@@ -188,6 +187,16 @@ struct Operands {
   }
 };
 
+template <class Op, class... Others>
+constexpr bool is_any_of = (std::is_same_v<Op, Others> || ...);
+
+/// Dimensions of the operands where oneDNN may compute the product.
+template <class Op>
+constexpr int64_t kDims =
+    is_any_of<Op, at::_ops::mm, at::_ops::mm_out, at::_ops::addmm, at::_ops::addmm_out>         ? 2
+    : is_any_of<Op, at::_ops::bmm, at::_ops::bmm_out, at::_ops::baddbmm, at::_ops::baddbmm_out> ? 3
+                                                                                                : 0;
+
 template <class Op, const OperatorSpec& spec, class Signature = typename Op::schema>
 struct Product;
 template <class Op, const OperatorSpec& spec, class Result, class... Args>
@@ -200,7 +209,7 @@ struct Product<Op, spec, Result(Args...)> {
     if (C10_UNLIKELY(integers.all)) {
       refuse_dtype(kernel, integers.dtype);
     }
-    if constexpr (!std::is_same_v<Op, at::_ops::dot> && !std::is_same_v<Op, at::_ops::vdot>) {
+    if constexpr (!is_any_of<Op, at::_ops::dot, at::_ops::vdot>) {
       if (C10_UNLIKELY(at::globalContext().deterministicAlgorithms())) {
         Operands operands;
         (operands.see(args), ...);
@@ -209,7 +218,16 @@ struct Product<Op, spec, Result(Args...)> {
         }
       }
     }
-    if constexpr (std::is_same_v<Op, at::_ops::mm> || std::is_same_v<Op, at::_ops::addmm>) {
+    if constexpr (kDims<Op> != 0 && std::is_same_v<Result, at::Tensor>) {
+      if (std::optional<at::Tensor> result = onednn_product(kDims<Op>, args...)) {
+        return *std::move(result);
+      }
+    } else if constexpr (kDims<Op> != 0) {
+      if (onednn_product_into(kDims<Op>, args...)) {
+        return std::get<sizeof...(Args) - 1>(std::tie(args...));
+      }
+    }
+    if constexpr (is_any_of<Op, at::_ops::mm, at::_ops::addmm>) {
       if (std::optional<at::Tensor> result = panel_product(args...)) {
         return *std::move(result);
       }

@@ -1,11 +1,13 @@
 #include "NeuralNet.h"
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/native/RNN.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "DeviceCall.h"
 #include "GraphCapture.h"
+#include "Processor.h"
 #include "Random.h"
 
 #include <array>
@@ -19,6 +21,7 @@ namespace {
 // under autograd, on detached headers, and hands that graph on in the `reserve` tensor, which is what cuDNN uses `reserve`
 // for. The backward differentiates the graph. A reserve that was copied on the way (saved-tensor hooks) has lost the graph
 // but still tells the place in the random stream, so that the forward can be run again.
+// Halves are computed in float and rounded at the end: the CPU's layers take ten times as long for them.
 
 enum class Mode : int64_t { RnnRelu = 0, RnnTanh = 1, Lstm = 2, Gru = 3 };
 
@@ -40,6 +43,26 @@ struct Operands {
   at::Tensor input, hx, cx;
   std::vector<at::Tensor> weights;
 };
+
+/// A CPU header, or its values in float where the CPU is slow in their dtype.
+at::Tensor computable(const at::Tensor& tensor) {
+  static const bool bfloat16 = has_bfloat16_products();
+  const bool slow =
+      tensor.defined() && (tensor.scalar_type() == at::kHalf || (tensor.scalar_type() == at::kBFloat16 && !bfloat16));
+  return slow ? tensor.to(at::kFloat) : tensor;
+}
+
+Operands computable(DeviceCall& call, const at::Tensor& input, at::TensorList weight, const at::Tensor& hx,
+                    const std::optional<at::Tensor>& cx) {
+  Operands operands{computable(call(input)), computable(call(hx)), {}, {}};
+  if (cx && cx->defined()) {
+    operands.cx = computable(call(*cx));
+  }
+  for (const at::Tensor& w : weight) {
+    operands.weights.push_back(computable(call(w)));
+  }
+  return operands;
+}
 
 using Outputs = std::array<at::Tensor, 3>;  // output, hy, cy
 
@@ -184,19 +207,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
       describe(mode, weight_stride, proj_size, num_layers, batch_first, dropout, train, bidirectional, batch_sizes);
   TORCH_CHECK(layers.mode != Mode::Lstm || (cx && cx->defined()), "rnn: an LSTM needs cx");
   DeviceCall call(input);
-  Operands operands;
-  operands.input = call(input);
-  operands.hx = call(hx);
-  operands.cx = cx && cx->defined() ? call(*cx) : at::Tensor();
-  for (const at::Tensor& w : weight) {
-    operands.weights.push_back(call(w));
-  }
+  const Operands operands = computable(call, input, weight, hx, cx);
   PhiloxPosition position;
   if (train && dropout > 0 && num_layers > 1) {
     position = draw_position(std::nullopt, call.device().index());
   }
   auto finish = [&](const at::Tensor& tensor) {
-    return tensor.defined() ? call.result(tensor) : at::empty({0}, input.options());
+    return tensor.defined() ? call.result(tensor.to(input.scalar_type())) : at::empty({0}, input.options());
   };
   if (!(train && at::GradMode::is_enabled())) {
     const Outputs outputs = run_layers(layers, operands, position);
@@ -237,16 +254,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
     PhiloxPosition position;
     const at::Tensor bytes = call(reserve).contiguous();
     std::memcpy(&position, bytes.const_data_ptr(), sizeof(position));
-    Operands operands;
-    operands.input = call(input);
-    operands.hx = call(hx);
-    operands.cx = cx && cx->defined() ? call(*cx) : at::Tensor();
-    for (const at::Tensor& w : weight) {
-      operands.weights.push_back(call(w));
-    }
     again = record(
         describe(mode, weight_stride, proj_size, num_layers, batch_first, dropout, train, bidirectional, batch_sizes),
-        operands, position);
+        computable(call, input, weight, hx, cx), position);
     graph = again.get();
   }
 
@@ -254,7 +264,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
   auto add = [&](const at::Tensor& value, const std::optional<at::Tensor>& grad) {
     if (value.defined() && grad && grad->defined()) {
       outputs.push_back(value);
-      grads.push_back(call(*grad));
+      grads.push_back(call(*grad).to(value.scalar_type()));
     }
   };
   add(graph->outputs[0], grad_output);
@@ -274,7 +284,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
                                   /*allow_unused=*/true);
   }
   auto result = [&](size_t i) {
-    return call.result(found[i].defined() ? found[i].detach() : at::zeros_like(inputs[i].detach()));
+    const at::Tensor gradient = found[i].defined() ? found[i].detach() : at::zeros_like(inputs[i].detach());
+    return call.result(gradient.to(input.scalar_type()));
   };
   std::vector<at::Tensor> weights;
   if (output_mask[3]) {
@@ -285,6 +296,29 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
   const bool has_cx = first_weight == 3;
   return {output_mask[0] ? result(0) : at::Tensor(), output_mask[1] ? result(1) : at::Tensor(),
           output_mask[2] && has_cx ? result(2) : at::Tensor(), weights};
+}
+
+/// Under autocast: halves, whatever dtype autocast has for other operators, but for doubles, which stay. Upstream's form of
+/// this asks cuDNN for the layout of the weights.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> autocast_rnn(
+    const at::Tensor& input, at::TensorList weight, int64_t weight_stride, const std::optional<at::Tensor>& weight_buf,
+    const at::Tensor& hx, const std::optional<at::Tensor>& cx, int64_t mode, c10::SymInt hidden_size,
+    c10::SymInt proj_size, int64_t num_layers, bool batch_first, double dropout, bool train, bool bidirectional,
+    c10::SymIntArrayRef batch_sizes, const std::optional<at::Tensor>& dropout_state) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::Autocast);
+  const auto half = [](const at::Tensor& tensor) {
+    return at::autocast::cached_cast(at::kHalf, tensor, c10::DeviceType::CUDA);
+  };
+  std::vector<at::Tensor> weights;
+  for (const at::Tensor& w : weight) {
+    TORCH_CHECK(w.scalar_type() == weight[0].scalar_type(), "Weight scalar types do not match.");
+    weights.push_back(half(w));
+  }
+  const bool cast = !weights.empty() && weights[0].scalar_type() != weight[0].scalar_type();
+  return at::_cudnn_rnn_symint(half(input), weights, weight_stride, cast ? std::nullopt : weight_buf, half(hx),
+                               cx && cx->defined() ? std::make_optional(half(*cx)) : cx, mode, std::move(hidden_size),
+                               std::move(proj_size), num_layers, batch_first, dropout, train, bidirectional,
+                               batch_sizes, dropout_state);
 }
 
 /// One buffer for all weights of a layer stack; the weights become views of it, in their order.
@@ -452,6 +486,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
 }  // namespace
 
 void register_recurrent(torch::Library& cuda) {
+  static torch::Library autocast(torch::Library::IMPL, "aten", c10::DispatchKey::Autocast, __FILE__, __LINE__);
+  autocast.impl("_cudnn_rnn", TORCH_FN(autocast_rnn));
   cuda.impl("_cudnn_rnn", TORCH_FN(cudnn_rnn));
   cuda.impl("_cudnn_rnn_backward", TORCH_FN(cudnn_rnn_backward));
   cuda.impl("_cudnn_rnn_flatten_weight", TORCH_FN(cudnn_rnn_flatten_weight));

@@ -93,7 +93,8 @@ def test_names_are_carried_on() -> None:
 
 @pytest.mark.parametrize(("rows", "columns", "panel"), [(512, 20_001, 512 * 2048), (100_000, 65, 2048 * 72)])
 def test_a_product_in_panels_takes_the_memory_of_its_result_and_one_panel(rows: int, columns: int, panel: int) -> None:
-    a, b = torch.ones(rows, 4, device="cuda"), torch.ones(4, columns, device="cuda")
+    # One term each: the work is too little for oneDNN, on any processor.
+    a, b = torch.ones(rows, 1, device="cuda"), torch.ones(1, columns, device="cuda")
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     product = a @ b

@@ -1,0 +1,114 @@
+"""Half precision where upstream's CPU kernels round at each step, or crash: values and gradients are rounded once, as CUDA's."""
+
+from __future__ import annotations
+
+from typing import Callable, List
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+HALVES = [torch.float16, torch.bfloat16]
+
+
+def assert_rounded_once(function: Callable[..., torch.Tensor], *arguments: torch.Tensor, ulps: float = 1.01) -> None:
+    """Value and gradients on the device against those in double precision, in units in the last place of the largest."""
+    dtype = arguments[0].dtype
+    found: List[List[torch.Tensor]] = []
+    for device, wide in (("cuda", dtype), ("cpu", torch.float64)):
+        given = [argument.to(device, wide).requires_grad_() for argument in arguments]
+        value = function(*given)
+        grad = (torch.arange(value.numel(), device=device) % 7 - 2).view(value.shape).to(value)
+        found.append([value.detach(), *torch.autograd.grad(value, given, grad)])
+    for got, want in zip(*found):
+        assert got.dtype == dtype
+        unit = want.abs().max().item() * torch.finfo(dtype).eps
+        assert (got.cpu().double() - want).abs().max().item() <= ulps * unit
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample_of_images(mode: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    image, grid = torch.randn(4, 10, 60, 60).to(dtype), (torch.rand(4, 30, 30, 2) * 2 - 1).to(dtype)
+    if mode == "nearest":  # whose grid has no gradient
+        assert_rounded_once(lambda x: F.grid_sample(x, grid.to(x), mode=mode, align_corners=True), image)
+    else:
+        assert_rounded_once(lambda x, g: F.grid_sample(x, g, mode=mode, align_corners=False), image, grid)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_grid_sample_of_volumes(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    volume, grid = torch.randn(2, 3, 9, 10, 11).to(dtype), (torch.rand(2, 8, 8, 8, 3) * 2 - 1).to(dtype)
+    assert_rounded_once(lambda x, g: F.grid_sample(x, g, align_corners=True), volume, grid)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("scale", [False, True])
+def test_a_row_that_is_embedded_often_gets_its_whole_gradient(scale: bool, dtype: torch.dtype) -> None:
+    places = torch.arange(5000) % 7
+    table = torch.randn(9, 30).to(dtype)
+    assert_rounded_once(lambda t: F.embedding(places.to(t.device), t, 3, scale_grad_by_freq=scale), table)
+    ones = torch.ones(5000, 1, dtype=dtype, device="cuda")
+    added = torch.ops.aten.embedding_dense_backward(ones, torch.zeros(5000, dtype=torch.long, device="cuda"), 2, -1, False)
+    assert added.flatten().tolist() == [torch.tensor(5000.0).to(dtype).item(), 0]  # 256 if each sum is rounded to bfloat16
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_a_row_that_lies_in_many_bags_gets_its_whole_gradient(mode: str, dtype: torch.dtype) -> None:
+    places, weights = (torch.arange(5000) % 7).view(100, 50), (torch.rand(100, 50) + 1).to(dtype)
+    table = torch.randn(9, 30).to(dtype)
+    assert_rounded_once(lambda t: F.embedding_bag(places.to(t.device), t, mode=mode), table)
+    if mode == "sum":
+        assert_rounded_once(
+            lambda t, w: F.embedding_bag(places.to(t.device), t, mode=mode, per_sample_weights=w), table, weights
+        )
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_indices_that_repeat_add_up_and_are_rounded_once(dtype: torch.dtype) -> None:
+    places = torch.arange(5000) % 7
+    x = torch.randn(9, 30).to(dtype)
+    assert_rounded_once(lambda t: t[places.to(t.device)], x)
+    assert_rounded_once(lambda t: t[:, places.to(t.device)], x)
+    start = torch.full((2, 3), 0.5, dtype=dtype, device="cuda")
+    ones = torch.ones(5000, dtype=dtype, device="cuda")
+    rows, columns = torch.ones(5000, dtype=torch.long), torch.arange(5000) % 3
+    same = start.index_put_((rows.cuda(), columns.cuda()), ones, accumulate=True)
+    assert same is start
+    want = torch.tensor([[0.5, 0.5, 0.5], [1667.5, 1667.5, 1666.5]]).to(dtype)
+    assert torch.equal(start.cpu(), want)
+    with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+        start.index_put_((rows.cuda(), columns.cuda()), ones.float(), accumulate=True)
+    assert torch.equal(start.cpu(), want)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_patches_that_overlap_add_up_and_are_rounded_once(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    assert_rounded_once(lambda p: F.fold(p, (40, 40), 7), torch.rand(2, 3 * 49, 34 * 34).to(dtype))
+
+
+CONVOLUTIONS = [
+    (F.conv1d, (2, 8, 300), (16, 8, 5), {"stride": 2}),
+    (F.conv2d, (4, 16, 40, 40), (32, 16, 3, 3), {"padding": 1}),
+    (F.conv2d, (4, 16, 40, 40), (32, 16, 3, 3), {"dilation": 2}),
+    (F.conv2d, (4, 16, 40, 40), (16, 1, 3, 3), {"groups": 16}),
+    (F.conv2d, (1, 3, 9, 9), (4, 3, 2, 2), {}),
+    (F.conv3d, (2, 4, 9, 10, 11), (8, 4, 3, 3, 3), {}),
+    (F.conv_transpose2d, (2, 16, 20, 20), (16, 8, 3, 3), {"stride": 2, "output_padding": 1}),
+]
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize(("function", "image", "kernel", "options"), CONVOLUTIONS)
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last], ids=str)
+def test_convolutions_are_rounded_once(function, image, kernel, options, layout, dtype: torch.dtype) -> None:
+    if layout == torch.channels_last and len(image) != 4:
+        pytest.skip("images only")
+    torch.manual_seed(0)
+    x, weight = torch.randn(image).to(dtype).to(memory_format=layout), torch.randn(kernel).to(dtype)
+    bias = torch.randn(kernel[1] if function is F.conv_transpose2d else kernel[0]).to(dtype)
+    assert_rounded_once(lambda x, w, b: function(x, w, b, **options), x, weight, bias)

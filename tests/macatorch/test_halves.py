@@ -1,4 +1,4 @@
-"""Half precision where upstream's CPU kernels round at each step, or crash: values and gradients are rounded once, as CUDA's."""
+"""Half precision where upstream's CPU kernels round at each step, or crash: values and gradients are rounded once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HALVES = [torch.float16, torch.bfloat16]
 
 
 def assert_rounded_once(function: Callable[..., torch.Tensor], *arguments: torch.Tensor, ulps: float = 1.01) -> None:
-    """Value and gradients on the device against those in double precision, in units in the last place of the largest."""
+    """Value and gradients on the device against those in double, in units in the last place of the largest."""
     dtype = arguments[0].dtype
     found: List[List[torch.Tensor]] = []
     for device, wide in (("cuda", dtype), ("cpu", torch.float64)):
@@ -51,8 +51,13 @@ def test_a_row_that_is_embedded_often_gets_its_whole_gradient(scale: bool, dtype
     table = torch.randn(9, 30).to(dtype)
     assert_rounded_once(lambda t: F.embedding(places.to(t.device), t, 3, scale_grad_by_freq=scale), table)
     ones = torch.ones(5000, 1, dtype=dtype, device="cuda")
-    added = torch.ops.aten.embedding_dense_backward(ones, torch.zeros(5000, dtype=torch.long, device="cuda"), 2, -1, False)
-    assert added.flatten().tolist() == [torch.tensor(5000.0).to(dtype).item(), 0]  # 256 if each sum is rounded to bfloat16
+    added = torch.ops.aten.embedding_dense_backward(
+        ones, torch.zeros(5000, dtype=torch.long, device="cuda"), 2, -1, False
+    )
+    assert added.flatten().tolist() == [
+        torch.tensor(5000.0).to(dtype).item(),
+        0,
+    ]  # 256 if each sum is rounded to bfloat16
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

@@ -63,7 +63,8 @@ PROGRAM = """
     def low(dtype):
         left, right = a.to(dtype), b.to(dtype)
         rounded_once(left @ right, left.cpu().double() @ right.cpu().double(), dtype)
-        rounded_once(torch.bmm(p.to(dtype), q.to(dtype)), p.to(dtype).cpu().double() @ q.to(dtype).cpu().double(), dtype)
+        left, right = p.to(dtype), q.to(dtype)
+        rounded_once(torch.bmm(left, right), left.cpu().double() @ right.cpu().double(), dtype)
 
     def low_into(dtype):
         left, right, added = a.to(dtype), b.to(dtype), row.to(dtype)

@@ -206,6 +206,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
   const Layers layers =
       describe(mode, weight_stride, proj_size, num_layers, batch_first, dropout, train, bidirectional, batch_sizes);
   TORCH_CHECK(layers.mode != Mode::Lstm || (cx && cx->defined()), "rnn: an LSTM needs cx");
+  // Here and not before: autocast makes one dtype of several.
+  at::native::check_attributes(input, weight, cx && cx->defined() ? at::TensorList({hx, *cx}) : at::TensorList(hx),
+                               /*check_dtype=*/true);
   DeviceCall call(input);
   const Operands operands = computable(call, input, weight, hx, cx);
   PhiloxPosition position;
@@ -356,7 +359,7 @@ struct Run {
 Run run_module(Mode mode, const at::Tensor& input, const at::Tensor& batch_sizes, const at::Tensor& hx,
                const at::Tensor& cx, at::TensorList params, bool has_biases, int64_t num_layers, double dropout,
                bool train, bool bidirectional, bool batch_first) {
-  at::native::check_attributes(input, params, cx.defined() ? at::TensorList({hx, cx}) : at::TensorList(hx), true);
+  at::native::check_attributes(input, params, cx.defined() ? at::TensorList({hx, cx}) : at::TensorList(hx));
   const int64_t directions = bidirectional ? 2 : 1;
   const int64_t per_direction = static_cast<int64_t>(params.size()) / (num_layers * directions);
   const int64_t hidden = cx.defined() ? cx.size(2) : hx.size(2);

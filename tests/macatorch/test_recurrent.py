@@ -58,6 +58,17 @@ def test_autocast_computes_in_float16(kind: type, dtype: torch.dtype) -> None:
         torch.testing.assert_close(got, parameter.grad, rtol=2e-2, atol=2e-2)
 
 
+def test_autocast_makes_one_dtype_of_several() -> None:
+    layer, x, h = nn.GRU(4, 5).cuda(), torch.randn(3, 2, 4, device="cuda").half(), torch.randn(1, 2, 5, device="cuda")
+    with torch.autocast("cuda"):
+        output, state = layer(x, h)
+    assert output.dtype == state.dtype == torch.float16
+    with pytest.raises(
+        RuntimeError, match="not the same dtype, found input tensor with Half and hidden tensor with Float"
+    ):
+        layer.half()(x, h)
+
+
 def test_autocast_leaves_doubles_and_the_cpu_alone() -> None:
     layer, x = nn.LSTM(4, 5), torch.randn(3, 2, 4)
     with torch.autocast("cuda"):

@@ -2,7 +2,9 @@
 #include <ATen/native/Resize.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
 
 #include "Arguments.h"
 #include "DeviceCall.h"
@@ -381,6 +383,81 @@ at::Tensor weight_int4pack_mm(const at::Tensor& self, const at::Tensor& mat2, in
   return call.result(at::mm(call(self).to(at::kFloat), weights.to(at::kFloat).t()).to(at::kBFloat16));
 }
 
+// ---- 8- and 4-bit weights laid out for CUTLASS ------------------------------------------------------------------------
+
+// Note [Weights of _mixed_dtypes_linear]
+// What torch/quantization/_quantized_conversions.py makes of a matrix of n rows and k numbers: the bytes of a row are permuted
+// in groups of 16, rows are interleaved two (8 bits) or four (4 bits) at a time in runs of 16 or 8 words, and the numbers of a
+// word are shuffled and offset, so that they are not negative.
+
+constexpr std::array<int64_t, 16> kByteOrder8{0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
+constexpr std::array<int64_t, 16> kByteOrder4{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+
+/// The numbers (n, k) as floats, of bytes as they are laid out; `bits` is 8 or 4.
+at::Tensor unpacked(const uint8_t* from, int64_t n, int64_t k, int64_t bits) {
+  at::Tensor weights = at::empty({n, k}, at::TensorOptions().dtype(at::kFloat));
+  auto* to = weights.mutable_data_ptr<float>();
+  const std::array<int64_t, 16>& order = bits == 8 ? kByteOrder8 : kByteOrder4;
+  const int64_t bytes = k * bits / 8, words = bytes / 4, rows = bits == 8 ? 2 : 4, run = 32 / rows;
+  for (int64_t row = 0; row < n; ++row) {
+    for (int64_t byte = 0; byte < bytes; ++byte) {
+      const int64_t place = byte / 16 * 16 + order[static_cast<size_t>(byte % 16)];
+      const int64_t word = place / 4, part = place % 4;
+      const uint8_t* at =
+          from + 4 * (row / rows * words * rows + word / run * rows * run + row % rows * run + word % run);
+      if (bits == 8) {
+        const int64_t shuffled = part == 1 ? 2 : part == 2 ? 1 : part;
+        to[row * k + byte] = static_cast<float>(at[shuffled] - 128);
+      } else {
+        const int64_t shift = part % 2 * 4;
+        to[row * k + 2 * byte] = static_cast<float>((at[part / 2] >> shift & 0xf) - 8);
+        to[row * k + 2 * byte + 1] = static_cast<float>((at[2 + part / 2] >> shift & 0xf) - 8);
+      }
+    }
+  }
+  return weights;
+}
+
+/// input (..., k) times weights of n columns, each with a scale (n); plus a bias (n); then relu, silu or nothing.
+at::Tensor mixed_dtypes_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& scale,
+                               const std::optional<at::Tensor>& bias, std::optional<c10::string_view> activation) {
+  const char* const name = "_mixed_dtypes_linear: ";
+  TORCH_CHECK(is_low(input.scalar_type()) && input.dim() >= 2, name,
+              "expected an input (..., k) of Half or BFloat16, got ", input.scalar_type(), " with ", input.dim(),
+              " dimensions");
+  TORCH_CHECK(
+      weight.scalar_type() == at::kByte && weight.dim() == 2 && weight.is_contiguous(), name,
+      "expected a contiguous weight matrix of Byte, as quantized_weight_reorder_for_mixed_dtypes_linear_cutlass "
+      "makes it");
+  TORCH_CHECK(scale.dim() == 1 && scale.scalar_type() == input.scalar_type(), name, "expected scales (n) of ",
+              input.scalar_type(), ", got ", scale.scalar_type(), " with ", scale.dim(), " dimensions");
+  const int64_t n = scale.size(0), k = input.size(-1);
+  TORCH_CHECK(weight.size(0) == k && (weight.size(1) == n || weight.size(1) * 2 == n), name, "expected a weight of (",
+              k, ", ", n, ") for 8 bits or (", k, ", ", n / 2, ") for 4, got ", weight.sizes());
+  TORCH_CHECK(k % 64 == 0 && n % 64 == 0, name, "k and n have to be multiples of 64, got ", k, " and ", n);
+  TORCH_CHECK(
+      !bias || !bias->defined() || (bias->sizes() == scale.sizes() && bias->scalar_type() == input.scalar_type()), name,
+      "expected a bias (n) of ", input.scalar_type());
+  const std::string after(activation ? std::string(activation->data(), activation->size()) : "none");
+  TORCH_CHECK(after == "none" || after == "relu" || after == "silu", name, "unknown activation '", after,
+              "'; known are none, relu and silu");
+  DeviceCall call(input);
+  const at::Tensor bytes = call(weight);
+  at::Tensor weights = unpacked(bytes.const_data_ptr<uint8_t>(), n, k, weight.size(1) == n ? 8 : 4);
+  // As the kernel: the scaled weight is rounded, the product is not.
+  weights = weights.mul_(call(scale).to(at::kFloat).unsqueeze(1)).to(input.scalar_type()).to(at::kFloat);
+  at::Tensor result = at::matmul(call(input).to(at::kFloat), weights.t());
+  if (bias && bias->defined()) {
+    result.add_(call(*bias).to(at::kFloat));
+  }
+  if (after == "relu") {
+    result.relu_();
+  } else if (after == "silu") {
+    at::silu_(result);
+  }
+  return call.result(result.to(input.scalar_type()));
+}
+
 }  // namespace
 
 void register_matrix_products(torch::Library& cuda) {
@@ -396,6 +473,7 @@ void register_matrix_products(torch::Library& cuda) {
   implement<scaled_mm>(cuda, "_scaled_mm.out");
   implement<scaled_grouped_mm>(cuda, "_scaled_grouped_mm");
   implement<scaled_grouped_mm_v2>(cuda, "_scaled_grouped_mm_v2");
+  cuda.impl("_mixed_dtypes_linear", TORCH_FN(mixed_dtypes_linear));
   cuda.impl("_convert_weight_to_int4pack", TORCH_FN(convert_weight_to_int4pack));
   cuda.impl("_weight_int4pack_mm", TORCH_FN(weight_int4pack_mm));
 }

@@ -8,6 +8,7 @@
 namespace macatorch {
 
 MACATORCH_SPEC(NestedTensor_bmm);
+MACATORCH_SPEC(NestedTensor__transform_bias_rescale_qkv);
 
 namespace {
 
@@ -32,12 +33,29 @@ void bmm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   call_boxed(spec_NestedTensor_bmm, op, stack);
 }
 
+/// Query, key and value (b, heads, t, width) of a packed projection. CUDA pads the longest sequence to a multiple of 8, and
+/// what is behind the end of a sequence is zero; on the CPU it is the bias.
+void transform_bias_rescale_qkv(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  constexpr int64_t kMultiple = 8;
+  const std::vector<at::Tensor> sequences = Arguments(op, stack).tensor("qkv").unbind();
+  call_boxed(spec_NestedTensor__transform_bias_rescale_qkv, op, stack);
+  for (auto value = stack->end() - 3; value != stack->end(); ++value) {
+    const at::Tensor heads = value->toTensor();
+    const int64_t length = heads.size(2);
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      heads.select(0, static_cast<int64_t>(i)).slice(1, sequences[i].size(0)).zero_();
+    }
+    *value = at::constant_pad_nd(heads, {0, 0, 0, (kMultiple - length % kMultiple) % kMultiple});
+  }
+}
+
 }  // namespace
 
 void register_nested() {
   at::native::nested_dense_elementwise_stub.set_cuda_dispatch_ptr(&dense_elementwise);
   static torch::Library nested(torch::Library::IMPL, "aten", c10::DispatchKey::NestedTensorCUDA, __FILE__, __LINE__);
   implement<&bmm>(nested, "bmm");
+  implement<&transform_bias_rescale_qkv>(nested, "_transform_bias_rescale_qkv");
 }
 
 }  // namespace macatorch

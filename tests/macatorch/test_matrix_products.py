@@ -129,3 +129,59 @@ def test_4_bit_weights_lie_as_upstreams_kernel_lays_them() -> None:
     packed = torch._convert_weight_to_int4pack(nibbles.cuda(), 2).cpu()
     assert packed[0, 0, 0, 0].item() & 0xFFFFFFFF == 0x96427531
     assert packed.ne(0).sum() == 1
+
+
+SHAPES = [((8,), 64, 64), ((3,), 128, 192), ((2, 5), 192, 64), ((2, 1, 7), 256, 128)]
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(("batch", "n", "k"), SHAPES, ids=str)
+def test_linear_with_weights_of_8_and_4_bits(batch, n: int, k: int, dtype: torch.dtype, bits: int) -> None:
+    from torch.quantization._quantized_conversions import (
+        pack_int4_to_int8,
+        quantized_weight_reorder_for_mixed_dtypes_linear_cutlass,
+    )
+
+    torch.manual_seed(0)
+    x, scale, bias = randn(*batch, k, dtype=dtype), randn(n, dtype=dtype), randn(n, dtype=dtype)
+    numbers = torch.randint(-(2 ** (bits - 1)), 2 ** (bits - 1), (n, k), dtype=torch.int8)
+    rows = numbers.cuda() if bits == 8 else pack_int4_to_int8(numbers.cuda())
+    of = torch.int8 if bits == 8 else torch.quint4x2
+    weight = quantized_weight_reorder_for_mixed_dtypes_linear_cutlass(rows, of, transpose=True)
+    scaled = (numbers.to(dtype) * scale[:, None]).double()  # rounded to the dtype, as the kernel does
+    for activation, function in [("none", lambda t: t), ("relu", torch.relu), ("silu", torch.nn.functional.silu)]:
+        want = function(x.double() @ scaled.T + bias.double())
+        got = aten._mixed_dtypes_linear(x.cuda(), weight, scale.cuda(), bias=bias.cuda(), activation=activation)
+        assert got.dtype == dtype and got.shape == (*batch, n)
+        allowed = want.abs() * torch.finfo(dtype).eps * 0.51 + want.abs().max() * 1e-5
+        assert ((got.cpu().double() - want).abs() <= allowed).all()
+    plain = aten._mixed_dtypes_linear(x.cuda(), weight, scale.cuda())
+    torch.testing.assert_close(plain.cpu().double(), x.double() @ scaled.T, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"x": torch.zeros(3, 64)}, "expected an input"),
+        ({"x": torch.zeros(3, 128).half()}, r"expected a weight of \(128, 64\) for 8 bits or \(128, 32\) for 4"),
+        ({"weight": torch.zeros(64, 64, dtype=torch.int8)}, "expected a contiguous weight matrix of Byte"),
+        ({"scale": torch.zeros(64)}, "expected scales"),
+        ({"bias": torch.zeros(63).half()}, "expected a bias"),
+        ({"activation": "gelu"}, "unknown activation 'gelu'; known are none, relu and silu"),
+    ],
+)
+def test_linear_with_weights_of_few_bits_refuses_in_words(change, words: str) -> None:
+    given = {
+        "x": torch.zeros(3, 64).half(),
+        "weight": torch.zeros(64, 64, dtype=torch.uint8),
+        "scale": torch.zeros(64).half(),
+        "bias": None,
+        "activation": None,
+        **change,
+    }
+    moved = {name: value.cuda() if isinstance(value, torch.Tensor) else value for name, value in given.items()}
+    with pytest.raises(RuntimeError, match=words):
+        aten._mixed_dtypes_linear(
+            moved["x"], moved["weight"], moved["scale"], bias=moved["bias"], activation=moved["activation"]
+        )

@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/native/ReduceOps.h>
 
 #include "Arguments.h"
@@ -10,7 +9,6 @@
 namespace macatorch {
 
 MACATORCH_SPEC(_cdist_forward);
-MACATORCH_SPEC(_index_put_impl_);
 MACATORCH_SPEC(median_dim_values);
 MACATORCH_SPEC(nanmedian_dim_values);
 MACATORCH_SPEC(nansum);
@@ -31,23 +29,6 @@ namespace {
 
 using c10::OperatorHandle;
 using torch::jit::Stack;
-
-/// Halves that fall on one element are added up in float and rounded once, as by CUDA's kernel, which sorts the indices
-/// first. The CPU's rounds each sum: 300 ones are 256 in bfloat16.
-void index_put(const OperatorHandle& op, Stack* stack) {
-  Arguments given(op, stack);
-  const at::Tensor self = given.tensor("self"), values = given.tensor("values");
-  const at::ScalarType dtype = self.scalar_type();
-  if (!given.flag("accumulate") || (dtype != at::kHalf && dtype != at::kBFloat16) || values.scalar_type() != dtype ||
-      !self.is_cuda() || at::has_internal_overlap(self) == at::MemOverlap::Yes) {
-    call_boxed(spec__index_put_impl_, op, stack);
-    return;
-  }
-  at::Tensor sums = self.to(at::kFloat);
-  at::_index_put_impl_(sums, given["indices"].to<c10::List<std::optional<at::Tensor>>>(), values.to(at::kFloat),
-                       /*accumulate=*/true, given.flag("unsafe"));
-  given.give(self.copy_(sums));
-}
 
 /// The CPU's kernel takes no complex numbers. A number counts as not there if either of its parts is NaN.
 template <const OperatorSpec& spec>
@@ -154,7 +135,6 @@ void cdist(const OperatorHandle& op, Stack* stack) {
 
 void register_reductions(torch::Library& cuda) {
   implement<&cdist>(cuda, "_cdist_forward");
-  implement<&index_put>(cuda, "_index_put_impl_");
   implement<&nansum<spec_nansum>>(cuda, "nansum");
   implement<&nansum<spec_nansum_out>>(cuda, "nansum.out");
   at::native::nansum_stub.set_cuda_dispatch_ptr(&nansum_table);

@@ -29,7 +29,7 @@ PROGRAM = """
     row, column, full, cube = matrix(301), matrix(300, 1), matrix(300, 301), matrix(3, 1, 301)
     nothing = torch.full((301,), torch.nan, device="cuda")
     A, B, P, Q = (t.cpu().double() for t in (a, b, p, q))
-    wide = matrix(400, 600)
+    wide, wider = matrix(400, 600), matrix(257, 10_000)
     layer, x = torch.nn.Linear(257, 301, device="cuda"), matrix(2, 200, 257)
     reference = torch.nn.Linear(257, 301, dtype=torch.float64)
     reference.load_state_dict(layer.state_dict())
@@ -108,7 +108,7 @@ PROGRAM = """
         "addmm with factors": lambda: close(
             torch.addmm(row, a, b, beta=0.5, alpha=-2), 0.5 * row.cpu().double() - 2 * (A @ B)),
         "mm that is small": lambda: close(a[:200] @ b, A[:200] @ B),
-        "mm of few rows": lambda: close(a[:7] @ matrix(257, 10_000).zero_(), torch.zeros(7, 10_000, dtype=A.dtype)),
+        "mm of few rows": lambda: close(a[:7] @ wider, A[:7] @ wider.cpu().double()),
         "mm of doubles": lambda: close(a.double() @ b.double(), A @ B),
         "mm(out=) of columns": lambda: (
             torch.mm(a, b, out=(columns := torch.empty(301, 300, device="cuda").T)), close(columns, A @ B)),
@@ -126,7 +126,7 @@ PROGRAM = """
                             (torch.mm, (3000, 3000), (3000, 3001, 1))]:
         try:
             product(*(torch.ones(s, device="cuda") for s in sizes))
-        except RuntimeError as error:
+        except RuntimeError:
             continue
         raise AssertionError((product, sizes))
 """

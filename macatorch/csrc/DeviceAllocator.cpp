@@ -140,6 +140,8 @@ class DeviceAllocator final : public CUDAAllocator {
 
   void init(int device_count) override {
     native_.init(device_count);
+    // Not before: settings that make no sense raise here, in upstream's words and at upstream's time.
+    settings_ = &(Config::instance().*settings_member());
     const std::lock_guard<std::mutex> lock(mutex_);
     for (int device = 0; device < device_count; ++device) {
       auto& replay = replays_[static_cast<size_t>(device)];
@@ -341,7 +343,7 @@ class DeviceAllocator final : public CUDAAllocator {
   static void free(void* data);
 
   bool off() {
-    if (C10_UNLIKELY((!settings_.empty() || c10::impl::GPUTrace::get_trace() != nullptr) && !off_)) {
+    if (C10_UNLIKELY((!settings_->empty() || c10::impl::GPUTrace::get_trace() != nullptr) && !off_)) {
       Lock lock(*this);
       if (lock.usable()) {
         settle();
@@ -422,8 +424,8 @@ class DeviceAllocator final : public CUDAAllocator {
   }
 
   CUDAAllocator& native_;
-  const std::string& settings_ = Config::instance().*settings_member();
-  std::mutex mutex_;  // of everything below
+  const std::string* settings_ = nullptr;  // read with upstream's own, see init()
+  std::mutex mutex_;                       // of everything below
   std::atomic<bool> off_{false};
   std::atomic<pthread_t> inside_{pthread_t()};
   bool disturbed_ = false;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
+import re
 import subprocess
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Tuple
@@ -186,3 +188,36 @@ def test_an_interrupt_in_a_long_operator_is_a_keyboard_interrupt() -> None:
     command = [sys.executable, "-c", INTERRUPTED]
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
     assert result.returncode == 0 and result.stdout.strip() == "alive True", result.stdout
+
+
+SETTINGS = {
+    "garbage:1": "Unrecognized",
+    "max_split_size_mb:abc": "stoi",
+    "max_split_size_mb:1": "max_split_size",
+    "expandable_segments:maybe": "True|False",
+    "backend:foo": "backend",
+    "roundup_power2_divisions:3": "power of 2|power-of-2",
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_bad_allocator_settings_are_an_error_of_the_first_use(setting: str) -> None:
+    program = (
+        "import torch\n"
+        "print('imported', torch.ones(2).sum().item())\n"
+        "for _ in range(2):\n"
+        "    try:\n"
+        "        torch.ones(2).cuda()\n"
+        "        print('no error')\n"
+        "    except Exception as error:\n"
+        "        print(type(error).__name__, str(error).splitlines()[0])\n"
+    )
+    environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": setting}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    first, *errors = done.stdout.splitlines()
+    assert first == "imported 2.0" and len(errors) == 2
+    for error in errors:
+        assert re.search(f"Error.*({SETTINGS[setting]})", error), done.stdout

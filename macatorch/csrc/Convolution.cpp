@@ -1,6 +1,7 @@
 #include "NeuralNet.h"
 
 #include <ATen/ATen.h>
+#include <ATen/TracerMode.h>
 #include <ATen/Version.h>
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/_conv_depthwise2d_ops.h>
@@ -80,6 +81,13 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                             : (volumes ? "slow_conv_dilated<>" : "slow_conv2d_cuda"),
                  input.scalar_type());
   }
+  if (C10_UNLIKELY(at::tracer::impl::is_dispatch_enabled())) {
+    // The tracer records no `convolution` but what upstream's is made of.
+    at::Context& context = at::globalContext();
+    return at::_convolution_symint(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups,
+                                   context.benchmarkCuDNN(), context.deterministicCuDNN(), context.userEnabledCuDNN(),
+                                   context.allowTF32CuDNN());
+  }
   DeviceCall call(input);
   at::Tensor source = call(input), kernel = call(weight);
   std::optional<at::Tensor> added = call(bias);
@@ -145,6 +153,13 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
   return {narrowed(std::get<0>(found)), narrowed(std::get<1>(found)), narrowed(std::get<2>(found))};
 }
 
+// What traced programs hold; where it is computed has been chosen already.
+at::Tensor underscore_convolution(const at::Tensor& input, const at::Tensor& weight,
+                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
+                                  bool transposed, Ints output_padding, c10::SymInt groups, bool, bool, bool, bool) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, std::move(groups));
+}
+
 // cuDNN's own entry points, for programs that call them by name.
 
 at::Tensor cudnn_convolution(const at::Tensor& self, const at::Tensor& weight, Ints padding, Ints stride, Ints dilation,
@@ -205,6 +220,7 @@ DepthwiseOut conv_depthwise2d_out(const at::Tensor& self, const at::Tensor& weig
 
 void register_convolutions(torch::Library& cuda) {
   cuda.impl("convolution", TORCH_FN(convolution));
+  cuda.impl("_convolution", TORCH_FN(underscore_convolution));
   cuda.impl("convolution_backward", TORCH_FN(convolution_backward));
   cuda.impl("cudnn_convolution", TORCH_FN(cudnn_convolution));
   cuda.impl("cudnn_convolution.out", TORCH_FN(cudnn_convolution_out));

@@ -1,17 +1,21 @@
 #pragma once
 
+#include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <optional>
 
 namespace macatorch {
 
 // Note [Where a device operator runs]
 // Memory of the simulated device is host memory, so an operator on CUDA tensors is computed by upstream's CPU kernel
 // over the same bytes. While it runs, this thread is "on the device": whatever the CPU kernel allocates comes from the
-// device's caching allocator (else memory statistics and out-of-memory would lie), and the dispatch keys above the
-// backend (autograd, autocast) are masked, since they have already seen the operator.
+// device's caching allocator (else memory statistics and out-of-memory would lie), and whatever stands above the backend
+// (autograd, autocast, the tracer, dispatch modes, functorch, the profiler's callbacks) sees nothing, since it has already
+// seen the operator.
 
 /// Per-thread state of the innermost device operator; depth is 0 outside of any.
 struct ThreadState {
@@ -31,6 +35,9 @@ class DeviceScope {
   explicit DeviceScope(c10::DeviceIndex device)
       : state_(thread_state()), outer_device_(state_.device), mask_(masked_keys()) {
     check_device_error();
+    if (C10_UNLIKELY(at::hasCallbacks())) {
+      unrecorded_.emplace(/*is_enabled=*/false);
+    }
     state_.device = device;
     ++state_.depth;
   }
@@ -43,11 +50,16 @@ class DeviceScope {
 
  private:
   static c10::DispatchKeySet masked_keys() {
-    return c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset;
+    constexpr c10::DispatchKeySet modes(
+        {c10::DispatchKey::Tracer, c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+         c10::DispatchKey::PythonDispatcher, c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+         c10::DispatchKey::FuncTorchDynamicLayerBackMode, c10::DispatchKey::FuncTorchVmapMode});
+    return c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset | modes;
   }
   ThreadState& state_;
   c10::DeviceIndex outer_device_;
   c10::impl::ExcludeDispatchKeyGuard mask_;
+  std::optional<at::RecordFunctionGuard> unrecorded_;  // only where somebody records: to switch it costs
 };
 
 /// Takes the calling thread off the device for the life of the object: allocations are the host's again.

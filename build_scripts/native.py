@@ -146,7 +146,7 @@ class Tools:
 
 
 # What libmacatorch is built from; the Python packages beside it do not count.
-OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "codegen", "csrc")
+OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "cpu_dtypes", "codegen", "csrc")
 
 
 def _build(

@@ -1,7 +1,7 @@
 """Write the C++ registrations of the device operators for one torch release.
 
-Reads the release's own operator list (native_functions.yaml, which the wheel carries under torchgen/packaged) and
-operators.toml, and writes one file with a row for each operator and shards with the unboxed wrappers.
+Reads the release's own operator list (native_functions.yaml, which the wheel carries under torchgen/packaged),
+operators.toml and cpu_dtypes/, and writes one file with a row for each operator and shards with the unboxed wrappers.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--site", type=Path, required=True, help="the unpacked wheel: the folder that holds torchgen/")
     parser.add_argument("--table", type=Path, required=True, help="operators.toml")
     parser.add_argument("--library", type=Path, required=True, help="libtorch_cuda.so, for upstream's wrapper names")
+    parser.add_argument("--cpu-dtypes", type=Path, required=True, help="folder with a table for each release")
     parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
     parser.add_argument("--shards", type=int, default=8)
     return parser.parse_args()
@@ -151,6 +152,21 @@ def main() -> int:
         bits = " | ".join(f"dtype_bit(at::k{dtype})" for dtype in row["dtypes"])
         return f'{bits}, "{row["kernels"][base]}"'
 
+    by_signature: Dict[Any, Set[str]] = {}
+    lacking = arguments.cpu_dtypes / f"{'.'.join(map(str, release))}.toml"
+    if not lacking.exists():
+        raise SystemExit(f"{lacking} is missing: make an empty one, build, then run codegen/cpu_dtypes.py --write")
+    for dtype, listed in tomllib.loads(lacking.read_text()).items():
+        for name in listed:
+            if name not in by_name:
+                raise SystemExit(f"cpu_dtypes, {dtype}: {name} is no operator of this release")
+            by_signature.setdefault(by_name[name].func.signature(), set()).add(dtype)
+
+    def cpu_lacks(f: Any) -> str:
+        # The functional form, the one in place and that with `out` have one kernel.
+        dtypes = by_signature.get(f.func.signature(), set())
+        return " | ".join(f"dtype_bit(at::k{dtype})" for dtype in sorted(dtypes)) or "0"
+
     rows: List[str] = []
     unboxed: List[Any] = []
     registered: List[str] = []
@@ -181,11 +197,10 @@ def main() -> int:
         text = f'"{lines}"' if lines else "nullptr"
         symbol = f.func.name.unambiguous_name()
         rows.append(
-            f"DtypeSupport dtypes_{symbol};\n"
             f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", '
             f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
-            f"{str(matches(name, table['dense_inputs'])).lower()}, &dtypes_{symbol}, {text}, {results(name)}, "
+            f"{str(matches(name, table['dense_inputs'])).lower()}, {cpu_lacks(f)}, {text}, {results(name)}, "
             f"{alert(name)}, {lacks(name)}}};"
         )
         registered.append(symbol)
@@ -215,10 +230,9 @@ def main() -> int:
             check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
             widens = str(layout in ("Sparse", "SparseCsr") and name in table["widens"]).lower()
             rows.append(
-                f"DtypeSupport dtypes_{symbol};\n"
                 f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
                 f"c10::DispatchKey::{layout}CPU, "
-                f"DeviceCheck::{check}, false, {widens}, false, &dtypes_{symbol}, nullptr, nullptr, nullptr, 0, "
+                f"DeviceCheck::{check}, false, {widens}, false, 0, nullptr, nullptr, nullptr, 0, "
                 "nullptr};"
             )
             layouts.setdefault(layout, []).append(symbol)

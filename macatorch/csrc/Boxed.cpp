@@ -2,10 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
-#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
-#include <ATen/native/TypeProperties.h>
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <array>
@@ -16,6 +14,7 @@
 #include "CompositeTensors.h"
 #include "GraphCapture.h"
 #include "Random.h"
+#include "Widened.h"
 
 namespace macatorch {
 namespace {
@@ -147,40 +146,12 @@ void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRe
   }
 }
 
-/// The dtype by which CUDA's kernel is chosen: that of the first tensor, or of an iterator's inputs together.
-at::ScalarType kernel_dtype(const OperatorSpec& spec, const c10::FunctionSchema& schema,
-                            at::ArrayRef<IValue> arguments) {
-  const bool iterates = spec.check == DeviceCheck::TensorIterator || spec.check == DeviceCheck::StructuredOut;
-  at::native::ResultTypeState state;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const IValue& value = arguments[i];
-    if (value.isTensor() && value.toTensor().defined() && !is_written(schema, i)) {
-      if (!iterates) {
-        return value.toTensor().scalar_type();
-      }
-      state = at::native::update_result_type_state(value.toTensor(), state);
-    } else if (iterates && value.isScalar() && schema.arguments()[i].type()->str() == "Scalar") {
-      state = at::native::update_result_type_state(value.toScalar(), state);
-    }
-  }
-  return at::native::result_type(state);
-}
-
 /// Raises what upstream's kernel raises for a dtype that it lacks. One that has nothing to do is not asked.
 void check_dtype(const OperatorSpec& spec, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
   const bool empty = arguments[0].isTensor() && arguments[0].toTensor().numel() == 0;
   const at::ScalarType dtype = kernel_dtype(spec, schema, arguments);
   if (!empty && (spec.lacks & dtype_bit(dtype)) != 0) {
     refuse_dtype(spec.kernel, dtype);
-  }
-}
-
-at::ScalarType wider(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kHalf:
-    case at::kBFloat16: return at::kFloat;
-    case at::kComplexHalf: return at::kComplexFloat;
-    default: return dtype;
   }
 }
 
@@ -211,146 +182,6 @@ void alert_if_nondeterministic(const OperatorSpec& spec, const c10::FunctionSche
     }
   }
   at::globalContext().alertNotDeterministic(text.substr(0, space));
-}
-
-/// The dtype of a result of `dtype` that was computed wider than `narrow`; half-precision numbers may be real or complex.
-at::ScalarType narrowed(at::ScalarType dtype, at::ScalarType narrow) {
-  if (dtype == at::kFloat && narrow != at::kComplexHalf) {
-    return narrow;
-  }
-  if (dtype == at::kFloat || dtype == at::kComplexFloat) {
-    return narrow == at::kBFloat16 ? dtype : dtype == at::kFloat ? at::kHalf : at::kComplexHalf;
-  }
-  return dtype;
-}
-
-/// The dtypes that OperatorSpec::results names; none for a result of an argument that was not given.
-std::vector<std::optional<at::ScalarType>> result_dtypes(const OperatorSpec& spec, const c10::FunctionSchema& schema,
-                                                         const IValue* arguments) {
-  std::vector<std::optional<at::ScalarType>> dtypes;
-  if (spec.results == nullptr) {
-    return dtypes;
-  }
-  std::istringstream words(spec.results);
-  for (std::string name; words >> name;) {
-    std::optional<at::ScalarType>& dtype = dtypes.emplace_back();
-    if (name == "float") {
-      dtype = at::kFloat;
-    } else if (const auto index = schema.argumentIndexWithName(name); index && arguments[*index].isTensor()) {
-      const at::Tensor& tensor = arguments[*index].toTensor();
-      dtype = tensor.defined() ? std::make_optional(tensor.scalar_type()) : std::nullopt;
-    }
-  }
-  return dtypes;
-}
-
-/// Runs the CPU kernel on the headers in `stack`, computing dtypes of `wide` in the next wider one and rounding once.
-void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack, uint64_t wide) {
-  const auto& schema = op.schema();
-  const size_t count = schema.arguments().size();
-  std::optional<at::ScalarType> narrow;
-  auto widen = [&](const at::Tensor& tensor) {
-    const at::ScalarType dtype = tensor.scalar_type();
-    if ((wide & dtype_bit(dtype)) == 0) {
-      return tensor;
-    }
-    narrow = dtype;
-    return tensor.to(wider(dtype));
-  };
-  const size_t first = stack->size() - count;
-  const std::vector<std::optional<at::ScalarType>> exact = result_dtypes(spec, schema, stack->data() + first);
-  std::vector<std::pair<at::Tensor, at::Tensor>> written;  // narrow, wide
-  bool asked = false;                                      // the caller has named the dtype of the result
-  for (size_t i = 0; i < count; ++i) {
-    IValue& value = (*stack)[first + i];
-    if (is_written(schema, i)) {
-      value = map_tensors(value, [&](const at::Tensor& tensor) {
-        at::Tensor other = widen(tensor);
-        if (!other.is_same(tensor)) {
-          written.emplace_back(tensor, other);
-        }
-        return other;
-      });
-    } else {
-      value = map_tensors(value, widen);
-      const std::string type = schema.arguments()[i].type()->str();
-      if (value.isInt() && (type == "int" || type == "int?") && schema.arguments()[i].name() == "dtype") {
-        const auto dtype = static_cast<at::ScalarType>(value.toInt());
-        asked = (wide & dtype_bit(dtype)) == 0;
-        if (!asked) {
-          narrow = dtype;
-          value = static_cast<int64_t>(wider(dtype));
-        }
-      }
-    }
-  }
-  op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-  for (auto& [target, value] : written) {
-    const bool compressed = at::sparse_csr::is_sparse_compressed(target);
-    if (target.sizes() != value.sizes() || (compressed && target._nnz() != value._nnz())) {
-      const bool sparse = compressed || target.layout() == at::kSparse;
-      sparse ? target.resize_as_sparse_(value) : target.resize_(value.sizes());
-    }
-    target.copy_(value);
-  }
-  std::optional<at::ScalarType> own;
-  auto round = [&](const at::Tensor& tensor) {
-    for (auto& [target, value] : written) {
-      if (value.is_same(tensor)) {
-        return target;
-      }
-    }
-    if (own) {
-      return tensor.to(*own);
-    }
-    return narrow && !asked ? tensor.to(narrowed(tensor.scalar_type(), *narrow)) : tensor;
-  };
-  const size_t results = schema.returns().size();
-  for (size_t i = 0; i < results; ++i) {
-    IValue& value = (*stack)[stack->size() - results + i];
-    own = i < exact.size() ? exact[i] : std::nullopt;
-    value = map_tensors(value, round);
-  }
-}
-
-void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack, uint64_t dtypes) {
-  const uint64_t low = dtypes & kLowPrecision;
-  // A product of two dtypes is refused by the kernel itself; made one dtype it would be computed.
-  const bool always = spec.widens && (spec.results != nullptr || (dtypes & (dtypes - 1)) == 0);
-  uint64_t wide = low & (always ? kLowPrecision : spec.dtypes->wide.load(std::memory_order_relaxed));
-  if ((wide & dtype_bit(at::kComplexHalf)) != 0) {
-    wide |= low & dtype_bit(at::kHalf);  // which would make the result a complex half again
-  }
-  if (C10_UNLIKELY(wide != 0)) {
-    call_widened(spec, op, stack, wide);
-    return;
-  }
-  if (C10_LIKELY(low == 0)) {
-    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-    return;
-  }
-  // Upstream's CPU kernels lack a low-precision dtype here and there; which, only they know.
-  const size_t first = stack->size() - op.schema().arguments().size();
-  const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
-  at::ScalarType dtype{};
-  uint64_t lacking = 0;
-  try {
-    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-    spec.dtypes->native.fetch_or(low, std::memory_order_relaxed);
-    return;
-  } catch (const c10::Error& error) {
-    if (!lacks_dtype(error.what_without_backtrace(), low, &dtype)) {
-      throw;
-    }
-    // A transform has real and complex operands, and names only one of them.
-    lacking = std::strstr(error.what_without_backtrace(), "FFT") != nullptr ? low : dtype_bit(dtype);
-  }
-  spec.dtypes->wide.fetch_or(lacking, std::memory_order_relaxed);
-  spec.dtypes->native.fetch_and(~lacking, std::memory_order_relaxed);
-  // What the kernel had taken from the stack when it gave up differs from kernel to kernel.
-  stack->resize(first);
-  stack->insert(stack->end(), arguments.begin(), arguments.end());
-  call_cpu(spec, op, stack, dtypes);
 }
 
 class BoxedOperator final : public c10::OperatorKernel {
@@ -385,7 +216,9 @@ bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
   };
   for (const auto& [text, type] : complaints) {
     if ((dtypes & dtype_bit(type)) != 0 && std::strstr(message, text) != nullptr) {
-      *dtype = type;
+      if (dtype != nullptr) {
+        *dtype = type;
+      }
       return true;
     }
   }

@@ -58,12 +58,13 @@ const LaunchWatch& launch_watch() {
 /// A row of the operator table for an operator that no table knew of. It lives as long as the process, as the others do.
 struct ForeignSpec {
   std::string name;
-  DtypeSupport dtypes;
   OperatorSpec spec;
 
   ForeignSpec(std::string given, DispatchKey cpu_key)
-      : name(std::move(given)), spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None, false, false,  false,
-                                     &dtypes,      nullptr,      nullptr, nullptr,           0,     nullptr} {}
+      : name(std::move(given)), spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None,
+                                     false,        false,        false,   0,
+                                     nullptr,      nullptr,      nullptr, 0,
+                                     nullptr} {}
 };
 
 /// The operators that were found to launch missing device code.

@@ -4,7 +4,6 @@
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
-#include <atomic>
 #include <cstdint>
 
 namespace macatorch {
@@ -18,22 +17,16 @@ enum class DeviceCheck : uint8_t {
   StructuredOut,   // TensorIterator's, after a structured operator has looked at what it writes to
 };
 
-/// What is known of a CPU kernel's low-precision dtypes: bits per ScalarType, learned from its first calls.
-struct DtypeSupport {
-  std::atomic<uint64_t> native{0};  // ran as it is
-  std::atomic<uint64_t> wide{0};    // lacks it: computed in the next wider dtype
-};
-
 /// What upstream says of one operator's CUDA kernel, and what ours adds; one row of the generated table.
 struct OperatorSpec {
   const char* name;          // "add.Tensor", as registered under aten::
   const char* method;        // upstream's wrapper name, which its device error carries
   c10::DispatchKey cpu_key;  // whose kernel computes it: CPU, SparseCPU, SparseCsrCPU, NestedTensorCPU
   DeviceCheck check;
-  bool synchronises;  // upstream's kernel waits for the device, so sync debug mode speaks
-  bool widens;        // low-precision floating dtypes are always computed in float
-  bool dense_inputs;  // the CPU kernel takes no expanded input, the CUDA one does
-  DtypeSupport* dtypes;
+  bool synchronises;   // upstream's kernel waits for the device, so sync debug mode speaks
+  bool widens;         // low-precision floating dtypes are always computed in float
+  bool dense_inputs;   // the CPU kernel takes no expanded input, the CUDA one does
+  uint64_t cpu_lacks;  // bits of the low-precision dtypes that upstream's CPU kernel lacks
   // Upstream's own messages, a line each: "a b text", where arguments a and b differ in device; "a cpu text", where a is on
   // the CPU. nullptr: none.
   const char* pair;
@@ -48,7 +41,7 @@ constexpr uint64_t dtype_bit(at::ScalarType dtype) { return uint64_t(1) << stati
 constexpr uint64_t kLowPrecision = dtype_bit(at::kHalf) | dtype_bit(at::kBFloat16) | dtype_bit(at::kComplexHalf);
 
 /// True if `message` is a CPU kernel's complaint that it lacks one of `dtypes`; says which in `dtype`.
-bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype);
+bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype = nullptr);
 
 /// Raises what an upstream kernel of the name `kernel` raises for a dtype that it lacks.
 [[noreturn]] void refuse_dtype(const char* kernel, at::ScalarType dtype);

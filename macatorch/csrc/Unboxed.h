@@ -172,9 +172,8 @@ struct Unboxed<Op, spec, Result(Args...)> {
     unboxed::Survey survey;
     (survey.see(args, spec.check == DeviceCheck::TensorIterator && !unboxed::is_mutable_tensor<Args>), ...);
     const uint64_t low = survey.dtypes & kLowPrecision;
-    if (C10_UNLIKELY(
-            !survey.plain || survey.lead == nullptr || (survey.dtypes & spec.lacks) != 0 ||
-            (low != 0 && (spec.widens || (low & ~spec.dtypes->native.load(std::memory_order_relaxed)) != 0)))) {
+    if (C10_UNLIKELY(!survey.plain || survey.lead == nullptr || (survey.dtypes & spec.lacks) != 0 ||
+                     (low != 0 && (spec.widens || (low & spec.cpu_lacks) != 0)))) {
       return call_slow(args...);
     }
     if (C10_LIKELY(low == 0)) {

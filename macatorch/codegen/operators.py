@@ -167,6 +167,12 @@ def main() -> int:
         dtypes = by_signature.get(f.func.signature(), set())
         return " | ".join(f"dtype_bit(at::k{dtype})" for dtype in sorted(dtypes)) or "0"
 
+    def counts_versions(f: Any) -> str:
+        # Autograd's own layer counts what an operator writes, but for the tensors of a list.
+        listed = [a for a in f.func.arguments.flat_all if a.annotation is not None and a.annotation.is_write]
+        lists = any(a.type.is_list_like() for a in listed) and f.func.name.name.inplace
+        return str(lists and f.func.name.name.base.startswith("_foreach")).lower()
+
     rows: List[str] = []
     unboxed: List[Any] = []
     registered: List[str] = []
@@ -201,7 +207,7 @@ def main() -> int:
             f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
             f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
             f"{str(matches(name, table['dense_inputs'])).lower()}, {cpu_lacks(f)}, {text}, {results(name)}, "
-            f"{alert(name)}, {lacks(name)}}};"
+            f"{alert(name)}, {lacks(name)}, {counts_versions(f)}}};"
         )
         registered.append(symbol)
         special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])
@@ -233,7 +239,7 @@ def main() -> int:
                 f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
                 f"c10::DispatchKey::{layout}CPU, "
                 f"DeviceCheck::{check}, false, {widens}, false, 0, nullptr, nullptr, nullptr, 0, "
-                "nullptr};"
+                "nullptr, false};"
             )
             layouts.setdefault(layout, []).append(symbol)
 

@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/SmallVector.h>
 
 #include <array>
 #include <cstring>
@@ -232,6 +233,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   const at::ArrayRef<IValue> arguments(stack->data() + first, count);
 
   std::optional<c10::Device> device;
+  c10::SmallVector<c10::TensorImpl*, 8> counted;
   uint64_t dtypes = 0;
   bool mixed = false;
   bool any_tensor = false;
@@ -246,6 +248,9 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
         mixed |= *device != tensor.device();
       }
       dtypes |= dtype_bit(tensor.scalar_type());
+      if (C10_UNLIKELY(spec.counts_versions) && is_written(schema, i)) {
+        counted.push_back(tensor.unsafeGetTensorImpl());
+      }
     });
     if (!device && arguments[i].isDevice() && arguments[i].toDevice().is_cuda()) {
       device = arguments[i].toDevice();
@@ -313,6 +318,11 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   }
   call_cpu(spec, op, stack, dtypes);
   headers.write_back(*device);
+  if (C10_UNLIKELY(spec.counts_versions)) {
+    for (c10::TensorImpl* tensor : counted) {
+      tensor->bump_version();
+    }
+  }
   for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {
     IValue& value = (*stack)[i];
     value = map_tensors(value, [&](const at::Tensor& tensor) { return headers.to_device(tensor, *device); });

@@ -3,10 +3,18 @@
 #include <ATen/ATen.h>
 
 #include "DeviceCall.h"
+#include "Operators.h"
 #include "Random.h"
 
 namespace macatorch {
 namespace {
+
+/// Upstream's kernel takes floating dtypes only; numbers of other kinds would be scaled and rounded.
+void check_dtype(const at::Tensor& source) {
+  if (!at::isFloatingType(source.scalar_type())) {
+    refuse_dtype("fused_dropout", source.scalar_type());
+  }
+}
 
 /// An uninitialised mask for `source`, and its elements in the order of memory, in which CUDA draws them.
 std::pair<at::Tensor, at::Tensor> empty_mask(const at::Tensor& source, at::ScalarType dtype) {
@@ -24,6 +32,7 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
   if (p == 1) {
     return call.results(at::zeros_like(source), at::zeros_like(source, source.options().dtype(at::kBool)));
   }
+  check_dtype(source);
   auto [mask, elements] = empty_mask(source, at::kBool);
   elements.bernoulli_(1 - p, cpu_generator(std::nullopt, call.device().index()));
   return call.results(source.mul(mask).mul_(1 / (1 - p)), mask);
@@ -34,6 +43,7 @@ std::tuple<at::Tensor, at::Tensor> fused_dropout(const at::Tensor& self, double 
                                                  std::optional<at::Generator> generator) {
   DeviceCall call(self);
   const at::Tensor source = call(self);
+  check_dtype(source);
   auto [mask, elements] = empty_mask(source, at::kByte);
   elements.bernoulli_(p, cpu_generator(generator, call.device().index()));
   return call.results(source.mul(mask).mul_(1 / p), mask);

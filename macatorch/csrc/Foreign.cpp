@@ -61,10 +61,9 @@ struct ForeignSpec {
   OperatorSpec spec;
 
   ForeignSpec(std::string given, DispatchKey cpu_key)
-      : name(std::move(given)), spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None,
-                                     false,        false,        false,   0,
-                                     nullptr,      nullptr,      nullptr, 0,
-                                     nullptr} {}
+      : name(std::move(given)),
+        spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None, false, false, false, 0, nullptr,
+             nullptr,      nullptr,      0,       nullptr,           false} {}
 };
 
 /// The operators that were found to launch missing device code.

@@ -35,6 +35,7 @@ struct OperatorSpec {
   const char* nondeterministic;  // "name condition": what use_deterministic_algorithms complains of; nullptr: nothing
   uint64_t lacks;                // bits of the dtypes that CUDA's kernel does not take
   const char* kernel;            // the name by which it says so
+  bool counts_versions;          // upstream's kernel itself tells autograd what it wrote
 };
 
 constexpr uint64_t dtype_bit(at::ScalarType dtype) { return uint64_t(1) << static_cast<unsigned>(dtype); }

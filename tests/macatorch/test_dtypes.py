@@ -337,3 +337,12 @@ def test_the_common_dtype_decides_what_is_refused() -> None:
     with pytest.raises(RuntimeError, match="\"zeta_cuda\" not implemented for 'Half'"):
         torch.special.zeta(half.cuda(), wide[0].cuda())
     assert torch.special.erfcx(torch.empty(0, device="cuda").half()).dtype == torch.float16
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.long, torch.bool], ids=str)
+def test_dropout_takes_floating_dtypes_only(dtype: torch.dtype) -> None:
+    x = torch.ones(4, 5, device="cuda").to(dtype)
+    for call in (lambda: F.dropout(x, 0.5), lambda: torch.native_dropout(x, 0.5, True)):
+        with pytest.raises(RuntimeError, match='"fused_dropout" not implemented for'):
+            call()
+    assert torch.equal(F.dropout(x, 0.5, training=False), x)

@@ -107,3 +107,39 @@ def test_a_number_on_the_device_is_rounded_to_the_dtype_of_a_list_of_halves(name
     same(getattr(torch, f"_foreach_{name}")(tensors, number), want)
     getattr(torch, f"_foreach_{name}_")(tensors, number)
     same(tensors, want)
+
+
+IN_PLACE = {
+    "_foreach_add_": lambda f, a, b: f(a, 2.0), "_foreach_sub_": lambda f, a, b: f(a, b),
+    "_foreach_mul_": lambda f, a, b: f(a, b), "_foreach_div_": lambda f, a, b: f(a, [2.0, 3.0]),
+    "_foreach_addcmul_": lambda f, a, b: f(a, b, b), "_foreach_lerp_": lambda f, a, b: f(a, b, 0.5),
+    "_foreach_sqrt_": lambda f, a, b: f(a), "_foreach_neg_": lambda f, a, b: f(a),
+    "_foreach_zero_": lambda f, a, b: f(a), "_foreach_sigmoid_": lambda f, a, b: f(a),
+    "_foreach_copy_": lambda f, a, b: f(a, b), "_foreach_clamp_max_": lambda f, a, b: f(a, 0.5),
+    "_foreach_pow_": lambda f, a, b: f(a, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float, torch.half, torch.complex64], ids=str)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_autograd_is_told_what_a_list_operator_writes(name: str, dtype: torch.dtype) -> None:
+    if dtype.is_complex and "clamp" in name:
+        pytest.skip("complex numbers have no order")
+    versions = []
+    for device in ("cpu", "cuda"):
+        lists = [[torch.ones(3, device=device).to(dtype), torch.ones(2, 2, device=device).to(dtype)] for _ in range(2)]
+        IN_PLACE[name](getattr(torch, name), *lists)
+        versions.append([tensor._version for tensor in lists[0] + lists[1]])
+    assert all(version > 0 for version in versions[1][:2]) and versions[1][2:] == [0, 0]
+    assert (versions[0][0] > 0) == (versions[1][0] > 0)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_a_backward_pass_through_what_an_optimizer_changed_raises(kind: str) -> None:
+    p = torch.nn.Parameter(torch.ones(3, device="cuda"))
+    loss = (p * p * torch.ones(3, device="cuda")).sum()
+    optimizer = getattr(torch.optim, kind)([p], lr=0.1, foreach=True)
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()

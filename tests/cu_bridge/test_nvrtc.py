@@ -1,10 +1,15 @@
 """NVRTC and the driver interface's modules: compiled by cucc, kept by content, loaded from memory."""
 
 import ctypes
+import hashlib
+import hmac
+import os
 import pathlib
+import shutil
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_char_p, c_size_t, c_void_p
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, Callable, List, NamedTuple, Tuple
 
 import pytest
 
@@ -38,8 +43,9 @@ def libraries(sdk: pathlib.Path) -> Libraries:
 
 @pytest.fixture()
 def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """Return a cache folder of the test's own."""
+    """Return a cache folder of the test's own, which has a key of its own."""
     monkeypatch.setenv("MACA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state-home"))
     return tmp_path / "nvrtc"
 
 
@@ -150,14 +156,224 @@ def test_equal_content_is_compiled_once_and_changed_headers_again(libraries: Lib
 
     header.write_text("#define VALUE 1\n")
     assert value() == 1
-    (made,) = cache.glob("*.so")
-    before = made.stat().st_mtime_ns
-    assert value() == 1 and made.stat().st_mtime_ns == before
+    (made,) = cache.iterdir()
+    before = made.stat().st_ino, made.stat().st_mtime_ns
+    assert value() == 1 and (made.stat().st_ino, made.stat().st_mtime_ns) == before
     header.write_text("#define VALUE 22\n")
     assert value() == 22
-    # A damaged file is made again, and never loaded.
-    made.write_bytes(made.read_bytes()[:-100])
-    assert value() == 22
+    # The same length and the same time, as an unpacked archive has them: it is another file all the same.
+    times = header.stat()
+    header.write_text("#define VALUE 33\n")
+    os.utime(header, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert value() == 33
+
+
+def test_another_compiler_compiles_anew(libraries: Libraries, cache: pathlib.Path, sdk: pathlib.Path) -> None:
+    def inode() -> int:
+        assert Program(libraries, "__global__ void nothing() {}").status == 0
+        (made,) = cache.iterdir()
+        return made.stat().st_ino
+
+    first = inode()
+    assert inode() == first
+    part = sdk / "cucc" / "phases.py"
+    os.utime(part, ns=(part.stat().st_atime_ns, part.stat().st_mtime_ns))  # as a copy over it would, but harmless
+    assert inode() != first
+
+
+# ---- Who may write to the cache --------------------------------------------------------------------------------------
+
+COMPILE = """
+import ctypes
+rtc, cuda = (ctypes.CDLL({folder!r} + name) for name in ("/libnvrtc.so.13", "/libcuda.so.1"))
+handle, size = ctypes.c_void_p(), ctypes.c_size_t()
+source = b"extern {linkage} __global__ void fill(int* out) {{ *out = {number}; }}"
+assert rtc.nvrtcCreateProgram(ctypes.byref(handle), source, None, 0, None, None) == 0
+assert rtc.nvrtcCompileProgram(handle, 0, None) == 0
+assert rtc.nvrtcGetCUBINSize(handle, ctypes.byref(size)) == 0
+image = ctypes.create_string_buffer(size.value + 64)
+assert rtc.nvrtcGetCUBIN(handle, image) == 0
+place, module, function, result = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(-1)
+assert cuda.cuInit(0) == 0 and cuda.cuModuleLoadData(ctypes.byref(module), image) == 0
+assert cuda.cuModuleGetFunction(ctypes.byref(function), module, b"fill") == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(place), ctypes.c_size_t(4)) == 0
+arguments = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.pointer(place), ctypes.c_void_p))
+assert cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, arguments, None) == 0
+assert cuda.cuMemcpyDtoH_v2(ctypes.byref(result), place, ctypes.c_size_t(4)) == 0
+print(result.value)
+"""
+OTHER_USER = 12345
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+Compile = Callable[..., List[str]]
+
+
+@pytest.fixture()
+def compiled(run_python: Callable[..., str], sdk: pathlib.Path, cache: pathlib.Path) -> Compile:
+    """Return a function that compiles a program in a process of its own and returns what it says and its result."""
+
+    def run(number: int = 5, **variables: str) -> List[str]:
+        code = COMPILE.format(folder=str(sdk / "lib" / "cuda13"), linkage='\\"C\\"', number=number)
+        own = {"MACA_CACHE_DIR": str(cache.parent), "XDG_STATE_HOME": str(cache.parent / "state-home")}
+        return run_python(code, **{**own, **variables}).splitlines()
+
+    return run
+
+
+def _cut(entry: pathlib.Path) -> None:
+    entry.write_bytes(entry.read_bytes()[:-100])
+
+
+def _empty(entry: pathlib.Path) -> None:
+    entry.write_bytes(b"")
+
+
+def _flip(entry: pathlib.Path) -> None:
+    content = bytearray(entry.read_bytes())
+    content[len(content) // 2] ^= 1
+    entry.write_bytes(content)
+
+
+def _seal_with_another_key(entry: pathlib.Path) -> None:
+    """What someone writes who knows the form, but cannot read the key."""
+    form, content = entry.read_bytes().split(b"\n", 1)
+    content = content[32:].replace(b"fill", b"kill")
+    message = entry.name.encode() + b"\n" + content
+    entry.write_bytes(form + b"\n" + hmac.new(b"k" * 32, message, hashlib.sha256).digest() + content)
+
+
+def _another_program(entry: pathlib.Path) -> None:
+    other = max(entry.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    assert other != entry
+    shutil.copyfile(other, entry)
+
+
+def _link(entry: pathlib.Path) -> None:
+    entry.rename(entry.parent.parent / "elsewhere")
+    entry.symlink_to(entry.parent.parent / "elsewhere")
+
+
+def _open_to_others(entry: pathlib.Path) -> None:
+    entry.chmod(0o666)
+
+
+def _of_another_user(entry: pathlib.Path) -> None:
+    os.chown(entry, OTHER_USER, -1)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (_cut, "damaged"),
+        (_empty, "damaged"),
+        (_flip, "damaged"),
+        (_seal_with_another_key, "damaged"),
+        (_another_program, "damaged"),
+        (_link, "symbolic link"),
+        (_open_to_others, "mode 0666"),
+        pytest.param(_of_another_user, f"user {OTHER_USER}", marks=needs_root),
+    ],
+)
+def test_a_module_that_this_user_did_not_leave_so_is_compiled_anew(
+    compiled: Compile, cache: pathlib.Path, change: Callable[[pathlib.Path], None], word: str
+) -> None:
+    assert compiled() == ["5"]
+    (entry,) = cache.iterdir()
+    assert compiled(6) == ["6"]
+    change(entry)
+    said = compiled()
+    assert said[-1] == "5" and len(said) == 2 and word in said[0] and str(entry) in said[0] and "anew" in said[0]
+    # It is replaced by a right one.
+    assert not entry.is_symlink() and entry.stat().st_mode & 0o777 == 0o600 and entry.stat().st_uid == os.geteuid()
+    before = entry.stat().st_ino
+    assert compiled() == ["5"] and entry.stat().st_ino == before
+
+
+def _writable(folder: pathlib.Path) -> None:
+    folder.chmod(0o777)
+
+
+def _writable_by_the_group(folder: pathlib.Path) -> None:
+    folder.chmod(0o770)
+
+
+def _writable_above(folder: pathlib.Path) -> None:
+    folder.chmod(0o700)
+    folder.parent.chmod(0o777)
+
+
+def _linked(folder: pathlib.Path) -> None:
+    folder.rename(folder.parent / "elsewhere")
+    folder.symlink_to(folder.parent / "elsewhere")
+
+
+def _a_file(folder: pathlib.Path) -> None:
+    folder.rmdir()
+    folder.write_text("no folder")
+
+
+def _of_another_users(folder: pathlib.Path) -> None:
+    os.chown(folder, OTHER_USER, -1)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (_writable, "mode 0777"),
+        (_writable_by_the_group, "mode 0770"),
+        (_writable_above, "everybody"),
+        (_linked, ""),
+        (_a_file, ""),
+        pytest.param(_of_another_users, f"user {OTHER_USER}", marks=needs_root),
+    ],
+)
+def test_a_cache_folder_that_others_can_fill_is_not_used(
+    compiled: Compile, cache: pathlib.Path, change: Callable[[pathlib.Path], None], word: str
+) -> None:
+    assert cache.parent.stat().st_mode & 0o022 == 0
+    cache.mkdir()
+    change(cache)
+    for _ in range(2):
+        said = compiled()
+        assert said[-1] == "5" and len(said) == 2 and word in said[0] and "MACA_CACHE_DIR" in said[0]
+        assert str(cache.parent) in said[0] and not (cache.is_dir() and list(cache.iterdir()))
+
+
+def test_the_cache_and_its_key_are_private_whatever_the_mask_says(compiled: Compile, cache: pathlib.Path) -> None:
+    old = os.umask(0)
+    try:
+        cache.parent.chmod(0o700)
+        assert compiled() == ["5"]
+    finally:
+        os.umask(old)
+    key = cache.parent / "state-home" / "mxmaca" / "cache.key"
+    modes = [path.stat().st_mode & 0o777 for path in (cache, *cache.iterdir(), key.parent, key)]
+    assert modes == [0o700, 0o600, 0o700, 0o600]
+
+
+def test_without_a_key_of_this_users_own_nothing_is_kept(compiled: Compile, cache: pathlib.Path) -> None:
+    assert compiled() == ["5"]
+    (entry,) = cache.iterdir()
+    key = cache.parent / "state-home" / "mxmaca" / "cache.key"
+    key.chmod(0o644)
+    said = compiled()
+    assert said[-1] == "5" and len(said) == 2 and str(key) in said[0] and "XDG_STATE_HOME" in said[0]
+    # A lost key: what it sealed is worth nothing. One that was cut short counts as lost.
+    for lose in (key.unlink, lambda: key.write_bytes(b"short")):
+        lose()
+        before = entry.stat().st_ino
+        said = compiled()
+        assert said[-1] == "5" and len(said) == 2 and str(entry) in said[0] and entry.stat().st_ino != before
+        assert len(key.read_bytes()) == 32 and compiled() == ["5"]
+    (cache.parent / "no folder").write_text("")
+    said = compiled(XDG_STATE_HOME=str(cache.parent / "no folder"))
+    assert said[-1] == "5" and len(said) == 2 and str(cache.parent / "no folder") in said[0]
+
+
+def test_processes_that_start_together_agree_on_the_key(compiled: Compile, cache: pathlib.Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(compiled, range(4))) == [[str(number)] for number in range(4)]
+    assert len(list(cache.iterdir())) == 4
+    assert [compiled(number) for number in range(4)] == [[str(number)] for number in range(4)]
 
 
 def test_headers_that_are_given_as_text_are_found(libraries: Libraries, cache: pathlib.Path) -> None:

@@ -1,10 +1,13 @@
 #include "build.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
@@ -75,7 +78,7 @@ std::vector<std::string> compilerOptions(const std::vector<std::string>& options
 
 std::string keyOf(const Source& source, const std::string& sdk) {
   Sha256 hash;
-  hash.field("module 1 " MXMACA_VERSION);
+  hash.field("module 2 " MXMACA_VERSION);
   hash.field(std::to_string(MXMACA_CUDA_MAJOR));
   hash.field(sdk);
   hash.field(source.text);
@@ -97,30 +100,97 @@ std::string keyOf(const Source& source, const std::string& sdk) {
   return hash.hex();
 }
 
-std::string digest(const std::string& content) {
-  Sha256 hash;
-  hash.field(content);
-  return hash.hex();
+// ---- The cache -------------------------------------------------------------------------------------------------------
+// Note: sealed modules
+// ~~~~~~~~~~~~~~~~~~~~
+// What is loaded from the cache runs in the user's programs, so it must be what this user's compiler wrote there. The
+// cache is a private folder (PrivateFolder). A file KEY.module in it says what it was made of, and begins with a seal: an
+// HMAC over its name and the rest, with a key that is kept in another folder. Damage breaks the seal, and so does who
+// writes a file, a digest or the whole cache without being able to read the key. Whatever is not as it should be is
+// compiled anew and replaced.
+//
+// Form: the line kForm, 32 bytes of seal; lines "name EXPRESSION-NUMBER MANGLED" and "file MODIFIED CHANGED BYTES PATH";
+// the line "module"; the shared object.
+
+constexpr char kForm[] = "mxmaca module 2\n";
+constexpr char kKeyName[] = "cache.key";
+constexpr size_t kSealBytes = 32, kKeyBytes = 32;
+
+std::string newKey() {
+  std::string key(kKeyBytes, '\0');
+  if (syscall(SYS_getrandom, key.data(), key.size(), 0) != static_cast<long>(key.size())) {
+    throw std::runtime_error("no random numbers for the key of the cache");
+  }
+  return key;
 }
 
-// ---- The cache: KEY.so, and KEY.facts that says what it was made of ---------------------------------------------------
-// Lines of the facts: "module DIGEST", "name EXPRESSION-NUMBER MANGLED", "file MODIFIED BYTES PATH".
+std::string cacheKey() {
+  const PrivateFolder folder(stateFolder());
+  std::string key;
+  if (!folder.read(kKeyName, kOthersAnything, &key)) {
+    folder.writeNew(kKeyName, newKey());
+  } else if (key.size() != kKeyBytes) {
+    folder.write(kKeyName, newKey());
+  } else {
+    return key;
+  }
+  // Another process may have been faster.
+  if (!folder.read(kKeyName, kOthersAnything, &key) || key.size() != kKeyBytes) {
+    throw std::runtime_error(folder.path() + "/" + kKeyName + " does not stay as it was written");
+  }
+  return key;
+}
 
-bool fromCache(const std::string& path, const Source& source, Built* built) {
-  FileState state;
-  if (!fileState(path + ".facts", &state)) return false;
-  std::istringstream facts(readFile(path + ".facts"));
-  std::string module = readFile(path + ".so");
-  bool whole = false;
+struct Cache {
+  PrivateFolder folder;
+  std::string key;   // of the seals
+  std::string name;  // of the file
+};
+
+std::string sealOf(const Cache& cache, const std::string& content) {
+  return hmac(cache.key, cache.name + "\n" + content);
+}
+
+void say(const std::string& text) { std::fprintf(stderr, "mxmaca: %s\n", text.c_str()); }
+
+void sayOnce(std::once_flag& once, const std::string& text) {
+  std::call_once(once, [&] { say(text); });
+}
+
+// The content behind a seal that is right; "" where there is none. What is not as it should be is said once.
+std::string unsealed(const Cache& cache) {
+  static std::once_flag once;
+  std::string file;
+  try {
+    if (!cache.folder.read(cache.name, kOthersWrite, &file)) return "";
+  } catch (const std::exception& problem) {
+    sayOnce(once, std::string(problem.what()) + ", so the kernel is compiled anew");
+    return "";
+  }
+  constexpr size_t kHead = sizeof kForm - 1 + kSealBytes;
+  if (file.size() > kHead && file.compare(0, sizeof kForm - 1, kForm) == 0) {
+    std::string content = file.substr(kHead);
+    if (file.compare(sizeof kForm - 1, kSealBytes, sealOf(cache, content)) == 0) return content;
+  }
+  sayOnce(once, cache.folder.path() + "/" + cache.name +
+                    " is damaged or was not written by this user's programs, so the kernel is compiled anew");
+  return "";
+}
+
+bool fromCache(const Cache& cache, const Source& source, Built* built) {
+  std::istringstream facts(unsealed(cache));
   for (std::string line; std::getline(facts, line);) {
     std::istringstream fields(line);
     std::string kind;
     fields >> kind;
     if (kind == "module") {
-      std::string expected;
-      fields >> expected;
-      whole = expected == digest(module);
-    } else if (kind == "name") {
+      const auto begin = static_cast<size_t>(facts.tellg());
+      if (built->lowered.size() != source.expressions.size()) return false;
+      built->module = facts.str().substr(begin);
+      built->done = true;
+      return true;
+    }
+    if (kind == "name") {
       size_t number = 0;
       std::string mangled;
       fields >> number >> mangled;
@@ -128,15 +198,13 @@ bool fromCache(const std::string& path, const Source& source, Built* built) {
     } else if (kind == "file") {
       FileState then, now;
       std::string file;
-      fields >> then.modified >> then.bytes >> std::ws;
+      fields >> then.modified >> then.changed >> then.bytes >> std::ws;
       std::getline(fields, file);
-      if (!fileState(file, &now) || now.modified != then.modified || now.bytes != then.bytes) return false;
+      const bool same = fileState(file, &now) && now.modified == then.modified && now.changed == then.changed;
+      if (!same || now.bytes != then.bytes) return false;
     }
   }
-  if (!whole || built->lowered.size() != source.expressions.size()) return false;
-  built->module = std::move(module);
-  built->done = true;
-  return true;
+  return false;
 }
 
 // The files of a make rule, without those of the build folder.
@@ -165,20 +233,22 @@ std::vector<std::string> dependencies(const std::string& rule, const std::string
   return files;
 }
 
-void toCache(const std::string& path, const Source& source, const Built& built, const std::string& rule,
-             const std::string& folder) {
+void toCache(const Cache& cache, const Source& source, const Built& built, const std::string& rule,
+             const std::string& folder, const std::string& sdk) {
   std::ostringstream facts;
-  facts << "module " << digest(built.module) << "\n";
   for (size_t i = 0; i < source.expressions.size(); ++i) {
     facts << "name " << i << " " << built.lowered.at(source.expressions[i]) << "\n";
   }
-  for (const std::string& file : dependencies(rule, folder)) {
+  // The compiler as well as what it read.
+  std::vector<std::string> files = dependencies(rule, folder);
+  for (const std::string& name : filesIn(sdk + "/cucc", ".py")) files.push_back(name);
+  for (const std::string& file : files) {
     FileState state;
     if (!fileState(file, &state)) return;  // whether it changes could not be told
-    facts << "file " << state.modified << " " << state.bytes << " " << file << "\n";
+    facts << "file " << state.modified << " " << state.changed << " " << state.bytes << " " << file << "\n";
   }
-  writeFile(path + ".so", built.module);
-  writeFile(path + ".facts", facts.str());
+  const std::string content = facts.str() + "module\n" + built.module;
+  cache.folder.write(cache.name, kForm + sealOf(cache, content) + content);
 }
 
 // ---- Building -------------------------------------------------------------------------------------------------------
@@ -238,7 +308,7 @@ bool findNames(const std::string& path, const Source& source, Built* built) {
 }
 
 void compile(const Source& source, const std::vector<std::string>& options, const std::string& sdk,
-             const std::string& parent, const std::string& cachePath, Built* built) {
+             const std::string& parent, const Cache* cache, Built* built) {
   const BuildFolder folder(parent);
   const std::string program = folder.path() + "/program.cu", module = folder.path() + "/module.so";
   const std::string rule = folder.path() + "/module.d", output = folder.path() + "/output.txt";
@@ -260,45 +330,41 @@ void compile(const Source& source, const std::vector<std::string>& options, cons
   built->module = readFile(module);
   if (!findNames(module, source, built)) return;
   built->done = true;
-  if (!cachePath.empty()) {
+  if (cache != nullptr) {
     FileState state;
-    toCache(cachePath, source, *built, fileState(rule, &state) ? readFile(rule) : "", folder.path());
+    toCache(*cache, source, *built, fileState(rule, &state) ? readFile(rule) : "", folder.path(), sdk);
   }
-}
-
-void sayOnce(const std::string& text) {
-  static std::once_flag once;
-  std::call_once(once, [&] { std::fprintf(stderr, "mxmaca: %s\n", text.c_str()); });
 }
 
 }  // namespace
 
 Built buildModule(const Source& source) {
+  static std::once_flag onceUnusable, onceNotKept;
   Built built;
   try {
     const std::vector<std::string> options = compilerOptions(source.options);
     const std::string sdk = sdkRoot();
-    std::string parent = cacheFolder("nvrtc"), cachePath;
+    const char* temporary = std::getenv("TMPDIR");
+    std::string parent = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
+    std::unique_ptr<const Cache> cache;
     try {
-      makeFolders(parent);
-      cachePath = parent + "/" + keyOf(source, sdk);
-      if (fromCache(cachePath, source, &built)) return built;
+      cache.reset(new Cache{PrivateFolder(cacheFolder("nvrtc")), cacheKey(), keyOf(source, sdk) + ".module"});
+      parent = cache->folder.path();
     } catch (const std::exception& problem) {
       // Slower, but right: the module is made anew each time.
-      sayOnce("the cache for compiled kernels cannot be used (" + std::string(problem.what()) +
-              "); set MACA_CACHE_DIR to a folder that can be written");
-      const char* temporary = std::getenv("TMPDIR");
-      parent = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
-      cachePath.clear();
+      sayOnce(onceUnusable, "the cache for compiled kernels cannot be used (" + std::string(problem.what()) +
+                                "), so each is compiled anew; set MACA_CACHE_DIR, and XDG_STATE_HOME for the key of "
+                                "its seals, to folders of this user's own");
     }
+    if (cache != nullptr && fromCache(*cache, source, &built)) return built;
     built = Built();
-    compile(source, options, sdk, parent, cachePath, &built);
+    compile(source, options, sdk, parent, cache.get(), &built);
   } catch (const std::invalid_argument& option) {
     built.badOption = true;
     built.log = std::string("error: option ") + option.what() + " is not supported on this device\n";
   } catch (const std::exception& problem) {
     if (built.done) {
-      sayOnce(std::string("a compiled kernel could not be kept: ") + problem.what());
+      sayOnce(onceNotKept, std::string("a compiled kernel could not be kept: ") + problem.what());
     } else {
       built.log += std::string("error: ") + problem.what() + "\n";
     }

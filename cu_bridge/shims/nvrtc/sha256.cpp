@@ -55,7 +55,7 @@ void Sha256::field(const std::string& text) {
   update(text.data(), text.size());
 }
 
-std::string Sha256::hex() {
+std::string Sha256::raw() {
   const uint64_t bits = bytes_ * 8;
   const unsigned char one = 0x80, zero = 0;
   update(&one, 1);
@@ -64,11 +64,36 @@ std::string Sha256::hex() {
     const auto byte = static_cast<unsigned char>(bits >> shift);
     update(&byte, 1);
   }
-  std::string text;
+  std::string digest;
   for (const uint32_t word : state_) {
-    for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
+    for (int shift = 24; shift >= 0; shift -= 8) digest += static_cast<char>(word >> shift);
+  }
+  return digest;
+}
+
+std::string Sha256::hex() {
+  std::string text;
+  for (const char byte : raw()) {
+    for (const int shift : {4, 0}) text += "0123456789abcdef"[static_cast<unsigned char>(byte) >> shift & 15];
   }
   return text;
+}
+
+std::string hmac(const std::string& key, const std::string& message) {
+  constexpr size_t kBlock = 64;
+  std::string inner(kBlock, '\0'), outer(kBlock, '\0');
+  for (size_t i = 0; i < kBlock; ++i) {
+    const char byte = i < key.size() ? key[i] : '\0';
+    inner[i] = static_cast<char>(byte ^ 0x36);
+    outer[i] = static_cast<char>(byte ^ 0x5c);
+  }
+  Sha256 first, second;
+  first.update(inner.data(), inner.size());
+  first.update(message.data(), message.size());
+  const std::string digest = first.raw();
+  second.update(outer.data(), outer.size());
+  second.update(digest.data(), digest.size());
+  return second.raw();
 }
 
 }  // namespace mxmaca

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for names of files that stand for their content.
+// SHA-256 (FIPS 180-4), for names of files that stand for their content, and HMAC (FIPS 198-1) by it, for seals.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@ class Sha256 {
   // A length before the text keeps neighbouring fields apart.
   void field(const std::string& text);
   std::string hex();
+  std::string raw();  // the same as 32 bytes
 
  private:
   void block();
@@ -22,5 +23,8 @@ class Sha256 {
   std::array<unsigned char, 64> buffer_{};
   uint64_t bytes_ = 0;
 };
+
+// Whoever does not have the key cannot make it. The key has at most 64 bytes.
+std::string hmac(const std::string& key, const std::string& message);
 
 }  // namespace mxmaca

@@ -1,5 +1,6 @@
 // The CUDA driver interface, as far as cu-bridge provides it.
 #pragma once
+#define __cuda_cuda_h__
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 // The CUDA runtime interface with its C++ conveniences.
 #pragma once
+#define __CUDA_RUNTIME_H__
 
 #include "cuda_runtime_api.h"
 #include "vector_functions.h"

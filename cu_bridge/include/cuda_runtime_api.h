@@ -1,5 +1,6 @@
 // The CUDA runtime interface, as far as cu-bridge provides it.
 #pragma once
+#define __CUDA_RUNTIME_API_H__
 
 #include "driver_types.h"
 

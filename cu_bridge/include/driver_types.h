@@ -1,5 +1,6 @@
 // Types of the CUDA runtime interface.
 #pragma once
+#define __DRIVER_TYPES_H__  // other people's headers ask for these words
 
 #include <stddef.h>
 

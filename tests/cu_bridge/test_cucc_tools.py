@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+from typing import Sequence
 
 import pytest
 from compiling import Cucc, clean_environment, make_cucc, run_program
@@ -88,6 +89,38 @@ def test_other_host_compilers_make_right_programs(
     cucc("-ccbin", compiler, optimisation, "--extended-lambda", source, "-o", tmp_path / "features")
     done = run_program(tmp_path / "features", MACA_STATE_DIR=str(tmp_path))
     assert done.stdout == "0 wrong\n", done
+
+
+# What could bring type-based aliasing back into device code, and every way in which it is compiled.
+ALIASING = [
+    ("-O2",),
+    ("-O3",),
+    ("-Ofc", "mid"),
+    ("-O3", "-Xcompiler", "-fstrict-aliasing"),
+    ("-O3", "-Xcompiler", "-flto"),
+    ("-O3", "-rdc=true"),
+    ("-O3", "-dlto"),
+    ("-G",),
+    *(("-O3", "-ccbin", name) for name in (*COMPILERS, "clang++-14")),
+]
+
+
+@pytest.mark.parametrize("pragma", ["", '#pragma GCC optimize("O3")\n'], ids=["", "pragma"])
+@pytest.mark.parametrize("flags", ALIASING, ids=" ".join)
+def test_device_code_may_read_memory_through_other_types(
+    cucc: Cucc, flags: Sequence[str], pragma: str, tmp_path: pathlib.Path
+) -> None:
+    if "-ccbin" in flags and shutil.which(flags[-1]) is None:
+        pytest.skip(f"needs {flags[-1]}")
+    kernels = HERE / "kernels"
+    source = tmp_path / "aliasing.cu"
+    source.write_text(pragma + (kernels / "aliasing.cu").read_text(encoding="utf-8"), encoding="utf-8")
+    cases = re.findall(r"^CASE\((\w+)\)", source.read_text(encoding="utf-8"), re.MULTILINE)
+    if "-fstrict-aliasing" in flags:
+        cases.remove("functions_of_both_sides_read_other_types")  # of which one is the host's
+    cucc("-std=c++17", f"-I{kernels}", *flags, source, kernels / "main.cpp", "-o", tmp_path / "cases")
+    done = run_program(tmp_path / "cases", *cases, MACA_STATE_DIR=str(tmp_path))
+    assert sorted(re.findall(r"^ok (\w+)$", done.stdout, re.MULTILINE)) == sorted(cases), done
 
 
 def test_the_host_compiler_is_the_one_that_is_named(cucc: Cucc, tmp_path: pathlib.Path) -> None:

@@ -168,6 +168,25 @@ def test_equal_content_is_compiled_once_and_changed_headers_again(libraries: Lib
     assert value() == 33
 
 
+def test_kernels_may_read_memory_through_other_types(libraries: Libraries, cache: pathlib.Path) -> None:
+    source = """
+extern "C" __global__ void copy(const float* in, float* out) {
+  uint4 words = reinterpret_cast<const uint4*>(in)[threadIdx.x];
+  const float* const values = reinterpret_cast<float*>(&words);
+  for (int k = 0; k < 4; ++k) out[4 * threadIdx.x + k] = values[k];
+}
+"""
+    program = Program(libraries, source, ("--std=c++17",))
+    assert program.status == 0, program.log
+    _, module = load(libraries, program.text("CUBIN"))
+    memory, numbers = c_void_p(), (ctypes.c_float * 256)(*range(128), *[-1] * 128)
+    assert libraries.driver.cuMemAlloc_v2(byref(memory), c_size_t(1024)) == 0
+    assert libraries.driver.cuMemcpyHtoD_v2(memory, numbers, c_size_t(1024)) == 0
+    launch(libraries, module, b"copy", 32, memory, c_void_p((memory.value or 0) + 512))
+    assert libraries.driver.cuMemcpyDtoH_v2(numbers, memory, c_size_t(1024)) == 0
+    assert list(numbers[128:]) == list(range(128))
+
+
 def test_another_compiler_compiles_anew(libraries: Libraries, cache: pathlib.Path, sdk: pathlib.Path) -> None:
     def inode() -> int:
         assert Program(libraries, "__global__ void nothing() {}").status == 0

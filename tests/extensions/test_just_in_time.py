@@ -14,6 +14,18 @@ __global__ void add_one(const float* x, float* y, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = x[i] + 1.0f;
 }
+// Through words of another type: what type-based aliasing would break.
+__global__ void copy_words(const float* x, float* y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  uint4 words = reinterpret_cast<const uint4*>(x)[i];
+  const float* const values = reinterpret_cast<float*>(&words);
+  for (int k = 0; k < 4; ++k) y[4 * i + k] = values[k];
+}
+torch::Tensor copied(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  copy_words<<<x.numel() / 128, 32>>>(x.data_ptr<float>(), y.data_ptr<float>());
+  return y;
+}
 torch::Tensor plus_one(torch::Tensor x) {
   auto y = torch::empty_like(x);
   const int n = x.numel();
@@ -66,9 +78,9 @@ def test_load_inline_builds_a_string(tmp_path):
     folder = build_folder("inline", source)
     module = cpp_extension.load_inline(
         "inline_module",
-        cpp_sources="torch::Tensor plus_one(torch::Tensor x);",
+        cpp_sources="torch::Tensor plus_one(torch::Tensor x); torch::Tensor copied(torch::Tensor x);",
         cuda_sources=KERNEL,
-        functions=["plus_one"],
+        functions=["plus_one", "copied"],
         build_directory=str(folder),
         extra_cflags=["-O0"],
         extra_cuda_cflags=["-O1"],
@@ -76,6 +88,8 @@ def test_load_inline_builds_a_string(tmp_path):
     (folder / ".complete").touch()
     x = torch.randn(1000, device="cuda")
     assert torch.equal(module.plus_one(x), x + 1)
+    x = torch.randn(1024, device="cuda")
+    assert torch.equal(module.copied(x), x)
 
 
 def test_an_error_in_the_source_is_shown_at_its_file_and_line(tmp_path):

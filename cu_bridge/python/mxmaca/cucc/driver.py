@@ -498,10 +498,25 @@ class Driver:
             flags.append("-g1")
         return flags
 
+    def _language_flags(self) -> List[str]:
+        """What makes the host compiler take memory as CUDA's compiler takes it in device code, for both passes.
+
+        CUDA code reads one type through another (a uint4 as four floats), and objects out of memory that nobody has
+        made them in. The host pass compiles the same functions where they are `__host__ __device__`.
+        """
+        return ["-fno-strict-aliasing"] + ([] if self.is_clang else ["-fno-lifetime-dse"])
+
+    @staticmethod
+    def _object_flags() -> List[str]:
+        """What both passes need behind the user's options: their objects are joined, so they must hold machine code."""
+        return ["-fno-lto"]
+
     def _device_flags(self) -> List[str]:
         options = self.options
+        # Behind the user's options, which speak of the host's code.
+        flags = self._language_flags()
         # The device's arithmetic sets no errno and raises no signals.
-        flags = ["-ffunction-sections", "-fdata-sections", "-fno-math-errno", "-fno-trapping-math"]
+        flags += ["-ffunction-sections", "-fdata-sections", "-fno-math-errno", "-fno-trapping-math"]
         flags += ["-fvisibility=hidden", "-fno-semantic-interposition"]
         # Static variables of templates, the blocks' shared memory among them, belong to this object alone.
         # A short vector loop that crosses a line of the instruction cache takes a quarter longer.
@@ -658,9 +673,11 @@ class Driver:
                     "-c",
                     "-x",
                     "c++-cpp-output",
+                    *([] if device else self._language_flags()),
                     *self._shared_flags(),
                     *self._optimisation(device),
                     *(self._device_flags() if device else []),
+                    *self._object_flags(),
                     *self._warning_flags(),
                     *pic,
                     f"{'device' if device else 'host'}.ii",
@@ -766,10 +783,12 @@ class Pass:
             "-c",
             "-x",
             "c++-cpp-output",
+            # Before the user's options: who asks for type-based aliasing in host code gets it there.
+            *([] if self.device else driver._language_flags()),
             *driver._shared_flags(),
             *driver._optimisation(self.device),
         ]
-        command += driver._device_flags() if self.device else []
+        command += [*(driver._device_flags() if self.device else []), *driver._object_flags()]
         command += driver._pass_warnings(self.device)
         command += ["-pg"] if options.flag("profile") and not self.device else []
         self.said += driver.capture(

@@ -53,6 +53,8 @@ NO_NAMES = BUILTIN_TYPES | frozenset(
     + ["__restrict", "__restrict__", "restrict"]
 )
 
+NO_TYPES = frozenset(["explicit", "virtual", "public", "private", "protected"])
+
 
 class Variable(NamedTuple):
     """A variable of device code: the section that holds it, and what it is."""
@@ -849,6 +851,9 @@ class Rewriter:
         words = self._head(start) + words
         local = {"static", "inline", "template", "constexpr", "operator", "friend"}
         if not self.relocatable or local.intersection(words) or not self.text.startswith("(", parameters):
+            return ""
+        # Constructors and destructors, which have no type, are two functions in one: they have no section of their own.
+        if all(word in NO_TYPES or word.startswith(PREFIX) for word in words[:-1]):
             return ""
         both = PREFIX + "host__" in words
         if both and not self.device:

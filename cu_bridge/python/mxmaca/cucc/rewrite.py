@@ -705,7 +705,16 @@ class Rewriter:
         static = re.search(rf"\bstatic(?:const|volatile|{space})*\Z", head, re.MULTILINE) or re.match(
             space + r"static\b", behind, re.MULTILINE
         )
-        self.replace(start, end, "thread_local" if static else "static thread_local")
+        self.replace(start, end, ("thread_local" if static else "static thread_local") + self._alignment(end, stop))
+
+    def _alignment(self, at: int, stop: int) -> str:
+        """An attribute for a variable of the device's: it begins where vectors may be read from it.
+
+        On hardware shared memory and global variables begin at such places, and CUDA code counts on it. An alignment of
+        the user's that is larger remains.
+        """
+        array = "[" in re.sub(r"<[^<>;]*>", "", self.text[at:stop].partition("=")[0])
+        return f" __attribute__((aligned({ARRAY_ALIGNMENT if array else VECTOR_ALIGNMENT})))"
 
     def _declaration_end(self, at: int) -> int:
         text = self.text
@@ -820,8 +829,9 @@ class Rewriter:
             return
         self.variable_words.update(IDENTIFIER.findall(self.text[end : self._declaration_end(end)]))
         head = self._head(start)
+        alignment = self._alignment(end, self._declaration_end(end)).strip()
         if "extern" in head + words or "constexpr" in head + words or self._in_class_constant(head + words, structure):
-            self.replace(start, end, "")
+            self.replace(start, end, "" if "extern" in head + words else alignment)
             return
         initialised = (
             structure in ("=", "{") or text[self._declaration_end(end) - 1] in "})" or self._has_initialiser(at)
@@ -841,7 +851,7 @@ class Rewriter:
         words = [mark for word, mark in CONSTANT_INITIALISERS.items() if self.device and word in self.text]
         constant = words[0] if words else ""
         hidden = ', visibility("hidden")' if self.choices.hidden and not self.device else ""
-        self.replace(start, end, f'__attribute__((section("{section}"), used{hidden})) {constant}')
+        self.replace(start, end, f'__attribute__((section("{section}"), used{hidden})) {alignment} {constant}')
 
     def _host(self, start: int, end: int) -> None:
         self.replace(start, end, "")

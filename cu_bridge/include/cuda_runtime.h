@@ -109,6 +109,12 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T 
 
 // What code compiled by cucc has without an include.
 #ifdef __CUDACC__
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
 #include "device_launch_parameters.h"
 #include "mxmaca/atomics.h"
 #include "mxmaca/device_library.h"

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cycles.h"
 #include "kernel_interface.h"
 
 // ---- Indices ----------------------------------------------------------------------------------------------------------
@@ -436,18 +437,8 @@ MXMACA_REDUCTION(unsigned, __reduce_xor_sync, mcWarpXor)
 #undef MXMACA_SITE
 
 // ---- Clocks, traps --------------------------------------------------------------------------------------------------------
-static inline long long clock64() {
-  long long value;
-#if defined(__x86_64__)
-  unsigned low, high;
-  __asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high));
-  value = static_cast<long long>(static_cast<unsigned long long>(high) << 32 | low);
-#else
-  __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(value));
-#endif
-  return value;
-}
-static inline int __mxmaca_clock() { return static_cast<int>(clock64()); }
+// clock() is the C library's by name; cucc makes it this counter where device code calls it.
+static inline long long clock64() { return mxmaca::cycles(); }
 static inline void __nanosleep(unsigned) { mxmaca::yield(); }
 static inline void __trap() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__trap()"); }
 static inline void __brkpt() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__brkpt()"); }

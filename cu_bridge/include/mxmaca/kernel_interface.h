@@ -23,4 +23,12 @@ __attribute__((noreturn)) void __cudaKernelFail(int error, const char* what);
 // Takes the place of the C library's function, and so is declared as that is.
 __attribute__((noreturn)) void __cudaAssertFail(const char* expression, const char* file, unsigned int line,
                                                 const char* function) noexcept;
+// The same for what cucc exchanges by name (DEVICE_LIBRARY in objects.py).
+long __cudaClock(void) noexcept;  // cycles of a counter that never goes back
+// The number of arguments that the format takes, -1 for none, -2 where nothing could be written.
+int __cudaPrintf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+int __cudaPrintfChecked(int flag, const char* format, ...) __attribute__((format(printf, 2, 3)));
+int __cudaVprintf(const char* format, __builtin_va_list arguments) __attribute__((format(printf, 1, 0)));
+__attribute__((noreturn)) void __cudaAbort(void) noexcept;
+__attribute__((noreturn)) void __cudaExit(int status) noexcept;
 }

@@ -2,6 +2,34 @@
 
 #include "mxmaca/kernel_interface.h"
 
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "mxmaca/cycles.h"
+
+namespace {
+
+// How many arguments a format of printf takes.
+int argumentsOf(const char* format) {
+  int count = 0;
+  for (const char* at = std::strchr(format, '%'); at != nullptr; at = std::strchr(at, '%')) {
+    const char* const conversion = at + 1 + std::strspn(at + 1, "-+ #0*.123456789hlLqjzt");
+    for (; at < conversion; ++at) count += *at == '*';
+    if (*conversion == '\0') break;
+    count += *conversion != '%';
+    at = conversion + 1;
+  }
+  return count;
+}
+
+int print(const char* format, va_list arguments) {
+  if (format == nullptr) return -1;
+  return std::vfprintf(stdout, format, arguments) < 0 ? -2 : argumentsOf(format);
+}
+
+}  // namespace
+
 #pragma GCC visibility push(default)
 
 extern "C" {
@@ -34,6 +62,24 @@ void __cudaKernelFail(int error, const char* what) { mcKernelFail(static_cast<mc
 void __cudaAssertFail(const char* expression, const char* file, unsigned int line, const char* function) noexcept {
   mcKernelAssertFail(expression, file, line, function);
 }
+long __cudaClock(void) noexcept { return static_cast<long>(mxmaca::cycles()); }
+int __cudaPrintf(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int count = print(format, arguments);
+  va_end(arguments);
+  return count;
+}
+int __cudaPrintfChecked(int, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int count = print(format, arguments);
+  va_end(arguments);
+  return count;
+}
+int __cudaVprintf(const char* format, va_list arguments) { return print(format, arguments); }
+void __cudaAbort(void) noexcept { mcKernelFail(mcErrorLaunchFailure, "abort()"); }
+void __cudaExit(int) noexcept { mcKernelFail(mcErrorLaunchFailure, "exit()"); }
 
 }  // extern "C"
 

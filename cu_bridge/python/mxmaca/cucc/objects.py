@@ -23,6 +23,20 @@ INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim", "_ZN6mxmaca6parkedE")
 DEVICE_PREFIX = "__mxmaca_device."
 MOST_STATIC_SHARED = 48 << 10
 BOTH_SUFFIX = ".device"  # demangled: f(int) [clone .device]
+# Functions of the C library that CUDA's device code has under the same name with another meaning. They are exchanged
+# where device code calls them, so host code of the same file keeps the C library's.
+DEVICE_LIBRARY = {
+    "clock": "__cudaClock",  # counts the device's cycles, not the process's time
+    "printf": "__cudaPrintf",  # returns the number of arguments, not of characters
+    "__printf_chk": "__cudaPrintfChecked",
+    "vprintf": "__cudaVprintf",
+    # They would end the process; a kernel can only fail.
+    "abort": "__cudaAbort",
+    "exit": "__cudaExit",
+    "_exit": "__cudaExit",
+    "_Exit": "__cudaExit",
+    "quick_exit": "__cudaExit",
+}
 START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtors*", ".rela.init_array*",
             ".rela.ctors*", ".rela.fini_array*")  # fmt: skip
 Run = Callable[[Sequence[str]], None]
@@ -262,6 +276,7 @@ def join(
     if roots:
         reached = _reached(device, roots, folder, run)
         pairs = [f"{old} {new}" for old, new in renamed.items()]
+        pairs += [f"{name} {DEVICE_LIBRARY[name]}" for name in _taken(reached) if name in DEVICE_LIBRARY]
         run(["objcopy", *_listed(folder, "redefine-syms", pairs), str(reached), str(hidden)])
         kept = _listed(folder, "keep-global-symbols", [*renamed.values(), *called, *indices] or ["none"])
         run(["objcopy", *kept, *_listed(folder, "weaken-symbols", common), str(hidden)])
@@ -384,12 +399,15 @@ def _device_only(host: Dict[str, Symbol], functions: Set[str]) -> List[str]:
     return weak
 
 
+def _taken(path: Path) -> List[str]:
+    """The symbols that the object takes from others."""
+    done = subprocess.run(["nm", "-u", "-P", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return [line.split(" ")[0] for line in done.stdout.splitlines()]
+
+
 def _undefined(path: Path, functions: AbstractSet[str]) -> List[str]:
     """The symbols of these functions, by unqualified name, that the object takes from others."""
-    if not functions:
-        return []
-    done = subprocess.run(["nm", "-u", "-P", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    return [name for name in (line.split(" ")[0] for line in done.stdout.splitlines()) if _names_one(name, functions)]
+    return [name for name in _taken(path) if _names_one(name, functions)] if functions else []
 
 
 def _names_one(symbol: str, functions: AbstractSet[str]) -> bool:

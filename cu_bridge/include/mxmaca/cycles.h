@@ -1,0 +1,18 @@
+// The processor's counter of cycles, which stands for the device's: it never goes back.
+#pragma once
+
+namespace mxmaca {
+
+static inline long long cycles() {
+#if defined(__x86_64__)
+  unsigned low, high;
+  __asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high));
+  return static_cast<long long>(static_cast<unsigned long long>(high) << 32 | low);
+#else
+  long long value;
+  __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+#endif
+}
+
+}  // namespace mxmaca

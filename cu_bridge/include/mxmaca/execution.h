@@ -216,6 +216,17 @@ struct Same {
 // What run_kernel is given for a kernel that has no phases.
 struct OneLoop {};
 
+// What it is given for one with shuffles in them. In a block that ends with a part of a warp they may read lanes that are
+// not there, which the runtime reports; so that one runs on stacks.
+template <class Phases>
+struct WholeWarps {
+  const Phases& phases;
+};
+template <class Phases>
+__attribute__((always_inline)) inline WholeWarps<Phases> whole_warps(const Phases& phases) {
+  return {phases};
+}
+
 template <class Body, class... Parameters>
 __attribute__((always_inline)) inline void run_blocks(const Body& body, const OneLoop&, Types<Parameters...>,
                                                       mcKernelContext* context,
@@ -229,6 +240,17 @@ __attribute__((always_inline)) inline void run_blocks(const Body& body, const Ph
   // Where another order of the threads is asked for, to find mistakes, each has its own stack.
   if (context->wholeBlocks) {
     run_phases<Phases, Parameters...>(phases, context, parameters...);
+  } else {
+    run_threads<Body, Parameters...>(body, context, parameters...);
+  }
+}
+template <class Body, class Phases, class... Parameters>
+__attribute__((always_inline)) inline void run_blocks(const Body& body, const WholeWarps<Phases>& phases,
+                                                      Types<Parameters...>, mcKernelContext* context,
+                                                      typename Same<Parameters>::type... parameters) {
+  const mcDim3 block = context->blockDim;
+  if (context->wholeBlocks && block.x * block.y * block.z % 32 == 0) {
+    run_phases<Phases, Parameters...>(phases.phases, context, parameters...);
   } else {
     run_threads<Body, Parameters...>(body, context, parameters...);
   }
@@ -303,8 +325,8 @@ static inline T from_word(unsigned long long word) {
 }
 
 template <class T>
-static inline T shuffle(unsigned mask, T value, unsigned from, const char* file, int line) {
-  return from_word<T>(exchange(mcWarpShuffle, mask, to_word(value), from, file, line));
+static inline T shuffle(mcWarpOperation kind, unsigned mask, T value, unsigned from, const char* file, int line) {
+  return from_word<T>(exchange(kind, mask, to_word(value), from, file, line));
 }
 
 // The lane that `lane` of a group of `width` lanes reads from, or its own where the group ends.
@@ -338,14 +360,12 @@ template <class T>
 __attribute__((always_inline)) inline void put_lane(char* lanes, int thread, const T& value) {
   __builtin_memcpy(lanes + (thread + 32) * static_cast<int>(sizeof(T)), static_cast<const void*>(&value), sizeof(T));
 }
-// A lane that is not there has no value to give; its reader gets its own.
-static inline int threads_of_block() { return static_cast<int>(blockDim.x * blockDim.y * blockDim.z); }
+// Every lane that is read is there: blocks with a part of a warp run on stacks (WholeWarps).
 template <class T>
 __attribute__((always_inline)) inline T lane_down(const char* lanes, int thread, unsigned delta, int width) {
   const T own = lane_at<T>(lanes, thread), other = lane_at<T>(lanes, thread + static_cast<int>(delta & 31));
   const unsigned place = static_cast<unsigned>(thread) & (static_cast<unsigned>(width) - 1);
-  const bool there = thread + static_cast<int>(delta & 31) < threads_of_block();
-  return (delta < static_cast<unsigned>(width) - place) & there ? other : own;
+  return delta < static_cast<unsigned>(width) - place ? other : own;
 }
 template <class T>
 __attribute__((always_inline)) inline T lane_up(const char* lanes, int thread, unsigned delta, int width) {
@@ -354,8 +374,7 @@ __attribute__((always_inline)) inline T lane_up(const char* lanes, int thread, u
 }
 template <class T>
 __attribute__((always_inline)) inline T lane_from(const char* lanes, int thread, unsigned from) {
-  const int source = (thread & ~31) + static_cast<int>(from);
-  return lane_at<T>(lanes, source < threads_of_block() ? source : thread);
+  return lane_at<T>(lanes, (thread & ~31) + static_cast<int>(from));
 }
 template <class T>
 __attribute__((always_inline)) inline T lane_xor(const char* lanes, int thread, int bits, int width) {
@@ -370,16 +389,20 @@ __attribute__((always_inline)) inline T lane_index(const char* lanes, int thread
 
 #define MXMACA_SHUFFLES(type)                                                                                   \
   static inline type __shfl_sync(unsigned mask, type value, int index, int width = 32, MXMACA_SITE) {           \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_index_lane(mxmaca::lane(), index, width), file, line);  \
+    const unsigned from = mxmaca::shuffle_index_lane(mxmaca::lane(), index, width);                             \
+    return mxmaca::shuffle(mcWarpShuffle, mask, value, from, file, line);                                       \
   }                                                                                                             \
   static inline type __shfl_up_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) {   \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_up_lane(mxmaca::lane(), delta, width), file, line);     \
+    const unsigned from = mxmaca::shuffle_up_lane(mxmaca::lane(), delta, width);                                \
+    return mxmaca::shuffle(mcWarpShuffleUp, mask, value, from, file, line);                                     \
   }                                                                                                             \
   static inline type __shfl_down_sync(unsigned mask, type value, unsigned delta, int width = 32, MXMACA_SITE) { \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_down_lane(mxmaca::lane(), delta, width), file, line);   \
+    const unsigned from = mxmaca::shuffle_down_lane(mxmaca::lane(), delta, width);                              \
+    return mxmaca::shuffle(mcWarpShuffleDown, mask, value, from, file, line);                                   \
   }                                                                                                             \
   static inline type __shfl_xor_sync(unsigned mask, type value, int bits, int width = 32, MXMACA_SITE) {        \
-    return mxmaca::shuffle(mask, value, mxmaca::shuffle_xor_lane(mxmaca::lane(), bits, width), file, line);     \
+    const unsigned from = mxmaca::shuffle_xor_lane(mxmaca::lane(), bits, width);                                \
+    return mxmaca::shuffle(mcWarpShuffleXor, mask, value, from, file, line);                                    \
   }
 MXMACA_SHUFFLES(int)
 MXMACA_SHUFFLES(unsigned int)
@@ -395,14 +418,14 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate, MXMACA_SITE) 
   return static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, predicate != 0, 0, file, line));
 }
 static inline int __any_sync(unsigned mask, int predicate, MXMACA_SITE) {
-  return mxmaca::exchange(mcWarpBallot, mask, predicate != 0, 0, file, line) != 0;
+  return mxmaca::exchange(mcWarpAny, mask, predicate != 0, 0, file, line) != 0;
 }
 static inline int __all_sync(unsigned mask, int predicate, MXMACA_SITE) {
-  return mxmaca::exchange(mcWarpBallot, mask, predicate == 0, 0, file, line) == 0;
+  return mxmaca::exchange(mcWarpAll, mask, predicate == 0, 0, file, line) == 0;
 }
 static inline int __uni_sync(unsigned mask, int predicate, MXMACA_SITE) {
-  const unsigned yes = static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, predicate != 0, 0, file, line));
-  const unsigned no = static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, predicate == 0, 0, file, line));
+  const unsigned yes = static_cast<unsigned>(mxmaca::exchange(mcWarpUniform, mask, predicate != 0, 0, file, line));
+  const unsigned no = static_cast<unsigned>(mxmaca::exchange(mcWarpUniform, mask, predicate == 0, 0, file, line));
   return yes == 0 || no == 0;
 }
 
@@ -414,7 +437,8 @@ static inline unsigned __match_any_sync(unsigned mask, T value, MXMACA_SITE) {
 template <class T>
 static inline unsigned __match_all_sync(unsigned mask, T value, int* predicate, MXMACA_SITE) {
   static_assert(std::is_arithmetic<T>::value, "__match_all_sync compares numbers");
-  const auto same = static_cast<unsigned>(mxmaca::exchange(mcWarpMatch, mask, mxmaca::to_word(value), 0, file, line));
+  const unsigned long long word = mxmaca::to_word(value);
+  const auto same = static_cast<unsigned>(mxmaca::exchange(mcWarpMatchAll, mask, word, 0, file, line));
   const auto all = static_cast<unsigned>(mxmaca::exchange(mcWarpBallot, mask, 1, 0, file, line));
   *predicate = same == all;
   return same == all ? all : 0;

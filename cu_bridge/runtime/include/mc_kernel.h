@@ -62,7 +62,8 @@ typedef struct mcModuleTable {
   const size_t* staticShared;
 } mcModuleTable;
 
-enum { mcModuleTableVersion = 2 };
+// Version 3: warp operations of each kind have a number of their own.
+enum { mcModuleTableVersion = 3 };
 
 // ---- Start-up and launch --------------------------------------------------------------------------------------------
 MC_API mcModule_t mcModuleLoad(const mcModuleTable* table);
@@ -79,9 +80,10 @@ enum { mcBarrierPlain = 0, mcBarrierGrid = 1 };
 // Waits for all threads of the block that have not ended; returns how many had a predicate that is not 0.
 MC_API unsigned int mcBlockBarrier(int kind, int predicate, const char* file, int line);
 
+// Lanes that meet must call operations of one number. Several numbers do the same for different functions of CUDA.
 typedef enum mcWarpOperation {
   mcWarpSync = 0,
-  mcWarpShuffle = 1,  // the value of lane `lane`
+  mcWarpShuffle = 1,  // the value of lane `lane`; all bits are 1 where that lane takes no part
   mcWarpBallot = 2,   // the set of lanes with a value that is not 0
   mcWarpMatch = 3,    // the set of lanes with the same value
   mcWarpAdd = 4,      // over the mask, of 32-bit values
@@ -91,7 +93,14 @@ typedef enum mcWarpOperation {
   mcWarpMaxUnsigned = 8,
   mcWarpAnd = 9,
   mcWarpOr = 10,
-  mcWarpXor = 11
+  mcWarpXor = 11,
+  mcWarpShuffleUp = 12,
+  mcWarpShuffleDown = 13,
+  mcWarpShuffleXor = 14,
+  mcWarpAny = 15,  // as mcWarpBallot
+  mcWarpAll = 16,
+  mcWarpUniform = 17,
+  mcWarpMatchAll = 18  // as mcWarpMatch
 } mcWarpOperation;
 // Waits for the lanes of `mask` (bit numbers within the caller's warp; ended threads do not count).
 MC_API unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "state.h"
 
@@ -43,6 +44,18 @@ bool passesIntMax(mcDim3 grid, mcDim3 block, unsigned index) {
   if (uint64_t{grid.x} * block.x <= kMost) return false;
   const uint64_t base = (uint64_t{index} * block.x) & 0xffffffffU;
   return base < kMost && base + block.x > kMost;
+}
+
+// Whether something was said about the kernel of this name; from now on it was.
+bool saidAlready(const char* name) {
+  static std::mutex mutex;
+  static auto* const names = new std::set<std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return !names->insert(name).second;
+}
+
+bool samePlace(const char* file, int line, const char* otherFile, int otherLine) {
+  return line == otherLine && (file == otherFile || std::strcmp(file, otherFile) == 0);
 }
 
 uint64_t mix(uint64_t value) {  // splitmix64
@@ -237,6 +250,7 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
       context_.blocks = 1;
       split_ = true;
       std::memset(ended_, 0, sizeof ended_);
+      std::memset(met_, 0, sizeof met_);
       blocksLeft_ = count - 1;
     }
     enterRange(0);
@@ -437,6 +451,7 @@ void Worker::park(unsigned thread) {
     split_ = true;
     blocksLeft_ += context_.blocks - 1;
     std::memset(ended_, 0, sizeof ended_);
+    std::memset(met_, 0, sizeof met_);
     live_ = threads_;
     rangeStart_ = 0;
   }
@@ -489,7 +504,7 @@ unsigned Worker::barrier(int kind, int predicate, const char* file, int line) {
     if (kind == mcBarrierGrid && launch_->gridBarrier == nullptr) {
       failHere(mcErrorLaunchFailure, "a grid barrier in a kernel that was not launched cooperatively");
     }
-  } else if (line != barrierLine_ || (file != barrierFile_ && std::strcmp(file, barrierFile_) != 0)) {
+  } else if (!samePlace(file, line, barrierFile_, barrierLine_)) {
     failHere(mcErrorLaunchFailure, "__syncthreads() in divergent code: thread " + triple(threadIndex(barrierThread_)) +
                                        " waits at " + barrierFile_ + ":" + std::to_string(barrierLine_) + ", thread " +
                                        triple(threadIndex(self->thread)) + " at " + file + ":" + std::to_string(line));
@@ -518,11 +533,59 @@ unsigned Worker::liveLanes(unsigned warp) const {
   return there & ~ended_[warp];
 }
 
+// Note: lanes that take no part
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// CUDA asks all lanes that a mask names, and that have not ended, to call the same operation with the same mask. It leaves
+// undefined what a shuffle takes from a lane that does not take part. A kernel that breaks this gets the values of the
+// lanes' registers on a GPU, and here whatever this runtime makes of it, so it must not go unsaid:
+// - Lanes that never come are waited for, and the launch fails when nothing else can go on (reportStuck).
+// - A lane that has ended is not waited for. What is taken from it has all bits set, a NaN in floating point, and a warning
+//   names kernel and line. That is no error, as many right kernels take such values and do not use them.
+// - Lanes that left a loop or took the other branch may meet the others in an operation of another line, or be gone when
+//   these go on. PTX allows the first, and CUDA the second to lanes that have ended; both are warned about, since lanes
+//   of a GPU may meet in another way.
+// A kernel is warned about once in a process.
+void Worker::warn(const std::string& what) const {
+  if (saidAlready(launch_->name)) return;
+  std::fprintf(stderr, "mxmaca: warning: kernel %s, block %s: %s (said once for each kernel)\n",
+               demangled(launch_->name).c_str(), triple(context_.block).c_str(), what.c_str());
+}
+
+void Worker::warnAbsentLane(const Fiber* reader) {
+  const unsigned warp = reader->thread / kWarpSize, lane = reader->lane;
+  std::string why = "the mask leaves it out";
+  if (lane >= kWarpSize) {
+    why = "a warp has 32";
+  } else if (warp * kWarpSize + lane >= threads_) {
+    why = "the block ends before it";
+  } else if ((reader->mask >> lane & 1) != 0) {
+    why = "it has ended";
+  }
+  warn(place(reader) + " takes a value from lane " + std::to_string(lane) + " of its warp, which takes no part (" +
+       why + "): CUDA leaves the value undefined, here all its bits are 1");
+}
+
+// `there` exchange values now, `elsewhere` (or nobody) at another place than `leader`.
+void Worker::checkPartners(unsigned warp, const Fiber* leader, const Fiber* elsewhere, uint32_t there) {
+  const uint32_t gone = leader->mask & ended_[warp] & met_[warp];
+  met_[warp] |= there;
+  if (__builtin_expect(gone != 0, 0)) {
+    warn(place(leader) + " calls a warp operation for lane " + std::to_string(__builtin_ctz(gone)) +
+         " too, which took part in earlier ones and has ended: on a GPU it may still be on its way, and the result is "
+         "undefined");
+  }
+  if (__builtin_expect(elsewhere != nullptr, 0)) {
+    warn("lanes of one warp meet in warp operations of different places: " + place(leader) + " and " +
+         place(elsewhere) + "; CUDA asks all lanes of the mask to call the same one");
+  }
+}
+
 // Whether all live lanes of `mask` wait with this mask; if so, what each brought is turned into what each gets.
 void Worker::completeWarp(unsigned warp, unsigned mask) {
   const uint32_t wanted = mask & liveLanes(warp);
   Fiber** const lanes = byThread_ + warp * kWarpSize;
   Fiber* leader = nullptr;
+  const Fiber* elsewhere = nullptr;
   for (uint32_t rest = wanted; rest != 0; rest &= rest - 1) {
     Fiber* const fiber = lanes[__builtin_ctz(rest)];
     if (fiber == nullptr || fiber->state != State::kWarp || fiber->mask != mask) return;
@@ -531,20 +594,30 @@ void Worker::completeWarp(unsigned warp, unsigned mask) {
       failHere(mcErrorLaunchFailure,
                "different warp operations with the same mask: " + place(leader) + " and " + place(fiber));
     }
+    if (!samePlace(fiber->file, fiber->line, leader->file, leader->line)) elsewhere = fiber;
   }
   if (leader == nullptr) return;
+  if (leader->operation != mcWarpSync) checkPartners(warp, leader, elsewhere, wanted);
   unsigned long long results[kWarpSize] = {};
   switch (leader->operation) {
     case mcWarpSync: break;
     case mcWarpShuffle:
+    case mcWarpShuffleUp:
+    case mcWarpShuffleDown:
+    case mcWarpShuffleXor:
       for (uint32_t rest = wanted; rest != 0; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         const unsigned from = lanes[lane]->lane;
-        // A lane that does not take part has no value to give: undefined on hardware, the own value here.
-        results[lane] = (wanted >> from & 1) != 0 ? lanes[from]->value : lanes[lane]->value;
+        if (__builtin_expect(from < kWarpSize && (wanted >> from & 1) != 0, 1)) {
+          results[lane] = lanes[from]->value;
+        } else {
+          results[lane] = ~0ULL;
+          warnAbsentLane(lanes[lane]);
+        }
       }
       break;
     case mcWarpMatch:
+    case mcWarpMatchAll:
       for (uint32_t rest = wanted; rest != 0; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         for (uint32_t other = wanted; other != 0; other &= other - 1) {
@@ -553,17 +626,25 @@ void Worker::completeWarp(unsigned warp, unsigned mask) {
         }
       }
       break;
+    case mcWarpBallot:
+    case mcWarpAny:
+    case mcWarpAll:
+    case mcWarpUniform: {
+      unsigned long long voted = 0;
+      for (uint32_t rest = wanted; rest != 0; rest &= rest - 1) {
+        const int lane = __builtin_ctz(rest);
+        voted |= lanes[lane]->value != 0 ? 1ULL << lane : 0;
+      }
+      for (uint32_t rest = wanted; rest != 0; rest &= rest - 1) results[__builtin_ctz(rest)] = voted;
+      break;
+    }
     default: {
-      unsigned long long all = leader->operation == mcWarpBallot ? 0 : leader->value;
+      unsigned long long all = leader->value;
       for (uint32_t rest = wanted; rest != 0; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         const unsigned long long value = lanes[lane]->value;
         const auto narrow = static_cast<uint32_t>(value);
         const auto sofar = static_cast<uint32_t>(all);
-        if (leader->operation == mcWarpBallot) {
-          all |= value != 0 ? 1ULL << lane : 0;
-          continue;
-        }
         if (lanes[lane] == leader) continue;
         switch (leader->operation) {
           case mcWarpAdd: all = sofar + narrow; break;
@@ -713,7 +794,7 @@ std::string Worker::place(const Fiber* fiber) const {
 
 void Worker::reportStuck() {
   std::string text = "threads of the block wait for each other for ever: ";
-  const Fiber* atBarrier = barrier_.head;
+  const Fiber* const atBarrier = barrier_.head;
   const Fiber* atWarp = nullptr;
   for (unsigned thread = 0; thread < threads_ && atWarp == nullptr; ++thread) {
     const Fiber* const fiber = byThread_[thread];
@@ -724,6 +805,13 @@ void Worker::reportStuck() {
     char mask[64];
     std::snprintf(mask, sizeof mask, " (warp operation with mask 0x%08x)", atWarp->mask);
     text += (atBarrier != nullptr ? ", " : "") + place(atWarp) + mask;
+    const unsigned warp = atWarp->thread / kWarpSize;
+    for (uint32_t rest = atWarp->mask & liveLanes(warp); rest != 0; rest &= rest - 1) {
+      const Fiber* const other = byThread_[warp * kWarpSize + static_cast<unsigned>(__builtin_ctz(rest))];
+      if (other == nullptr || (other->state == State::kWarp && other->mask == atWarp->mask)) continue;
+      text += ", which names " + place(other);
+      break;
+    }
   }
   abandon(mcErrorLaunchFailure, text.c_str());
 }

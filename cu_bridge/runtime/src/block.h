@@ -171,6 +171,9 @@ class Worker {
   void release(Queue& waiting);
   void releaseBarrierIfComplete();
   void completeWarp(unsigned warp, unsigned mask);
+  void checkPartners(unsigned warp, const Fiber* leader, const Fiber* elsewhere, uint32_t there);
+  void warnAbsentLane(const Fiber* reader);
+  void warn(const std::string& what) const;
   void warpLostThreads(unsigned warp);
   void resolveActive(unsigned warp);
   void reportStuck();
@@ -197,6 +200,7 @@ class Worker {
   std::vector<unsigned> order_;  // thread numbers in schedule order, unless forward
   uint32_t ended_[kMaxThreads / kWarpSize] = {};
   uint32_t inWarp_[kMaxThreads / kWarpSize] = {};  // lanes that wait for a warp operation
+  uint32_t met_[kMaxThreads / kWarpSize] = {};     // lanes that have taken part in one that exchanges values
   Fiber* byThread_[kMaxThreads] = {};
   unsigned activeWaiting_ = 0;  // threads that ask which lanes are active
   Queue ready_;

@@ -161,7 +161,7 @@ def _table(
     flags = {"device": 0, "constant": 1, "managed": 2}
     lines = ['.section .data.rel.ro.mxmaca,"aw"', ".balign 8", f".globl __mxmaca_table_{identity}"]
     lines += [f".hidden __mxmaca_table_{identity}", f"__mxmaca_table_{identity}:"]
-    lines += [f".quad 2, {len(entries)}, .Lkernels, {len(variables)}, .Lvariables, .Lshared"]
+    lines += [f".quad 3, {len(entries)}, .Lkernels, {len(variables)}, .Lvariables, .Lshared"]
     lines += [".Lshared:", *(f".quad {size}" for size in static_shared), ".Lkernels:"]
     for position, (function, device, _, facts) in enumerate(entries):
         pointer = f'"{device}"' if device else "0"

@@ -41,6 +41,8 @@ IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 LINE_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"[^\n]*$', re.MULTILINE)
 ATTRIBUTE = re.compile(r"\s*(?:__attribute__|__attribute|alignas|__declspec|__mxmaca_launch_bounds__)\s*(?=\()")
 SPACE = re.compile(r"(?:\s|^#[^\n]*$)*", re.MULTILINE)
+# Bytes. The largest vector type has 16; an array begins where dynamic shared memory does.
+VECTOR_ALIGNMENT, ARRAY_ALIGNMENT = 16, 128
 OPEN, CLOSE = "([{", ")]}"
 PAIR = {"(": ")", "[": "]", "{": "}"}
 STRUCTURE = re.compile(r'[()\[\]{}]|(?:\b(?:u8|[uUL]))?"|(?<![0-9A-Za-z_])(?:u8|[uUL])?\'|^#[^\n]*$', re.MULTILINE)
@@ -557,8 +559,10 @@ class Rewriter:
                 first = "const ::mxmaca::Phase& __mxmaca_phase"
                 call = (
                     f"; const auto __mxmaca_phases = []({first}{', ' if flat.strip() else ''}{flat}) "
-                    f"__attribute__((always_inline)) {text}{self.marker(body_end, quiet=False)}{call}, __mxmaca_phases"
+                    f"__attribute__((always_inline)) {text}{self.marker(body_end, quiet=False)}{call}, "
                 )
+                shuffles = "__mxmaca_lanes_0" in text
+                call += "::mxmaca::whole_warps(__mxmaca_phases)" if shuffles else "__mxmaca_phases"
             self.replace(body_end + 1, body_end + 1, call + "); }")
 
     def marker(self, place: int, quiet: bool = True) -> str:

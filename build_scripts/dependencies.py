@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Dict, List, Sequence, Set, Tuple
 from packaging.markers import default_environment
 from packaging.utils import parse_wheel_filename
 
-from . import metadata
+from . import cache, children, metadata
 from .errors import FactoryError
 from .progress import step
 from .releases import Table
@@ -59,13 +61,21 @@ def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
                 wanted[f"{python} {architecture} {wheel.name}"] = sorted(needed)
     stamp = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
     marker = folder / STAMP
-    if not (marker.is_file() and marker.read_text() == stamp):
-        folder.mkdir(parents=True, exist_ok=True)
-        with step("Fetching what the wheels require"):
-            for key, words in wanted.items():
-                python, architecture, _ = key.split(" ")
-                download(words, python, architecture, folder)
-        marker.write_text(stamp)
+    with cache.lock("dependencies-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]):
+        if not (marker.is_file() and marker.read_text() == stamp):
+            # Beside the folder: pip takes a file that is there for whole, half of one as well.
+            part = folder.with_name(f".{folder.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            with step("Fetching what the wheels require"):
+                for key, words in wanted.items():
+                    python, architecture, _ = key.split(" ")
+                    download(words, python, architecture, part)
+            (part / STAMP).write_text(stamp)
+            # Without its stamp, what is left of the old folder counts for nothing.
+            marker.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(str(part), str(folder))
     return sorted(folder.glob("*.whl"))
 
 
@@ -77,7 +87,7 @@ def download(words: Sequence[str], python: str, architecture: str, folder: Path)
         command += ["--abi", abi]
     for platform in PLATFORMS:
         command += ["--platform", f"{platform}_{architecture}"]
-    done = subprocess.run([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    done = children.run([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise FactoryError(

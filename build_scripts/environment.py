@@ -1,18 +1,18 @@
 """Virtual environments that hold the built wheels, kept between runs.
 
 An environment carries two stamps, written last: what it was made of, and which wheels it holds. A changed wheel is
-installed over the old one; anything else that changed makes a new environment.
+installed over the old one; anything else that changed makes a new environment. The stamps go before anything changes,
+so an environment whose making or changing was killed has none, and is made anew.
 """
 
 import hashlib
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence
 
-from . import cache, pythons
+from . import cache, children, pythons
 from .errors import FactoryError
 from .progress import step
 
@@ -20,7 +20,7 @@ STAMP = ".stamp.json"
 
 
 def _run(command: Sequence[str], purpose: str) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = children.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         lines = [line for line in done.stdout.splitlines() if line.strip()]
         raise FactoryError(
@@ -64,7 +64,7 @@ def obtain(
                 _run([*pip, "--force-reinstall", "--no-deps", *files], "Installing the wheels")
         else:
             with cache.lock(_use(folder)), step(f"Making the environment {name} with Python {python}"):
-                shutil.rmtree(folder, ignore_errors=True)
+                cache.discard(folder)
                 _run([interpreter, "-m", "venv", str(folder)], "Making a virtual environment")
             with step("Installing the wheels and what they need"):
                 _run(
@@ -73,7 +73,9 @@ def obtain(
                 )
                 if bare:
                     _run([*pip, "--no-deps", *bare], "Installing " + ", ".join(bare))
-        (folder / STAMP).write_text(json.dumps(wanted))
+        part = folder / f"{STAMP}.part"
+        part.write_text(json.dumps(wanted))
+        cache.publish(part, folder / STAMP)
     return program
 
 

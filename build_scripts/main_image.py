@@ -219,6 +219,9 @@ def _write_context(file: "IO[bytes]", wheels: Path, epoch: int) -> None:
 def _publish(files: List[Path], output: Path) -> List[Path]:
     """Move the results to their place, the archive last: where it is, all of them are, and belong together."""
     output.mkdir(parents=True, exist_ok=True)
+    # A killed run's; the lock of images is held.
+    for stray in output.glob(f".{DEVICE}-*.part"):
+        stray.unlink()
     parts = []
     try:
         for path in files:

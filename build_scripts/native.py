@@ -6,24 +6,29 @@ A finished build is stored under a key: sources, headers, options, compiler. A b
 well, so that a change compiles only what it concerns; ninja decides by time stamps and commands, and the compiler is
 told to leave paths out (-ffile-prefix-map), so the result is that of a fresh folder. After a kill -9 ninja makes anew
 what its log does not list as finished.
+
+Time stamps do not show damage. So a finished build leaves a list of what it made, with its sha256, and what differs
+from that list before the next build is removed and made anew. A build that was killed leaves no list: after it, ninja's
+log alone decides.
 """
 
 import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, Sequence, Tuple
+from typing import Callable, Dict, Sequence
 
 from . import cache, patchelf
 from .errors import FactoryError
-from .progress import bar, step
+from .progress import bar, note, step
 from .releases import CHECKOUT, Release
 from .stripped import CARRIERS
-from .wheel import WheelReader
+from .wheel import WheelReader, record_hash
 
 SPACE = 1_500_000_000
 # The lines of a log that say what is wrong; the compiler's command lines do not.
@@ -158,8 +163,12 @@ def _build(
     key: Dict[str, object],
     parts: Sequence[str] = (),
     libraries: Sequence[str] = (),
+    prepare: Callable[[], None] = lambda: None,
 ) -> Path:
-    """The folder with the results, from the cache or built now: these libraries, or, without any, what is installed."""
+    """The folder with the results, from the cache or built now: these libraries, or, without any, what is installed.
+
+    ``prepare`` is called before a build: it leaves what the options name.
+    """
     if not (source / "CMakeLists.txt").is_file():
         raise FactoryError(
             f"{source.name}/CMakeLists.txt is missing: without it the wheel could compute nothing on the device.",
@@ -173,13 +182,17 @@ def _build(
     facts = {**key, **toolchain(), "source": cache.tree_digest(copy), "format": FORMAT}
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
     kept = cache.folder("native") / f"{name}-{digest}"
-    if kept.is_dir():
+    if cache.whole(kept):
         os.utime(str(kept))
         return kept
     cache.require_space(folder, SPACE, f"Building {component}")
+    prepare()
+    made = folder / "made.json"
+    _mend(build, made)
     tools = Tools(folder / "build.log")
     prefixes = {copy: ".", build: "build", cache.root(): "cache"}
-    flags += "".join(f" -ffile-prefix-map={path}={short}" for path, short in prefixes.items())
+    # The compiler is called through a shell; a path may hold spaces.
+    flags += "".join(" " + shlex.quote(f"-ffile-prefix-map={path}={short}") for path, short in prefixes.items())
     configure = ["-S", str(copy), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     configure += [f"-DCMAKE_MAKE_PROGRAM={_program('ninja')}", f"-DCMAKE_CXX_COMPILER={compiler()}"]
     configure += [f"-DCMAKE_CXX_FLAGS={flags} {os.environ.get('CXXFLAGS', '')}".strip()]
@@ -203,11 +216,28 @@ def _build(
                 if not (build / library).is_file():
                     raise FactoryError(f"The build of {component} left no {library}.", f"The whole log: {tools.log}")
                 shutil.copyfile(str(build / library), str(result / library))
-    cache.publish(result, kept)
+    part = made.with_name(f"{made.name}.part")
+    part.write_text(json.dumps(cache.contents(build), indent=1, sort_keys=True), encoding="utf-8")
+    cache.publish(part, made)
+    cache.keep(result, kept)
     others = sorted(kept.parent.glob(f"{name}-{'?' * 20}"), key=lambda path: path.stat().st_mtime)
     for old in others[:-3]:
-        shutil.rmtree(old, ignore_errors=True)
+        cache.drop(old)
     return kept
+
+
+def _mend(build: Path, made: Path) -> None:
+    """Remove what is not as the last finished build left it; from now on the list counts no more."""
+    try:
+        known: Dict[str, str] = json.loads(made.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    found = cache.contents(build)
+    for name in sorted(found):
+        if name in known and found[name] != known[name]:
+            note(f"{build / name} is damaged; it is removed and made anew.")
+            (build / name).unlink()
+    made.unlink()
 
 
 def sdk(version: str, checkout: Path = CHECKOUT) -> Path:
@@ -219,46 +249,69 @@ def sdk(version: str, checkout: Path = CHECKOUT) -> Path:
     return built
 
 
-def _site(release: Release, stripped: WheelReader) -> Tuple[Path, str]:
-    """Upstream's headers and libraries unpacked, once per release, and the hash of the headers."""
-    record = stripped.record()
-    headers = sorted(name for name in record if name.startswith(HEADERS))
-    digest = hashlib.sha256("".join(f"{name},{record[name][0]}\n" for name in headers).encode()).hexdigest()
-    folder = cache.folder("build", f"macatorch-{release.torch}") / "site"
-    marker = folder / ".complete"
-    if marker.is_file() and marker.read_text() == digest:
-        return folder, digest
-    shutil.rmtree(folder, ignore_errors=True)
-    names = headers + [name for name in record if name.startswith(LIBRARIES)]
-    sizes = {name: record[name][1] for name in names}
-    cache.require_space(folder, sum(sizes.values()), "Unpacking upstream's headers and libraries")
-    with step(f"Unpacking the headers and libraries of torch {release.torch}"), bar(
-        "unpacking", sum(sizes.values())
-    ) as progress:
-        for name in names:
-            stripped.extract(name, folder / name)
-            progress.advance(sizes[name])
-    marker.write_text(digest)
-    return folder, digest
+class Site:
+    """Upstream's headers and libraries of a release, unpacked for the compiler."""
+
+    def __init__(self, release: Release, stripped: WheelReader) -> None:
+        self._torch, self._stripped = release.torch, stripped
+        self._record = stripped.record()
+        headers = sorted(name for name in self._record if name.startswith(HEADERS))
+        self._names = headers + [name for name in self._record if name.startswith(LIBRARIES)]
+        lines = "".join(f"{name},{self._record[name][0]}\n" for name in headers)
+        self.digest = hashlib.sha256(lines.encode()).hexdigest()
+        self.folder = cache.folder("build", f"macatorch-{release.torch}") / "site"
+
+    def unpack(self) -> None:
+        """Make the folder what the wheel's RECORD says. Files that are as they should be are left alone."""
+        wanted = {name: self._record[name] for name in self._names}
+        marker = self.folder / ".complete"
+        if not (marker.is_file() and marker.read_text() == self.digest):
+            cache.discard(self.folder)
+        missing = [name for name in self._names if not self._is_there(name)]
+        if not missing:
+            return
+        size = sum(wanted[name][1] for name in missing)
+        cache.require_space(self.folder, size, "Unpacking upstream's headers and libraries")
+        with step(f"Unpacking the headers and libraries of torch {self._torch}"), bar("unpacking", size) as progress:
+            for name in missing:
+                self._stripped.extract(name, self.folder / name)
+                progress.advance(wanted[name][1])
+        marker.write_text(self.digest)
+
+    def _is_there(self, name: str) -> bool:
+        path = self.folder / name
+        return path.is_file() and record_hash(bytes.fromhex(cache.sha256_of(path))) == self._record[name][0]
 
 
 def operators(release: Release, stripped: WheelReader, sdk_tree: Path, checkout: Path = CHECKOUT) -> Path:
     """The folder with libmacatorch.so and libmacatorch_autograd.so for a release."""
     with cache.lock(f"native-macatorch-{release.torch}"):
-        site, headers = _site(release, stripped)
+        site = Site(release, stripped)
         sdk_copy = cache.folder("build", f"macatorch-{release.torch}", "sdk", "mxmaca")
         sync(sdk_tree / "mxmaca", sdk_copy)
         key: Dict[str, object] = {
             "torch": release.torch,
             "cuda": release.cuda_major,
-            "headers": headers,
+            "headers": site.digest,
             "sdk": cache.tree_digest(sdk_copy / "include") if (sdk_copy / "include").is_dir() else "",
         }
-        options = {"TORCH_DIR": str(site / "torch"), "MXMACA_DIR": str(sdk_copy), "CUDA_MAJOR": str(release.cuda_major)}
+        options = {
+            "TORCH_DIR": str(site.folder / "torch"),
+            "MXMACA_DIR": str(sdk_copy),
+            "CUDA_MAJOR": str(release.cuda_major),
+        }
         # The release's own ABI of std::string, whatever the compiler's default is.
         abi = f"-U_GLIBCXX_USE_CXX11_ABI -D_GLIBCXX_USE_CXX11_ABI={release.cxx11_abi}"
         key["abi"] = abi
         libraries = tuple(CARRIERS.values())
         return _build(
-            "macatorch", release.torch, checkout / "macatorch", options, abi, key, OPERATOR_SOURCES, libraries
+            "macatorch",
+            release.torch,
+            checkout / "macatorch",
+            options,
+            abi,
+            key,
+            OPERATOR_SOURCES,
+            libraries,
+            site.unpack,
         )

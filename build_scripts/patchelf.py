@@ -10,6 +10,7 @@ from typing import Iterable, Optional, Sequence, Tuple
 
 from packaging.version import InvalidVersion, Version
 
+from . import children
 from .errors import FactoryError
 
 # 0.14 corrupts a file when two things are changed in one call.
@@ -46,6 +47,6 @@ def edit(path: Path, rpath: Sequence[str], add_needed: Iterable[str] = ()) -> No
     command = [find()[0], "--force-rpath", "--set-rpath", ":".join(rpath)]
     for library in add_needed:
         command += ["--add-needed", library]
-    done = subprocess.run([*command, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = children.run([*command, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         raise FactoryError(f"patchelf failed on {path.name}: {done.stderr.strip() or done.stdout.strip()}")

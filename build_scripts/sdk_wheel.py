@@ -21,6 +21,7 @@ def file_name(sdk: Sdk, version: str) -> str:
 def build(sdk: Sdk, output: Path, checkout: Path = CHECKOUT) -> Path:
     """Build the SDK and pack it. Returns the wheel."""
     version = sdk_version(checkout)
+    cache.sweep(output)
     tree = native.sdk(version, checkout)
     dist_info = f"{sdk.name}-{version}.dist-info"
     writer = WheelWriter(dist_info)
@@ -52,14 +53,9 @@ def _is_program(path: Path) -> bool:
 def write_atomically(writer: WheelWriter, output: Path, name: str) -> Path:
     """Write the wheel beside its place, then move it there: it is complete or absent."""
     output.mkdir(parents=True, exist_ok=True)
-    final, part = output / name, output / f".{name}.part"
-    with step(f"Packing {name}"):
-        try:
-            writer.write(part)
-            cache.publish(part, final)
-        except BaseException:
-            if part.exists():
-                part.unlink()
-            raise
+    final = output / name
+    with step(f"Packing {name}"), cache.part_file(final) as part:
+        writer.write(part)
+        cache.publish(part, final)
     note(f"  {final} ({final.stat().st_size / 1e6:.1f} MB)")
     return final

@@ -10,9 +10,9 @@ import os
 import zlib
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
-from . import cache, device_code, elf, patchelf
+from . import cache, device_code, elf, patchelf, upstream
 from .errors import FactoryError
 from .progress import bar, note, step
 from .releases import Nvidia, Release, UpstreamWheel
@@ -57,25 +57,27 @@ def rpath_of(member: str, library: elf.ElfFile, cuda_major: int, folders: "set[s
     return entries
 
 
-def obtain(upstream: Path, wheel: UpstreamWheel, release: Release, nvidia: Nvidia) -> Path:
-    """The stripped wheel, from the cache or made now."""
+def obtain(wheel: UpstreamWheel, release: Release, nvidia: Nvidia, given: Optional[Path]) -> Path:
+    """The stripped wheel, from the cache or made now. Only then is upstream's read, and ``given`` with it."""
     name = key(wheel, release, nvidia)
     kept = cache.folder("stripped") / f"{wheel.file[: -len('.whl')]}-{name[:16]}.zip"
-    with cache.lock(f"stripped-{wheel.sha256[:16]}"):
-        if not kept.exists():
-            with cache.work_folder(f"stripped-{wheel.sha256[:16]}") as work:
+    lock = f"stripped-{wheel.sha256[:16]}"
+    with cache.lock(lock):
+        if not cache.whole(kept):
+            source = upstream.obtain(wheel, given)
+            with cache.work_folder(lock) as work:
                 made = work / "stripped.zip"
-                _make(upstream, wheel, release, nvidia, work, made)
-                cache.publish(made, kept)
+                _make(source, wheel, release, nvidia, work, made)
+                cache.keep(made, kept)
             # A new version of the factory leaves the old intermediate of the same wheel behind.
             for old in kept.parent.glob(f"{wheel.file[: -len('.whl')]}-*.zip"):
                 if old != kept:
-                    old.unlink()
+                    cache.drop(old)
     return kept
 
 
-def _make(upstream: Path, wheel: UpstreamWheel, release: Release, nvidia: Nvidia, work: Path, target: Path) -> None:
-    with WheelReader(upstream) as reader:
+def _make(source: Path, wheel: UpstreamWheel, release: Release, nvidia: Nvidia, work: Path, target: Path) -> None:
+    with WheelReader(source) as reader:
         if reader.dist_info != f"torch-{release.torch}.dist-info":
             raise FactoryError(f"{wheel.file} is a foreign wheel: it holds {reader.dist_info}.")
         total = sum(info.file_size for info in reader.members.values())

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Set
 
-from . import cache, device_code, metadata, native, patchelf, patches, sdk_wheel, stripped, upstream
+from . import cache, device_code, metadata, native, patchelf, patches, sdk_wheel, stripped
 from .errors import FactoryError
 from .progress import step
 from .releases import CHECKOUT, Release, Table, UpstreamWheel, sdk_version
@@ -33,8 +33,8 @@ def build(
     packages = _packages(checkout)
     native.toolchain()
     patchelf.find()
-    source = upstream.obtain(wheel, given)
-    base = stripped.obtain(source, wheel, release, table.nvidia)
+    cache.sweep(output)
+    base = stripped.obtain(wheel, release, table.nvidia, given)
     sdk_tree = native.sdk(version, checkout)
     with WheelReader(base) as reader:
         with step(f"Applying {len(series)} patches to torch {release.torch}"):

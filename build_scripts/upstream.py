@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import List, Optional
 
-from . import cache
+from . import cache, children
 from .errors import FactoryError
 from .progress import note, step
 from .releases import UpstreamWheel
@@ -29,7 +29,8 @@ def path_in_cache(wheel: UpstreamWheel) -> Path:
 
 def obtain(wheel: UpstreamWheel, given: Optional[Path] = None) -> Path:
     """The wheel on disk, with the right sha256: from the cache, from ``given`` (a file or a folder), or through pip."""
-    with cache.lock(f"upstream-{wheel.sha256[:16]}"):
+    name = f"upstream-{wheel.sha256[:16]}"
+    with cache.lock(name):
         kept = path_in_cache(wheel)
         if kept.exists():
             with step(f"Checking {wheel.file} in the cache"):
@@ -37,7 +38,7 @@ def obtain(wheel: UpstreamWheel, given: Optional[Path] = None) -> Path:
                     return kept
             note(f"{kept} is damaged; it is removed and fetched again.")
             kept.unlink()
-        with cache.work_folder(f"fetch-{wheel.sha256[:16]}") as work:
+        with cache.work_folder(name) as work:
             cache.require_space(work, wheel.size, f"Fetching {wheel.file}")
             if given is not None:
                 arrived = _copy(wheel, given, work)
@@ -100,7 +101,7 @@ def _download(wheel: UpstreamWheel, work: Path) -> Path:
         # pip draws its own progress bar, on standard output; its errors are read here.
         command = pip_command(wheel, requirements, target)
         try:
-            done = subprocess.run(command, stdout=sys.stderr.fileno(), stderr=subprocess.PIPE, text=True, check=False)
+            done = children.run(command, stdout=sys.stderr.fileno(), stderr=subprocess.PIPE)
         except FileNotFoundError:
             raise FactoryError(
                 f"{sys.executable} cannot be started.", "Run the command with a working Python."

@@ -12,7 +12,7 @@ import tarfile
 from pathlib import Path
 from typing import List, Optional
 
-from . import cache
+from . import cache, children
 from .errors import FactoryError
 from .progress import note, step
 from .releases import SourceArchive
@@ -27,7 +27,7 @@ def obtain(source: SourceArchive, given: Optional[Path] = None) -> Path:
     name = f"tests-{source.sha256[:16]}"
     final = cache.folder("tests") / source.sha256[:16]
     with cache.lock(name):
-        if final.is_dir():
+        if cache.whole(final, may_grow=True):
             return final
         with cache.work_folder(name) as work:
             archive = work / source.file
@@ -39,7 +39,7 @@ def obtain(source: SourceArchive, given: Optional[Path] = None) -> Path:
                 _check(source, archive)
             with step(f"Unpacking {source.folder}"):
                 unpacked = _unpack(source, archive, work / "unpacked")
-            cache.publish(unpacked, final)
+            cache.keep(unpacked, final)
     return final
 
 
@@ -65,7 +65,7 @@ def _download(source: SourceArchive, target: Path) -> None:
     with step(f"Fetching {source.file} ({source.size / 1e6:.0f} MB) through apt"):
         for mirror in mirrors():
             command = [helper, "download-file", f"{mirror}/{source.pool}/{source.file}", str(target)]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            done = children.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if done.returncode == 0 and target.is_file():
                 return
             said = " ".join(line.strip() for line in done.stdout.splitlines() if line.startswith("E:")) or said

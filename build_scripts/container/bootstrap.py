@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from .. import cache
+from .. import cache, children
 from ..errors import FactoryError
 from ..progress import note, step
 from . import layers
@@ -118,7 +118,7 @@ def obtain(base: Base, mirror: Optional[str] = None) -> Path:
     from_ = sources(base, mirror)
     final = cache.folder("bases") / f"{suite}-{key(base, from_)}.tar"
     with cache.lock(f"base-{suite}"):
-        if final.is_file():
+        if cache.whole(final):
             return final
         with cache.work_folder(f"base-{suite}") as work:
             cache.require_space(work, SPACE, f"Making a base of {suite}")
@@ -127,10 +127,10 @@ def obtain(base: Base, mirror: Optional[str] = None) -> Path:
             with step("Packing the base"):
                 part = work / "base.tar"
                 layers.pack_tree(work / "root", part, max(source.time for source in from_))
-            cache.publish(part, final)
+            cache.keep(part, final)
         for old in final.parent.glob(f"{suite}-*.tar"):
             if old != final:
-                old.unlink()
+                cache.drop(old)
     return final
 
 
@@ -160,8 +160,8 @@ def _run(command: Sequence[str], log: Path, variables: Dict[str, str]) -> None:
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     environment = {**kept, "PATH": path, "LC_ALL": "C", "HOME": "/root", **variables}
     with log.open("a") as out:
-        status = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment, check=False
+        status = children.run(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment
         ).returncode
     if status:
         text = log.read_text(errors="replace").splitlines()

@@ -56,12 +56,12 @@ def _fetched(wanted: List[str], wheel: UpstreamWheel) -> List[Path]:
     key = hashlib.sha256(json.dumps([wanted, wheel.python, wheel.architecture]).encode()).hexdigest()[:20]
     final = cache.folder("image-wheels") / key
     with cache.lock(f"image-wheels-{key}"):
-        if not final.is_dir():
+        if not cache.whole(final):
             with cache.work_folder(f"image-wheels-{key}") as work, step("Fetching what the wheels require"):
                 part = work / "wheels"
                 part.mkdir()
                 dependencies.download(wanted, wheel.python, wheel.architecture, part)
-                cache.publish(part, final)
+                cache.keep(part, final)
     return sorted(final.glob("*.whl"))
 
 

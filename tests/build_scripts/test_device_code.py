@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from build_scripts import device_code, elf, patchelf
 from build_scripts.errors import FactoryError
 
-from .conftest import DEVICE_CODE_SIZE
+from .small import DEVICE_CODE_SIZE
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from build_scripts import environment
 from build_scripts.errors import FactoryError
 
-from .conftest import write_zip
+from .small import write_zip
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

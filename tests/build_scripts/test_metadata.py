@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 from build_scripts import metadata, releases
 from build_scripts.errors import FactoryError
 
-from .conftest import METADATA
+from .small import METADATA
 
 
 @pytest.fixture

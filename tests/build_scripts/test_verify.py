@@ -11,7 +11,7 @@ from build_scripts import elf, releases, stripped, verify
 from build_scripts.errors import FactoryError
 from build_scripts.wheel import WheelReader, WheelWriter
 
-from .conftest import SmallRelease, patchelf
+from .small import SmallRelease, patchelf
 
 Change = Callable[[Dict[str, bytes]], None]
 

@@ -10,33 +10,28 @@
 #   make lint | make format                    the linters alone; with what they can rewrite rewritten
 #   make clean                                 remove what was made in this folder; the cache stays
 #
-# FROM=PATH takes upstream's wheels from a file or folder instead of a download.
+# FROM=PATH takes upstream's wheels from a file or folder instead of a download. ARGS is divided into words as in a shell.
+# .venv is the Makefile's own: build_scripts/tools.py makes it anew where it is not whole.
 
 SHELL := /bin/sh
 HOST_PYTHON := $(shell command -v python3 || command -v python)
-TOOLS := .venv/bin/python
-FACTORY := $(TOOLS) -m build_scripts
-# A Python given by name builds for that Python; the tools run with the one that is there.
-CHOICE = $(if $(TORCH),--torch $(TORCH)) $(if $(PYTHON),--python $(PYTHON)) $(if $(FROM),--from $(FROM))
+FACTORY := .venv/bin/python -m build_scripts
 
-.PHONY: demo wheels image test bench conformity lint format index verify list clean
+# What the user gives is data. Neither make nor the shell reads it again: recipes take it from the environment, in quotes.
+GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP
+$(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
+# A Python given by name builds for that Python; the tools run with the one that is there.
+RELEASE := $${TORCH:+--torch="$$TORCH"}
+SOURCE := $${FROM:+--from="$$FROM"}
+CHOICE := $(RELEASE) $${PYTHON:+--python="$$PYTHON"} $(SOURCE)
+WORDS := $${ARGS:+--args "$$ARGS"}
+
+.PHONY: demo wheels image test bench conformity lint format index verify list clean always
 .DEFAULT_GOAL := wheels
 
-.venv/.tools: requirements.txt
-	@test -n "$(HOST_PYTHON)" || { echo "error: no python3 on PATH; install Python 3.8 or later" >&2; exit 1; }
-	@test -x $(TOOLS) || "$(HOST_PYTHON)" -m venv .venv || { echo "error: cannot make .venv; install Python's venv module" >&2; exit 1; }
-	@echo "Installing the factory's tools …" >&2
-	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements.txt
-	@touch $@
-
-.venv/.image: .venv/.tools requirements-image.txt
-	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements-image.txt
-	@touch $@
-
-.venv/.dev: .venv/.tools requirements-dev.txt requirements-image.txt
-	@echo "Installing the test and lint tools …" >&2
-	@$(TOOLS) -m pip --disable-pip-version-check install --quiet -r requirements-dev.txt
-	@touch $@
+.venv/.tools .venv/.image .venv/.dev: always
+	@test -n "$$HOST_PYTHON" || { echo "error: no python3 on PATH; install Python 3.8 or later" >&2; exit 1; }
+	@"$$HOST_PYTHON" build_scripts/tools.py $(@:.venv/.%=%)
 
 demo: .venv/.tools
 	@$(FACTORY) demo $(CHOICE)
@@ -45,7 +40,7 @@ wheels: .venv/.tools
 	@$(FACTORY) build $(CHOICE)
 
 image: .venv/.image
-	@$(FACTORY) image $(if $(TORCH),--torch $(TORCH)) $(if $(BASE),--base $(BASE)) $(if $(BOOTSTRAP),--bootstrap $(BOOTSTRAP))
+	@$(FACTORY) image $(RELEASE) $${BASE:+--base="$$BASE"} $${BOOTSTRAP:+--bootstrap="$$BOOTSTRAP"}
 
 index: .venv/.tools
 	@$(FACTORY) index
@@ -57,13 +52,13 @@ list: .venv/.tools
 	@$(FACTORY) list
 
 test: .venv/.dev
-	@$(FACTORY) test $(if $(TORCH),--torch $(TORCH)) $(if $(FROM),--from $(FROM)) -- $(ARGS)
+	@$(FACTORY) test $(RELEASE) $(SOURCE) -- $(WORDS)
 
 bench: .venv/.tools
 	@$(FACTORY) bench $(CHOICE)
 
 conformity: .venv/.tools
-	@$(FACTORY) conformity $(CHOICE) $(ARGS)
+	@$(FACTORY) conformity $(CHOICE) $(WORDS)
 
 lint: .venv/.dev
 	@$(FACTORY) lint
@@ -72,5 +67,6 @@ format: .venv/.dev
 	@$(FACTORY) lint --fix
 
 clean:
+	@rm -f .venv/.tools .venv/.image .venv/.dev  # first: what is half removed must not pass for whole
 	rm -rf .venv demo-output wheels/simple wheels/dependencies wheels/*.whl wheels/mxc500-* wheels/.*.part
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from typing import List, Optional
@@ -48,10 +49,32 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+def spread(arguments: List[str]) -> List[str]:
+    """The arguments, with ``--args TEXT`` replaced by the words of TEXT.
+
+    Words are divided and quoted as in a shell, and nothing in them is run or expanded: the Makefile hands on what its
+    user gave as ARGS.
+    """
+    if "--args" not in arguments[:-1]:
+        return arguments
+    at = arguments.index("--args")
+    try:
+        words = shlex.split(arguments[at + 1])
+    except ValueError as error:
+        raise FactoryError(
+            f"ARGS cannot be divided into words: {error}: {arguments[at + 1]}", "Close each quote."
+        ) from None
+    return [*arguments[:at], *words, *arguments[at + 2 :]]
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run one command. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    options = parser().parse_args(arguments)
+    try:
+        options = parser().parse_args(spread(sys.argv[1:] if arguments is None else arguments))
+    except FactoryError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     if options.command is None:
         parser().print_help()
         return 2

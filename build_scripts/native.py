@@ -37,6 +37,8 @@ NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 FORMAT = 2
 HEADERS = ("torch/include/", "torch/share/", "torchgen/")
 LIBRARIES = "torch/lib/"
+# CMake, ninja and the linker take these for signs of their own, in quotes as well.
+UNUSABLE = '";,|\\[$\n'
 
 
 def _program(name: str) -> str:
@@ -63,7 +65,13 @@ def compiler() -> str:
 
 
 def toolchain() -> Dict[str, str]:
-    """What identifies compiler and C library: their predefined macros."""
+    """What identifies compiler and C library: their predefined macros. Refuses where nothing could be built."""
+    bad = sorted(set(UNUSABLE).intersection(str(cache.root())))
+    if bad:
+        raise FactoryError(
+            f"The cache {cache.root()} has {' '.join(bad)} in its path, which CMake or the linker would take apart.",
+            "Choose another place with MACATORCH_CACHE. Spaces and other signs are no matter.",
+        )
     program = compiler()
     command = [program, "-E", "-dM", "-include", "features.h", "-x", "c++", os.devnull]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)

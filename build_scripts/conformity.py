@@ -20,7 +20,9 @@ from .progress import Bar, note
 from .releases import CHECKOUT
 
 TESTS = CHECKOUT / "tests" / "conformity"
-SWEEP = "sweep"
+SWEEP, FUZZ = "sweep", "fuzz"
+# Files of our own, in tests/conformity.
+OWN = (SWEEP, FUZZ)
 # The tests that --failed runs again.
 AGAIN = "again.json"
 # Statuses of a child: of pytest, and those of recorder.py.
@@ -50,7 +52,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Unit:
-    """Part of a test file. ``file`` is a path below upstream's tests, or ``sweep``."""
+    """Part of a test file. ``file`` is a path below upstream's tests, or one of ``OWN``."""
 
     file: str
     shard: str
@@ -61,6 +63,11 @@ class Unit:
 
 def folder_of(results: Path, file: str) -> Path:
     return results / file.replace("/", "-").replace(".py", "")
+
+
+def scripts_of(results: Path) -> Path:
+    """Where the fuzzer leaves a script for each difference."""
+    return folder_of(results, FUZZ) / "scripts"
 
 
 def split(files: Sequence[str], shard: str, jobs: int) -> List[Unit]:
@@ -131,8 +138,8 @@ class Child:
         self.unimportable = False
 
     def command(self) -> Tuple[List[str], Path]:
-        if self.unit.file == SWEEP:
-            root, path = TESTS, TESTS / "sweep.py"
+        if self.unit.file in OWN:
+            root, path = TESTS, TESTS / f"{self.unit.file}.py"
         else:
             assert self.settings.upstream is not None
             root, path = self.settings.upstream, self.settings.upstream / self.unit.file
@@ -144,6 +151,8 @@ class Child:
         kept = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "PYTHONPATH")}
         skip = json.dumps(list(self.settings.skip))
         own = {"CONFORMITY_RECORD": str(self.record), "CONFORMITY_SHARD": self.unit.shard, "CONFORMITY_SKIP": skip}
+        if self.unit.file == FUZZ:
+            own["FUZZ_SCRIPTS"] = str(scripts_of(self.settings.results))
         if self.settings.failed:
             own["CONFORMITY_ONLY"] = str(self.record.parent / AGAIN)
         if self.seconds is not None:

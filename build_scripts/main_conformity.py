@@ -4,10 +4,11 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Set, Tuple
 
 from . import cache, conformity, conformity_report, environment, index, main_test, options, sdk_wheel, torch_wheel
 from .errors import FactoryError
@@ -31,7 +32,13 @@ def configure(commands: Any) -> None:
         "--wheels", type=Path, metavar="DIR", help="test the wheels in this folder as they are, instead of building"
     )
     parser.add_argument("--tests", type=Path, metavar="PATH", help="upstream's source archive, instead of a download")
-    parser.add_argument("--only", action="append", metavar="FILE", help="only this file, or `sweep` (may be repeated)")
+    parser.add_argument(
+        "--only", action="append", metavar="FILE", help="only this file, `sweep` or `fuzz` (may be repeated)"
+    )
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="the fuzzer's first program (default: 0)")
+    parser.add_argument(
+        "--programs", type=int, default=20000, metavar="N", help="programs of the fuzzer (default: 20000)"
+    )
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="only part I of N of each file (default: all)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time (default: 1)")
     parser.add_argument(
@@ -60,22 +67,40 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.report:
         program = _environment(release, wheel, sdk, torch)
         upstream = None
-        if release.tests is not None and files != [conformity.SWEEP]:
+        if release.tests is not None and not set(files) <= set(conformity.OWN):
             upstream = obtain(release.tests, arguments.tests)
-        variables = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"), **settings_file["variables"]}
+        programs = {"FUZZ_FIRST": str(arguments.first), "FUZZ_COUNT": str(arguments.programs)}
+        variables = {
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+            **settings_file["variables"],
+            **programs,
+        }
         skip = [(pattern, entry.sentence) for entry in expected if entry.skip for pattern in entry.tests]
         settings = conformity.Settings(
             program, results, upstream, variables, skip, arguments.timeout, arguments.failed, arguments.seconds
         )
         _run(files, arguments, settings, release)
-    summary = conformity_report.summarise(release.torch, results, [conformity.SWEEP, *settings_file["files"]], expected)
+    summary = conformity_report.summarise(release.torch, results, [*conformity.OWN, *settings_file["files"]], expected)
     print(conformity_report.table(summary))
     if arguments.write:
         conformity_report.write(CHECKOUT / "docs" / "conformity.md", summary)
     surprises = [line for row in summary.files if row.file in files for line in row.surprises]
     for line in surprises:
         print(line)
+    if conformity.FUZZ in files:
+        show_scripts(results, surprises)
     return 1 if surprises else 0
+
+
+def show_scripts(results: Path, surprises: List[str]) -> None:
+    """Print the scripts that show what the fuzzer found, one for each kind of difference."""
+    shown: Set[str] = set()
+    for line in surprises:
+        found = re.search(r"::test_program\[(\d+)\]: (\w+: .*?): ", line)
+        script = conformity.scripts_of(results) / f"{found.group(1)}.py" if found else None
+        if found and script and script.is_file() and found.group(2) not in shown:
+            shown.add(found.group(2))
+            print(f"\n{'=' * 20} {script}\n{script.read_text(encoding='utf-8')}")
 
 
 def shard_of(text: str) -> Tuple[int, int]:
@@ -86,13 +111,14 @@ def shard_of(text: str) -> Tuple[int, int]:
 
 
 def chosen_files(only: Any, files: List[str], release: Release) -> List[str]:
-    """The files to run, the sweep among them; upstream's only where the release has a source of them."""
-    there = [conformity.SWEEP, *(files if release.tests is not None else [])]
+    """The files to run, our own among them; upstream's only where the release has a source of them."""
+    there = [*conformity.OWN, *(files if release.tests is not None else [])]
     for name in only or []:
         if name not in there:
             why = "" if release.tests is not None else f" torch {release.torch} has no source of upstream's tests."
             raise FactoryError(f"--only {name}: there is no such file.{why}", "Choose from: " + ", ".join(there))
-    return list(only) if only else [*there[1:], there[0]]
+    own = len(conformity.OWN)
+    return list(only) if only else [*there[own:], *there[:own]]
 
 
 def _wheels(table: Table, release: Release, wheel: UpstreamWheel, arguments: argparse.Namespace) -> Tuple[Path, Path]:

@@ -3,8 +3,11 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "NeuralNet.h"
 
@@ -68,6 +71,25 @@ at::Tensor with_dense_rows(const at::Tensor& tensor) {
   return !tensor.defined() || tensor.stride(-1) == 1 || tensor.size(-1) == 1 ? tensor : tensor.contiguous();
 }
 
+/// Upstream's CPU kernel lays its output out as the query is, which must not repeat memory then (a sliding window).
+at::Tensor with_own_memory(const at::Tensor& tensor) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.size(d) > 1) {
+      dims.emplace_back(tensor.stride(d), tensor.size(d));
+    }
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t extent = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride < extent) {
+      return tensor.contiguous();
+    }
+    extent = stride * (size - 1) + extent;
+  }
+  return tensor;
+}
+
 }  // namespace
 
 void check_flash_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
@@ -97,7 +119,7 @@ AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& ke
                   query.size(3) == key.size(3),
               "fused attention broadcasts nothing: query ", query.sizes(), ", key ", key.sizes(), " and value ",
               value.sizes(), " must have one batch size, query and key one head dimension, key and value one length");
-  AttentionProblem problem{with_dense_rows(in_float(query)),
+  AttentionProblem problem{with_own_memory(with_dense_rows(in_float(query))),
                            with_dense_rows(in_float(key)),
                            with_dense_rows(in_float(value)),
                            with_dense_rows(bias),

@@ -191,7 +191,9 @@ bool has_nan(const at::Tensor& result) {
 template <class Wide>
 void repair(at::Tensor result, const at::Tensor& self, const at::Tensor& other, const Wide& divide) {
   if (C10_UNLIKELY(has_nan(result))) {
-    const at::Tensor wide = divide(self.to(at::kDouble), other.to(at::kDouble));
+    // A number of Python's is an infinity where the common dtype does not hold it.
+    const at::ScalarType common = at::result_type(self, other);
+    const at::Tensor wide = divide(self.to(common).to(at::kDouble), other.to(common).to(at::kDouble));
     result.copy_(at::where(at::isnan(result), wide.to(result.scalar_type()), result));
   }
 }

@@ -320,12 +320,21 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
       lacks_dtype(error.what_without_backtrace(), low) ? std::rethrow_exception(reason) : throw;
     }
   }
+  std::exception_ptr complaint;
   for (;;) {
     try {
       attempt(wide);
       return;
     } catch (const c10::Error& error) {
       at::ScalarType dtype{};
+      // What no kernel computes is refused by the dtype that the caller gave.
+      if (complaint && std::strstr(error.what_without_backtrace(), "not implemented for 'Float") != nullptr) {
+        std::rethrow_exception(complaint);
+      }
+      if (complaint && std::strstr(error.what_without_backtrace(), "not implemented for 'ComplexFloat") != nullptr) {
+        std::rethrow_exception(complaint);
+      }
+      complaint = complaint ? complaint : std::current_exception();
       if (!lacks_dtype(error.what_without_backtrace(), low & ~wide, &dtype) || !promote()) {
         throw;
       }

@@ -114,3 +114,11 @@ def test_a_quotient_that_no_float_holds_leaves_a_modulus(size: int, dtype: torch
     assert torch.equal(torch.fmod(x, tiny, out=torch.empty_like(x)), zero)
     assert torch.equal(x.clone().div_(tiny, rounding_mode="floor"), infinite)
     assert torch.fmod(x, 0).isnan().all() and torch.fmod(infinite, x).isnan().all(), "what has no value stays NaN"
+
+
+def test_a_number_that_the_common_dtype_does_not_hold_is_an_infinity() -> None:
+    for device in ("cpu", "cuda"):
+        t = torch.tensor([1, 2, 3], device=device)
+        x = torch.tensor([float("-inf"), 2.0], device=device)
+        assert bool((1e300 // t).isnan().all()) and bool((1e300 % t).isnan().all())
+        assert bool(torch.div(x, 1e300, rounding_mode="trunc")[0].isnan())

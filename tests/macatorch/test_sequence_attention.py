@@ -268,3 +268,16 @@ def test_each_form_refuses_dtypes_in_upstreams_words() -> None:
             call(form, torch.float64, torch.float64)
         with pytest.raises(RuntimeError, match=r"query.scalar_type\(\) == key.scalar_type\(\)"):
             call(form, torch.float32, torch.float16)
+
+
+@pytest.mark.parametrize("head", [3, 4, 8, 16])
+@pytest.mark.parametrize("dtype", [torch.float, torch.half], ids=str)
+def test_a_query_that_repeats_memory_is_a_query_like_any_other(head: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(100).cuda().to(dtype)
+    key, value = (torch.randn(1, 2, 3, head).cuda().to(dtype) for _ in range(2))
+    for strides in ((1, 1, 1, 1), (0, 0, head, 1), (9, 5, 2, 1)):
+        query = x.as_strided((1, 2, 5, head), strides)
+        got = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        want = torch.nn.functional.scaled_dot_product_attention(query.contiguous(), key, value)
+        torch.testing.assert_close(got, want)

@@ -343,6 +343,9 @@ class DeviceAllocator final : public CUDAAllocator {
   static void free(void* data);
 
   bool off() {
+    if (C10_UNLIKELY(settings_ == nullptr)) {
+      return true;  // its initialisation has raised: upstream's allocator says so
+    }
     if (C10_UNLIKELY((!settings_->empty() || c10::impl::GPUTrace::get_trace() != nullptr) && !off_)) {
       Lock lock(*this);
       if (lock.usable()) {

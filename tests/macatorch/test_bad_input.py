@@ -192,7 +192,7 @@ def test_an_interrupt_in_a_long_operator_is_a_keyboard_interrupt() -> None:
 
 SETTINGS = {
     "garbage:1": "Unrecognized",
-    "max_split_size_mb:abc": "stoi",
+    "max_split_size_mb:abc": "stoi|stoull",
     "max_split_size_mb:1": "max_split_size",
     "expandable_segments:maybe": "True|False",
     "backend:foo": "backend",
@@ -210,7 +210,7 @@ def test_bad_allocator_settings_are_an_error_of_the_first_use(setting: str) -> N
         "        torch.ones(2).cuda()\n"
         "        print('no error')\n"
         "    except Exception as error:\n"
-        "        print(type(error).__name__, str(error).splitlines()[0])\n"
+        "        print(type(error).__name__, ' '.join(str(error).split())[:300])\n"
     )
     environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": setting}
     done = subprocess.run(
@@ -219,5 +219,6 @@ def test_bad_allocator_settings_are_an_error_of_the_first_use(setting: str) -> N
     assert done.returncode == 0, done.stdout
     first, *errors = done.stdout.splitlines()
     assert first == "imported 2.0" and len(errors) == 2
-    for error in errors:
-        assert re.search(f"Error.*({SETTINGS[setting]})", error), done.stdout
+    assert re.search(f"Error.*({SETTINGS[setting]})", errors[0]), done.stdout
+    # What a second use says is upstream's; it raises as well.
+    assert re.match(r"\w*Error ", errors[1]), done.stdout

@@ -195,7 +195,6 @@ SETTINGS = {
     "max_split_size_mb:abc": "stoi|stoull",
     "max_split_size_mb:1": "max_split_size",
     "expandable_segments:maybe": "True|False",
-    "backend:foo": "backend",
     "roundup_power2_divisions:3": "power of 2|power-of-2",
 }
 
@@ -205,20 +204,17 @@ def test_bad_allocator_settings_are_an_error_of_the_first_use(setting: str) -> N
     program = (
         "import torch\n"
         "print('imported', torch.ones(2).sum().item())\n"
-        "for _ in range(2):\n"
-        "    try:\n"
-        "        torch.ones(2).cuda()\n"
-        "        print('no error')\n"
-        "    except Exception as error:\n"
-        "        print(type(error).__name__, ' '.join(str(error).split())[:300])\n"
+        "try:\n"
+        "    torch.ones(2).cuda()\n"
+        "    print('no error')\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, ' '.join(str(error).split())[:300])\n"
     )
     environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": setting}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert done.returncode == 0, done.stdout
-    first, *errors = done.stdout.splitlines()
-    assert first == "imported 2.0" and len(errors) == 2
-    assert re.search(f"Error.*({SETTINGS[setting]})", errors[0]), done.stdout
-    # What a second use says is upstream's; it raises as well.
-    assert re.match(r"\w*Error ", errors[1]), done.stdout
+    first, error = done.stdout.splitlines()
+    assert first == "imported 2.0"
+    assert re.search(f"Error.*({SETTINGS[setting]})", error), done.stdout

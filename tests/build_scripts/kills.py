@@ -6,6 +6,7 @@ The release is the small one, whose build takes some seconds; Makefile, tools, c
 """
 
 import argparse
+import contextlib
 import hashlib
 import os
 import random
@@ -117,10 +118,8 @@ class Workshop:
         else:
             victims = [choose(alive)]
         for victim in victims:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         if moment.victims != "one":
             process.wait(SECONDS)
         return process.pid

@@ -316,7 +316,13 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
       value = cpu_generator(value.isNone() ? std::nullopt : std::make_optional(value.toGenerator()), device->index());
     }
   }
-  call_cpu(spec, op, stack, dtypes);
+  try {
+    call_cpu(spec, op, stack, dtypes);
+  } catch (...) {
+    // A kernel that raises has often given `out` its size by then.
+    headers.write_back(*device);
+    throw;
+  }
   headers.write_back(*device);
   if (C10_UNLIKELY(spec.counts_versions)) {
     for (c10::TensorImpl* tensor : counted) {

@@ -115,7 +115,8 @@ std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& ot
   const at::Tensor zero = divisor.eq(0);
   Special special;
   special.where = dtype == at::kByte ? zero : zero.logical_or(divisor.eq(-1));
-  special.divisor = other.to(device).masked_fill(special.where, 1);
+  // In place, since a result's layout follows from its operands'.
+  special.divisor = other.to(device).clone().masked_fill_(special.where, 1);
   if (other.unsafeGetTensorImpl()->is_wrapped_number()) {
     special.divisor.unsafeGetTensorImpl()->set_wrapped_number(true);
   }

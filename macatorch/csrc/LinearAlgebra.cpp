@@ -12,6 +12,7 @@
 
 namespace macatorch {
 
+MACATORCH_SPEC(addr_out);
 MACATORCH_SPEC(cholesky_inverse);
 MACATORCH_SPEC(cholesky_inverse_out);
 MACATORCH_SPEC(linalg_eig);
@@ -27,6 +28,18 @@ namespace {
 
 using c10::OperatorHandle;
 using torch::jit::Stack;
+
+/// Upstream's kernel knows an `out` that is the input by its reference, which headers do not keep; it would be resized.
+void addr_out(const OperatorHandle& op, Stack* stack) {
+  const Arguments given(op, stack);
+  const at::Tensor self = given.tensor("self"), rows = given.tensor("vec1"), columns = given.tensor("vec2");
+  if (self.is_same(given.tensor("out")) && rows.dim() == 1 && columns.dim() == 1) {
+    TORCH_CHECK(self.dim() == 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
+    TORCH_CHECK(self.size(0) == rows.size(0) && self.size(1) == columns.size(0), "size mismatch, input: ", self.sizes(),
+                ", v1: ", rows.sizes(), ", v2: ", columns.sizes());
+  }
+  call_boxed(spec_addr_out, op, stack);
+}
 
 /// LAPACK refuses a factor with a zero on its diagonal; CUDA's solver divides by it.
 template <const OperatorSpec& spec>
@@ -222,6 +235,7 @@ void lu(const OperatorHandle& op, Stack* stack) {
 }  // namespace
 
 void register_linear_algebra(torch::Library& cuda) {
+  implement<addr_out>(cuda, "addr.out");
   implement<&svd<spec__linalg_svd>>(cuda, "_linalg_svd");
   implement<&svd<spec__linalg_svd_U>>(cuda, "_linalg_svd.U");
   implement<&eig>(cuda, "linalg_eig");

@@ -7,12 +7,15 @@
 #include <ATen/native/Resize.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
+#include <ATen/ops/native_group_norm_ops.h>
+#include <ATen/ops/native_layer_norm_ops.h>
 
 #include <limits>
 
 #include "Arguments.h"
 #include "DeviceCall.h"
 #include "Operators.h"
+#include "Unboxed.h"
 
 namespace macatorch {
 
@@ -22,6 +25,8 @@ MACATORCH_SPEC(_native_batch_norm_legit);
 MACATORCH_SPEC(_native_batch_norm_legit_out);
 MACATORCH_SPEC(native_batch_norm_backward);
 MACATORCH_SPEC(batch_norm_backward);
+MACATORCH_SPEC(native_group_norm);
+MACATORCH_SPEC(native_layer_norm);
 
 namespace {
 
@@ -108,6 +113,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
   return call.results(grad_input, grad_weight, grad_bias);
 }
 
+/// CUDA's kernels read weight and bias as the input's dtype and refuse another; the CPU's have a form for both.
+/// `mixed`: they may be float where the input is of low precision.
+void check_parameters(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, bool mixed) {
+  for (const at::Tensor& parameter : {weight, bias}) {
+    if (parameter.defined() && input.numel() != 0) {
+      const bool wide = mixed && parameter.scalar_type() == at::toOpMathType(input.scalar_type());
+      TORCH_CHECK(wide || parameter.scalar_type() == input.scalar_type(), "expected scalar type ", input.scalar_type(),
+                  " but found ", parameter.scalar_type());
+    }
+  }
+}
+
 /// batch_norm as the CPU computes it. In evaluation CUDA hands on the statistics that it used, the CPU's kernel nothing.
 template <const OperatorSpec& spec>
 void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -115,8 +132,10 @@ void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::Tensor mean = given.tensor("running_mean"), var = given.tensor("running_var");
   const bool training = given.flag("training");
   const double eps = *given.number("eps");
-  const at::ScalarType dtype = at::toOpMathType(given.tensor("input").scalar_type());
+  const at::Tensor input = given.tensor("input"), weight = given.tensor("weight"), bias = given.tensor("bias");
+  const at::ScalarType dtype = at::toOpMathType(input.scalar_type());
   call_boxed(spec, op, stack);
+  check_parameters(input, weight, bias, /*mixed=*/true);
   if (training || !mean.defined() || !var.defined()) {
     return;
   }
@@ -298,6 +317,26 @@ std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& gra
   return call.results(grad_input, grad_weight);
 }
 
+/// layer_norm and group_norm as the CPU computes them; what it says of shapes comes before what CUDA says of dtypes.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(const at::Tensor& input, c10::SymIntArrayRef shape,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias, double eps) {
+  auto results = Unboxed<at::_ops::native_layer_norm, spec_native_layer_norm>::call(input, shape, weight, bias, eps);
+  check_parameters(input, weight.value_or(at::Tensor()), bias.value_or(at::Tensor()), /*mixed=*/false);
+  return results;
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& input,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias, c10::SymInt samples,
+                                                          c10::SymInt channels, c10::SymInt places, int64_t groups,
+                                                          double eps) {
+  auto results = Unboxed<at::_ops::native_group_norm, spec_native_group_norm>::call(input, weight, bias, samples,
+                                                                                    channels, places, groups, eps);
+  check_parameters(input, weight.value_or(at::Tensor()), bias.value_or(at::Tensor()), /*mixed=*/false);
+  return results;
+}
+
 /// Registers where the release has the operator.
 template <class Function>
 void implement_if_present(torch::Library& cuda, const char* name, Function function) {
@@ -325,6 +364,8 @@ void register_normalizations(torch::Library& cuda) {
   cuda.impl("batch_norm_gather_stats_with_counts", TORCH_FN(batch_norm_gather_stats_with_counts));
   cuda.impl("batch_norm_backward_reduce", TORCH_FN(batch_norm_backward_reduce));
   cuda.impl("batch_norm_backward_elemt", TORCH_FN(batch_norm_backward_elemt));
+  cuda.impl("native_layer_norm", TORCH_FN(layer_norm));
+  cuda.impl("native_group_norm", TORCH_FN(group_norm));
   implement_if_present(cuda, "_fused_rms_norm", TORCH_FN(fused_rms_norm));
   implement_if_present(cuda, "_fused_rms_norm_backward", TORCH_FN(fused_rms_norm_backward));
 }

@@ -198,15 +198,28 @@ struct Unboxed<Op, spec, Result(Args...)> {
     auto redispatch = [](auto&... argument) -> Result {
       return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), argument.get()...);
     };
+    const auto run = [&]() -> Result {
+      if constexpr (writes) {
+        try {
+          return std::apply(redispatch, cpu);
+        } catch (...) {
+          // A kernel that raises has often given `out` its size by then.
+          headers.write_back(device);
+          throw;
+        }
+      } else {
+        return std::apply(redispatch, cpu);
+      }
+    };
     if constexpr (std::is_void_v<Result>) {
-      std::apply(redispatch, cpu);
+      run();
       headers.write_back(device);
     } else if constexpr (std::is_same_v<Result, at::Tensor&>) {
-      std::apply(redispatch, cpu);
+      run();
       headers.write_back(device);
       return unboxed::written_tensor<Args...>(args...);
     } else {
-      Result value = std::apply(redispatch, cpu);
+      Result value = run();
       if constexpr (writes) {
         headers.write_back(device);
       }

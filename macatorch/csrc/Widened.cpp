@@ -28,6 +28,9 @@ using torch::jit::Stack;
 // The dtype of a result does not depend on what was computed wider: an iterator's follows from the promoted dtype of its
 // operands, which is low or nothing is widened.
 
+constexpr uint64_t kFloatingOrComplex = kLowPrecision | dtype_bit(at::kFloat) | dtype_bit(at::kDouble) |
+                                        dtype_bit(at::kComplexFloat) | dtype_bit(at::kComplexDouble);
+
 at::ScalarType wider(at::ScalarType dtype) {
   switch (dtype) {
     case at::kHalf:
@@ -237,8 +240,12 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
 /// The low-precision dtypes that the table says are computed wider.
 uint64_t lacking(const OperatorSpec& spec, uint64_t dtypes) {
   const uint64_t low = dtypes & kLowPrecision;
+  const auto several = [](uint64_t set) { return (set & (set - 1)) != 0; };
   // A product of two dtypes is refused by the kernel itself; made one dtype it would be computed.
-  const bool always = spec.widens && (spec.results != nullptr || (dtypes & (dtypes - 1)) == 0);
+  if (!iterates(spec) && spec.results == nullptr && several(dtypes & kFloatingOrComplex)) {
+    return 0;
+  }
+  const bool always = spec.widens && (spec.results != nullptr || !several(dtypes));
   return low & (always ? kLowPrecision : spec.cpu_lacks);
 }
 

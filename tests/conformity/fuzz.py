@@ -5,6 +5,7 @@ run the process's first programs again.
 
     FUZZ_FIRST    number of the first program (0)
     FUZZ_COUNT    how many programs (20000)
+    FUZZ_WORDS    1: the words of exceptions count as well
     FUZZ_SCRIPTS  a folder: each difference becomes a script there, reduced in processes of its own
 """
 

@@ -10,7 +10,7 @@ import torch
 from opinfo_checks import far
 
 from .memory import host_view, overwrite, storage_bytes
-from .program import Side, Step
+from .program import Side, Step, is_leaf
 
 Raised = Optional[Tuple[str, str]]
 GRADIENTS = ("grad", "double backward", "backward")
@@ -76,7 +76,7 @@ def metadata(value: torch.Tensor, names: bool = True) -> List[Tuple[str, Any]]:
     """Attributes in the order in which they are compared."""
     rows: List[Tuple[str, Any]] = [
         ("dtype", value.dtype), ("shape", tuple(value.shape)), ("layout", value.layout),
-        ("grad", (value.requires_grad, value.is_leaf, type(value.grad_fn).__name__ if names else value.grad_fn is not None)),
+        ("grad", (value.requires_grad, is_leaf(value), function_of(value, names))),
     ]  # fmt: skip
     if value.layout == torch.strided:
         rows[2:2] = [
@@ -85,6 +85,15 @@ def metadata(value: torch.Tensor, names: bool = True) -> List[Tuple[str, Any]]:
             ("bits", (value.is_conj(), value.is_neg())),
         ]
     return rows
+
+
+def function_of(value: torch.Tensor, names: bool) -> Any:
+    """The name of the function that made it, or whether there is one."""
+    try:
+        function = value.grad_fn
+    except RuntimeError as error:  # a view whose base was written
+        return str(error)
+    return type(function).__name__ if names else function is not None
 
 
 def meaningful_strides(value: torch.Tensor) -> Tuple[int, ...]:

@@ -12,7 +12,7 @@ import torch
 
 from . import literals
 from .literals import DTYPES, SCALARS, numel
-from .program import Side, Step
+from .program import Side, Step, is_leaf
 
 Named = Tuple[str, torch.Tensor]
 LARGEST = 4096
@@ -793,7 +793,7 @@ class Writer:
 
     def gradient(self) -> List[Step]:
         """Gradients of a result that has a graph; sometimes those of the gradients."""
-        results = self.tensors(lambda t: t.requires_grad and not t.is_leaf)
+        results = self.tensors(lambda t: t.requires_grad and not is_leaf(t))
         sources = self.tensors(lambda t: t.requires_grad)
         if not results or not sources:
             return self.differentiable()
@@ -822,7 +822,7 @@ class Writer:
 
     def differentiable(self) -> List[Step]:
         """A leaf with a gradient, an operator, maybe a write to a view, then the gradient."""
-        found = self.tensors(lambda t: t.is_leaf and not t.requires_grad and (t.is_floating_point() or t.is_complex()))
+        found = self.tensors(lambda t: is_leaf(t) and not t.requires_grad and (t.is_floating_point() or t.is_complex()))
         if not found:
             steps = self.leaf(None, self.rng.choice(("float32", "float64", "float16", "complex64")))
             name = [n for s in steps for n in s.binds][-1]

@@ -151,10 +151,18 @@ def _compiled(text: str) -> Any:
     return compile(text, "<step>", "exec")
 
 
+def is_leaf(value: torch.Tensor) -> bool:
+    """Whether it is a leaf; false for a view that autograd refuses to tell about since its base was written."""
+    try:
+        return value.is_leaf
+    except RuntimeError:
+        return False
+
+
 def leaves(name: str, value: Any) -> Iterator[Tuple[str, Any]]:
     if isinstance(value, torch.Tensor):
         yield name, value
-        if value.is_leaf and value.requires_grad and value.grad is not None:
+        if is_leaf(value) and value.requires_grad and value.grad is not None:
             yield f"{name}.grad", value.grad
     elif isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
         for position, each in enumerate(value):

@@ -12,10 +12,21 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 import torch
 
 from . import functions, literals, references
-from .comparison import LOW, Comparison, Difference, is_tensor, plain, reconcile, root, versions, wrong_elements
+from .comparison import (
+    GRADIENTS,
+    LOW,
+    Comparison,
+    Difference,
+    is_tensor,
+    plain,
+    reconcile,
+    root,
+    versions,
+    wrong_elements,
+)
 from .expectations import Expected
 from .grammar import FAMILIES, Writer
-from .memory import host_view, storage_bytes
+from .memory import element_bytes, host_view, overlaps
 from .program import Side, Step
 from .samples import sample
 
@@ -36,6 +47,8 @@ LACKING = (
     "expected scalar type",
 )
 FIRST_STEPS, LAST_STEPS = 5, 13
+# The CPU's words are not the truth for CUDA's, which are compared with upstream's own tests. So they count on demand only.
+COMPARE_WORDS = os.environ.get("FUZZ_WORDS") == "1"
 
 
 @dataclass
@@ -85,8 +98,13 @@ class Run:
         outcome.ran += 1
         if mine is not None:
             outcome.raised.append(len(outcome.steps) - 1)
-        outcome.trail.append(zlib.crc32(repr((mine and mine[0], other and other[0], self._digest(step))).encode()))
+        # What a step that raises has made is not defined.
+        made = self._digest(step) if other is None else []
+        outcome.trail.append(zlib.crc32(repr((mine and mine[0], other and other[0], made)).encode()))
+        undefined = self._writes_one_place_twice()
         for found in self._differences(step, before, mine, other):
+            if undefined and found.kind in ("values", "untouched", "layout"):
+                continue
             entry = next((e for e in self.expected if e.covers(found)), None)
             if entry is None:
                 outcome.difference = found
@@ -95,14 +113,19 @@ class Run:
         reconcile(self.cpu, self.cuda)
         return None
 
+    def _writes_one_place_twice(self) -> bool:
+        """Whether the step has written to a tensor whose elements share memory, which leaves open what is there."""
+        pool = self.cuda.pool()
+        return any(overlaps(pool[e]) and pool[e]._version > v for e, v in self.versions[1].items() if e in pool)
+
     def _digest(self, step: Step) -> List[Any]:
         rows: List[Any] = []
         for name, value in self.cuda.pool().items():
             if root(name) in (*step.binds, *step.uses):
                 if is_tensor(value) and value.layout == torch.strided:
-                    rows.append(
-                        (name, str(value.dtype), tuple(value.shape), value.stride(), zlib.crc32(storage_bytes(value)))
-                    )
+                    # What else the storage has need never have been written.
+                    content = zlib.crc32(element_bytes(value.detach()))
+                    rows.append((name, str(value.dtype), tuple(value.shape), value.stride(), content))
                 elif not is_tensor(value):
                     rows.append((name, repr(value)))
         return rows
@@ -121,12 +144,17 @@ class Run:
                     yield Difference("raises", step, verdict, words[0], words[1], dtypes)
             self._forget(step)
             self._forget_touched(step)
+            if step.callee in GRADIENTS:
+                self._forget_unmatched()
         elif mine is not None and other is not None:
+            if step.callee.endswith("out="):
+                # Which comes first, the size of `out` or the error, is no promise.
+                self._forget_touched(step)
             if mine[0] != other[0]:
                 yield Difference(
                     "raises", step, "another type", f"{mine[0]}: {mine[1]}", f"{other[0]}: {other[1]}", dtypes
                 )
-            elif plain(mine[1]) != plain(other[1]):
+            elif COMPARE_WORDS and plain(mine[1]) != plain(other[1]):
                 yield Difference("text", step, "other words", mine[1], other[1], dtypes)
         pool = self.cpu.pool()
         undefined = frozenset(
@@ -176,6 +204,12 @@ class Run:
                 if value.untyped_storage()._cdata in memory:
                     self.cpu.names.pop(root(expression), None)
                     self.cuda.names.pop(root(expression), None)
+
+    def _forget_unmatched(self) -> None:
+        """Forget what has a gradient on one device only."""
+        for expression in set(self.cpu.pool()) ^ set(self.cuda.pool()):
+            self.cpu.names.pop(root(expression), None)
+            self.cuda.names.pop(root(expression), None)
 
     def _against_wide(self, step: Step, before: references.Snapshot, dtypes: str, factor: float) -> str:
         """Whether the device's result is double precision's, where the CPU lacks a kernel."""

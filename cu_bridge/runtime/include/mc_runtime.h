@@ -41,6 +41,12 @@ MC_API const char* mcGetDriverErrorName(mcError_t error);  // "OUT_OF_MEMORY", "
 // Says once per function, on stderr, that `function` of `library` is not implemented.
 MC_API void mcReportRefusal(const char* library, const char* function, const char* status);
 
+// ---- Handles of libraries on top of the runtime --------------------------------------------------------------------------
+// Which addresses are live handles of a kind; the kinds are the libraries' own numbers. Any address may be asked about.
+MC_API void mcHandleAdd(const void* handle, int kind);
+MC_API int mcHandleRemove(const void* handle, int kind);  // whether it was one
+MC_API int mcHandleIs(const void* handle, int kind);
+
 // ---- Devices --------------------------------------------------------------------------------------------------------
 typedef struct mcDeviceProperties {
   char name[256];

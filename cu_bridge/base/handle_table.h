@@ -61,7 +61,13 @@ class HandleTable {
   }
 
  private:
-  struct Slot {
+  static constexpr size_t roundUp(size_t bytes) {
+    size_t power = 16;
+    while (power < bytes) power *= 2;
+    return power;
+  }
+  // A power of two, so that finding a slot needs no division.
+  struct alignas(roundUp(sizeof(T) + 2 * sizeof(void*))) Slot {
     alignas(T) unsigned char storage[sizeof(T)];
     std::atomic<bool> live{false};
     Slot* next = nullptr;  // of the free slots
@@ -74,11 +80,11 @@ class HandleTable {
 
   Slot* find(const T* object) const {
     const auto address = reinterpret_cast<uintptr_t>(object);
-    const int blocks = blockCount_.load(std::memory_order_acquire);
-    for (int i = 0; i < blocks; ++i) {
+    // The last block first: it is as large as all others.
+    for (int i = blockCount_.load(std::memory_order_acquire) - 1; i >= 0; --i) {
       const uintptr_t offset = address - reinterpret_cast<uintptr_t>(blocks_[i]);
-      if (offset < slotsOf(i) * sizeof(Slot))
-        return offset % sizeof(Slot) == 0 ? blocks_[i] + offset / sizeof(Slot) : nullptr;
+      if (offset >= slotsOf(i) * sizeof(Slot)) continue;
+      return offset % sizeof(Slot) == 0 ? blocks_[i] + offset / sizeof(Slot) : nullptr;
     }
     return nullptr;
   }

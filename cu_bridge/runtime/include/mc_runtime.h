@@ -146,6 +146,7 @@ MC_API mcError_t mcMemPoolCreate(mcMemoryPool_t* pool, int device);
 MC_API mcError_t mcMemPoolDestroy(mcMemoryPool_t pool);
 MC_API mcError_t mcMemPoolGetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, void* value);
 MC_API mcError_t mcMemPoolSetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, void* value);
+MC_API mcError_t mcMemPoolGetDevice(mcMemoryPool_t pool, int* device);
 MC_API mcError_t mcMemPoolTrimTo(mcMemoryPool_t pool, size_t bytesToKeep);
 MC_API mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream);
 MC_API mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t pool, mcStream_t stream);
@@ -182,6 +183,7 @@ MC_API mcError_t mcStreamDestroy(mcStream_t stream);
 MC_API mcError_t
 mcStreamCheck(mcStream_t stream);  // query and synchronize (work is complete when launched); not while captured
 MC_API mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event);
+MC_API mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event);  // in a capture a node of its own
 MC_API mcError_t mcStreamGetPriority(mcStream_t stream, int* priority);
 MC_API mcError_t mcStreamGetFlags(mcStream_t stream, unsigned int* flags);
 MC_API mcError_t mcStreamGetDevice(mcStream_t stream, int* device);
@@ -226,6 +228,7 @@ enum { mcEventDisableTiming = 2, mcEventInterprocess = 4 };
 MC_API mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags);
 MC_API mcError_t mcEventDestroy(mcEvent_t event);
 MC_API mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream);
+MC_API mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream);  // in a capture a node of its own
 MC_API mcError_t mcEventCheck(mcEvent_t event);  // query and synchronize
 MC_API mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end);
 

@@ -13,18 +13,16 @@
 #include "stream.h"
 
 struct mcEvent {
-  uint32_t magic;
   int device;
   unsigned int flags;
-  std::atomic<int64_t> nanoseconds;             // 0: never recorded
-  std::shared_ptr<mc::CapturedEvent> captured;  // of its last record, if that was in a capture; see capturedMutex
+  std::atomic<int64_t> nanoseconds{0};          // 0: never recorded
+  std::shared_ptr<mc::CapturedEvent> captured{};  // of its last record, if that was in a capture; see capturedMutex
 };
 
 using namespace mc;
 
 namespace {
 
-constexpr uint32_t kEventMagic = 0x6d636576;
 constexpr unsigned int kKnownFlags = 7;  // blocking sync, disable timing, interprocess
 constexpr char kIpcEventMagic[8] = "mcevent";
 
@@ -47,7 +45,9 @@ std::shared_ptr<CapturedEvent> capturedIn(mcEvent_t event) {
   return event->captured;
 }
 
-bool isEvent(mcEvent_t event) { return event != nullptr && event->magic == kEventMagic; }
+HandleTable<mcEvent> events;
+
+bool isEvent(mcEvent_t event) { return events.contains(event); }
 
 }  // namespace
 
@@ -57,19 +57,25 @@ mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags) {
   if (event == nullptr || (flags & ~kKnownFlags) != 0 || timedInterprocess) return fail(mcErrorInvalidValue);
   if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
   markInitialized();
-  auto created = std::make_unique<mcEvent>();
-  created->magic = kEventMagic;
-  created->device = threadState.device;
-  created->flags = flags;
-  *event = created.release();
+  *event = events.create(threadState.device, flags);
   return mcSuccess;
 }
 
 mcError_t mcEventDestroy(mcEvent_t event) {
-  if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-  event->magic = 0;
-  delete event;
-  return checkSticky();
+  return events.destroy(event) ? checkSticky() : fail(mcErrorInvalidResourceHandle);
+}
+
+// In a capture an external record is a node: the event is recorded by each launch of the graph, and is no part of the
+// capture itself.
+mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream) {
+  MC_RETURN_IF_STICKY();
+  if (!isEvent(event) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (event->device != streamDevice(stream)) return fail(mcErrorInvalidResourceHandle);
+  return submit(stream, "event record", "", [event] {
+    if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+    event->nanoseconds.store(now(), std::memory_order_relaxed);
+    return mcSuccess;
+  });
 }
 
 mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
@@ -103,6 +109,15 @@ mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
   if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
   const std::shared_ptr<CapturedEvent> captured = capturedIn(event);
   return captured != nullptr || capturing() ? captureWait(stream, captured) : mcSuccess;
+}
+
+// In a capture an external wait is a node. The event's work is complete when it is recorded, so the node has nothing to
+// wait for when it runs.
+mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+  return submit(stream, "event wait", "",
+                [event] { return isEvent(event) ? mcSuccess : fail(mcErrorInvalidResourceHandle); });
 }
 
 mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end) {

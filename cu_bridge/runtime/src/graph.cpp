@@ -17,31 +17,36 @@ struct mcGraphNode {
   std::string label;  // for people
   std::function<mcError_t()> work;
   int device;
-  std::vector<mcGraphNode*> dependencies;
+  std::vector<mcGraphNode*> dependencies{};
 };
 
 namespace mc {
 
 using Nodes = std::vector<std::shared_ptr<mcGraphNode>>;
 
-namespace {
-constexpr uint32_t kGraphMagic = 0x6d636772;
-constexpr uint32_t kExecMagic = 0x6d636778;
-}  // namespace
-
 }  // namespace mc
 
 struct mcGraph {
-  uint32_t magic = mc::kGraphMagic;
   mc::Nodes nodes;
 };
 
 struct mcGraphExec {
-  uint32_t magic = mc::kExecMagic;
   std::shared_ptr<const mc::Nodes> nodes;
 };
 
 namespace mc {
+
+namespace {
+
+HandleTable<mcGraphNode> nodeHandles;
+HandleTable<mcGraph> graphs;
+HandleTable<mcGraphExec> execs;
+
+struct DestroyGraph {
+  void operator()(mcGraph* graph) const { graphs.destroy(graph); }
+};
+
+}  // namespace
 
 struct Capture {
   unsigned long long id = 0;
@@ -51,7 +56,7 @@ struct Capture {
   const void* thread = nullptr;  // address of its captureThread
   bool invalid = false;
   bool ended = false;
-  std::unique_ptr<mcGraph> graph = std::make_unique<mcGraph>();
+  std::unique_ptr<mcGraph, DestroyGraph> graph{graphs.create()};
   // By stream id: its captured nodes in order, and what it has waited for.
   struct Branch {
     mcStream_t stream;
@@ -193,8 +198,8 @@ mcError_t recordWork(mcStream_t stream, const char* kind, const std::string& lab
   const std::shared_ptr<Capture> capture = captureOf(stream);
   if (capture == nullptr) return refuseImplicit(stream);
   if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
-  append(*capture, stream,
-         std::make_shared<mcGraphNode>(mcGraphNode{kind, label, std::move(work), streamDevice(stream), {}}));
+  mcGraphNode* const node = nodeHandles.create(kind, label, std::move(work), streamDevice(stream));
+  append(*capture, stream, {node, [](mcGraphNode* gone) { nodeHandles.destroy(gone); }});
   *recorded = true;
   return mcSuccess;
 }
@@ -397,36 +402,28 @@ mcError_t mcCaptureAdd(mcStream_t stream, const char* kind, const char* label, m
 
 mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph) {
   MC_RETURN_IF_STICKY();
-  if (exec == nullptr || graph == nullptr || graph->magic != kGraphMagic) return fail(mcErrorInvalidValue);
-  auto created = std::make_unique<mcGraphExec>();
-  created->nodes = std::make_shared<const Nodes>(graph->nodes);
-  *exec = created.release();
+  if (exec == nullptr || !graphs.contains(graph)) return fail(mcErrorInvalidValue);
+  *exec = execs.create(std::make_shared<const Nodes>(graph->nodes));
   return mcSuccess;
 }
 
 mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
-  if (exec == nullptr || exec->magic != kExecMagic) return fail(mcErrorInvalidValue);
+  if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
   const std::shared_ptr<const Nodes> nodes = exec->nodes;
   return submit(stream, "graph", (std::to_string(nodes->size()) + " nodes").c_str(),
                 [nodes] { return runNodes(*nodes); });
 }
 
 mcError_t mcGraphDestroy(mcGraph_t graph) {
-  if (graph == nullptr || graph->magic != kGraphMagic) return fail(mcErrorInvalidValue);
-  graph->magic = 0;
-  delete graph;
-  return checkSticky();
+  return graphs.destroy(graph) ? checkSticky() : fail(mcErrorInvalidValue);
 }
 
 mcError_t mcGraphExecDestroy(mcGraphExec_t exec) {
-  if (exec == nullptr || exec->magic != kExecMagic) return fail(mcErrorInvalidValue);
-  exec->magic = 0;
-  delete exec;
-  return checkSticky();
+  return execs.destroy(exec) ? checkSticky() : fail(mcErrorInvalidValue);
 }
 
 mcError_t mcGraphGetNodes(mcGraph_t graph, mcGraphNode_t* nodes, size_t* count) {
-  if (graph == nullptr || graph->magic != kGraphMagic || count == nullptr) return fail(mcErrorInvalidValue);
+  if (!graphs.contains(graph) || count == nullptr) return fail(mcErrorInvalidValue);
   if (nodes != nullptr) {
     for (size_t i = 0; i < *count; ++i) {
       nodes[i] = i < graph->nodes.size() ? graph->nodes[i].get() : nullptr;
@@ -438,7 +435,7 @@ mcError_t mcGraphGetNodes(mcGraph_t graph, mcGraphNode_t* nodes, size_t* count) 
 }
 
 mcError_t mcGraphNodeDependencies(mcGraphNode_t node, mcGraphNode_t* dependencies, size_t* count) {
-  if (node == nullptr || count == nullptr) return fail(mcErrorInvalidValue);
+  if (!nodeHandles.contains(node) || count == nullptr) return fail(mcErrorInvalidValue);
   if (dependencies != nullptr) {
     for (size_t i = 0; i < *count; ++i) {
       dependencies[i] = i < node->dependencies.size() ? node->dependencies[i] : nullptr;
@@ -450,7 +447,7 @@ mcError_t mcGraphNodeDependencies(mcGraphNode_t node, mcGraphNode_t* dependencie
 }
 
 mcError_t mcGraphDebugDotPrint(mcGraph_t graph, const char* path) {
-  if (graph == nullptr || graph->magic != kGraphMagic || path == nullptr) return fail(mcErrorInvalidValue);
+  if (!graphs.contains(graph) || path == nullptr) return fail(mcErrorInvalidValue);
   FILE* const file = std::fopen(path, "w");
   if (file == nullptr) return failWith(mcErrorOperatingSystem, (std::string("cannot write ") + path).c_str());
   std::map<const mcGraphNode*, size_t> numbers;

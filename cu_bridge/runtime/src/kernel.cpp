@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph.h"
+#include "handle_table.h"
 #include "module.h"
 #include "state.h"
 #include "stream.h"
@@ -44,6 +45,8 @@ struct Kernels {
   std::map<std::string, Named> named;  // by readable name
   std::atomic<bool> anyImplementation{false};
 };
+
+HandleTable<mcModule> modules;
 
 Kernels& kernels() {
   static auto* const instance = new Kernels;
@@ -111,11 +114,11 @@ mcError_t submitNamed(const Named& named, const void* host, mcDim3 grid, mcDim3 
 using namespace mc;
 
 mcModule_t mcModuleRegister(void) {
-  auto created = std::make_unique<mcModule>();
+  mcModule* const created = modules.create();
   Kernels& all = kernels();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  all.modules.push_back(created.get());
-  return created.release();
+  all.modules.push_back(created);
+  return created;
 }
 
 void mcModuleUnregister(mcModule_t module) {
@@ -126,7 +129,7 @@ void mcModuleUnregister(mcModule_t module) {
   for (auto it = all.modules.rbegin(); it != all.modules.rend(); ++it) {
     if (*it != module) continue;
     all.modules.erase(std::next(it).base());
-    delete module;
+    modules.destroy(module);
     return;
   }
 }
@@ -134,6 +137,7 @@ void mcModuleUnregister(mcModule_t module) {
 void mcKernelRegister(mcModule_t module, const void* hostFunction, const char* mangledName) {
   Kernels& all = kernels();
   const std::lock_guard<std::mutex> lock(all.mutex);
+  if (!modules.contains(module)) return;  // registered by nobody, so there is nothing to add to
   module->entries.push_back({hostFunction, mangledName});
 }
 

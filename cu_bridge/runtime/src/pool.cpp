@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "device.h"
+#include "handle_table.h"
 #include "memory.h"
 #include "state.h"
 #include "stream.h"
 
-struct mcMemoryPool {
+namespace mc {
+
+struct Pool {
   int device = 0;
   std::mutex mutex;
   std::multimap<size_t, void*> free;
@@ -21,15 +25,35 @@ struct mcMemoryPool {
   int reuse[3] = {1, 1, 1};
 };
 
+}  // namespace mc
+
+// The handle of a pool. Blocks that are still out when it is destroyed keep the pool itself.
+struct mcMemoryPool {
+  std::shared_ptr<mc::Pool> pool;
+};
+
 namespace mc {
 namespace {
+
+HandleTable<mcMemoryPool> poolHandles;
+
+mcMemoryPool* createPool(int device) {
+  auto pool = std::make_shared<Pool>();
+  pool->device = device;
+  return poolHandles.create(std::move(pool));
+}
+
+// nullptr if it is no pool.
+std::shared_ptr<Pool> poolOf(mcMemoryPool* handle) {
+  return poolHandles.contains(handle) ? handle->pool : nullptr;
+}
 
 struct Pools {
   std::mutex mutex;
   mcMemoryPool* standard[kMaxDevices] = {};
   mcMemoryPool* current[kMaxDevices] = {};
   struct Block {
-    mcMemoryPool* pool;
+    std::shared_ptr<Pool> pool;
     size_t bytes;
   };
   std::unordered_map<void*, Block> blocks;  // given out
@@ -43,15 +67,12 @@ Pools& pools() {
 mcMemoryPool* standardPool(int device) {
   Pools& all = pools();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.standard[device] == nullptr) {
-    all.standard[device] = new mcMemoryPool;
-    all.standard[device]->device = device;
-  }
+  if (all.standard[device] == nullptr) all.standard[device] = createPool(device);
   return all.standard[device];
 }
 
 // Gives free blocks back, largest first, until the pool holds at most `keep` bytes. The pool's mutex is held.
-void trim(mcMemoryPool& pool, uint64_t keep) {
+void trim(Pool& pool, uint64_t keep) {
   while (pool.reserved > keep && !pool.free.empty()) {
     const auto largest = std::prev(pool.free.end());
     pool.reserved -= largest->first;
@@ -103,7 +124,8 @@ mcError_t mcDeviceGetMemPool(mcMemoryPool_t* pool, int device) {
 
 mcError_t mcDeviceSetMemPool(int device, mcMemoryPool_t pool) {
   if (visibleDevice(device) == nullptr) return fail(mcErrorInvalidDevice);
-  if (pool == nullptr || pool->device != device) return fail(mcErrorInvalidValue);
+  const std::shared_ptr<Pool> wanted = poolOf(pool);
+  if (wanted == nullptr || wanted->device != device) return fail(mcErrorInvalidValue);
   Pools& all = pools();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.current[device] = pool;
@@ -113,26 +135,28 @@ mcError_t mcDeviceSetMemPool(int device, mcMemoryPool_t pool) {
 mcError_t mcMemPoolCreate(mcMemoryPool_t* pool, int device) {
   MC_RETURN_IF_STICKY();
   if (pool == nullptr || visibleDevice(device) == nullptr) return fail(mcErrorInvalidValue);
-  *pool = new mcMemoryPool;
-  (*pool)->device = device;
+  *pool = createPool(device);
   return mcSuccess;
 }
 
-mcError_t mcMemPoolDestroy(mcMemoryPool_t pool) {
+mcError_t mcMemPoolDestroy(mcMemoryPool_t handle) {
+  const std::shared_ptr<Pool> pool = poolOf(handle);
   if (pool == nullptr) return fail(mcErrorInvalidValue);
   {
     Pools& all = pools();
     const std::lock_guard<std::mutex> lock(all.mutex);
-    if (pool == all.standard[pool->device]) return fail(mcErrorInvalidValue);
-    if (all.current[pool->device] == pool) all.current[pool->device] = nullptr;
+    if (handle == all.standard[pool->device]) return fail(mcErrorInvalidValue);
+    if (all.current[pool->device] == handle) all.current[pool->device] = nullptr;
   }
+  if (!poolHandles.destroy(handle)) return fail(mcErrorInvalidValue);
   const std::lock_guard<std::mutex> poolLock(pool->mutex);
+  pool->releaseThreshold = 0;  // what comes back from now on goes at once
   trim(*pool, 0);
-  // Blocks that are still out keep the object; their frees find it.
   return checkSticky();
 }
 
-mcError_t mcMemPoolGetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, void* value) {
+mcError_t mcMemPoolGetAttribute(mcMemoryPool_t handle, mcPoolAttribute attribute, void* value) {
+  const std::shared_ptr<Pool> pool = poolOf(handle);
   if (pool == nullptr || value == nullptr) return fail(mcErrorInvalidValue);
   const std::lock_guard<std::mutex> lock(pool->mutex);
   auto* const number = static_cast<uint64_t*>(value);
@@ -151,7 +175,8 @@ mcError_t mcMemPoolGetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, 
   return fail(mcErrorInvalidValue);
 }
 
-mcError_t mcMemPoolSetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, void* value) {
+mcError_t mcMemPoolSetAttribute(mcMemoryPool_t handle, mcPoolAttribute attribute, void* value) {
+  const std::shared_ptr<Pool> pool = poolOf(handle);
   if (pool == nullptr || value == nullptr) return fail(mcErrorInvalidValue);
   const std::lock_guard<std::mutex> lock(pool->mutex);
   switch (attribute) {
@@ -171,7 +196,15 @@ mcError_t mcMemPoolSetAttribute(mcMemoryPool_t pool, mcPoolAttribute attribute, 
   }
 }
 
-mcError_t mcMemPoolTrimTo(mcMemoryPool_t pool, size_t bytesToKeep) {
+mcError_t mcMemPoolGetDevice(mcMemoryPool_t handle, int* device) {
+  const std::shared_ptr<Pool> pool = poolOf(handle);
+  if (pool == nullptr || device == nullptr) return fail(mcErrorInvalidValue);
+  *device = pool->device;
+  return checkSticky();
+}
+
+mcError_t mcMemPoolTrimTo(mcMemoryPool_t handle, size_t bytesToKeep) {
+  const std::shared_ptr<Pool> pool = poolOf(handle);
   if (pool == nullptr) return fail(mcErrorInvalidValue);
   const std::lock_guard<std::mutex> lock(pool->mutex);
   trim(*pool, bytesToKeep);
@@ -186,9 +219,10 @@ mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream) {
   return noPool != mcSuccess ? noPool : mcMallocFromPoolAsync(pointer, bytes, pool, stream);
 }
 
-mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t pool, mcStream_t stream) {
+mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t handle, mcStream_t stream) {
   const mcError_t problem = mcStreamCheck(stream);
   if (problem != mcSuccess) return problem;
+  const std::shared_ptr<Pool> pool = poolOf(handle);
   if (pointer == nullptr || pool == nullptr) return fail(mcErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return mcSuccess;

@@ -1,8 +1,8 @@
 // Streams. Work on a stream is complete, in order, when its launch returns; so a stream is never busy.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
 #include "device.h"
 #include "graph.h"
@@ -13,11 +13,9 @@ namespace mc {
 namespace {
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
-
-bool isDefaultStream(mcStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
 }  // namespace
 
-bool isStream(mcStream_t stream) { return isDefaultStream(stream) || stream->magic == kStreamMagic; }
+HandleTable<mcStream> streams;
 
 int streamDevice(mcStream_t stream) { return isDefaultStream(stream) ? threadState.device : stream->device; }
 
@@ -31,23 +29,14 @@ mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int
   if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
   markInitialized();
   static std::atomic<unsigned long long> lastId{16};
-  auto created = std::make_unique<mcStream>();
-  created->magic = kStreamMagic;
-  created->device = threadState.device;
-  created->flags = flags;
-  created->priority =
-      priority < kGreatestPriority ? kGreatestPriority : (priority > kLeastPriority ? kLeastPriority : priority);
-  created->id = ++lastId;
-  *stream = created.release();
+  *stream = streams.create(threadState.device, flags, std::clamp(priority, kGreatestPriority, kLeastPriority), ++lastId);
   return mcSuccess;
 }
 
 mcError_t mcStreamDestroy(mcStream_t stream) {
   if (isDefaultStream(stream) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   if (capturing()) captureForget(stream);
-  stream->magic = 0;
-  delete stream;
-  return checkSticky();
+  return streams.destroy(stream) ? checkSticky() : fail(mcErrorInvalidResourceHandle);
 }
 
 mcError_t mcStreamCheck(mcStream_t stream) {

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
+#include "handle_table.h"
 #include "mc_runtime.h"
 
 struct mcStream {
-  uint32_t magic;
   int device;  // visible index
   unsigned int flags;
   int priority;
@@ -15,9 +15,13 @@ struct mcStream {
 
 namespace mc {
 
-constexpr uint32_t kStreamMagic = 0x6d637374;
+extern HandleTable<mcStream> streams;
 
-bool isStream(mcStream_t stream);
+inline bool isDefaultStream(mcStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+
+// Whether it is a stream; any value may be asked about.
+inline bool isStream(mcStream_t stream) { return isDefaultStream(stream) || streams.contains(stream); }
+
 int streamDevice(mcStream_t stream);
 
 }  // namespace mc

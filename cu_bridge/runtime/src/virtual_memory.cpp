@@ -11,16 +11,18 @@
 
 #include "device.h"
 #include "files.h"
+#include "handle_table.h"
 #include "ledger.h"
 #include "memory.h"
 #include "state.h"
 
 struct mcPhysicalMemory {
-  int file = -1;
-  int device = 0;
-  size_t bytes = 0;
-  uint64_t account = 0;  // 0: imported, charged to the exporter
-  int references = 1;    // handles and mappings
+  int file;
+  int device;
+  size_t bytes;
+  uint64_t account;    // 0: imported, charged to the exporter
+  int references = 1;  // handles and mappings
+  int handles = 1;     // without one the memory lives as long as it is mapped, and nobody may name it
   ~mcPhysicalMemory() {
     close(file);
     if (account != 0) mc::ledger().release(account, bytes);
@@ -40,16 +42,21 @@ VirtualMemory& virtualMemory() {
   return *instance;
 }
 
+mc::HandleTable<mcPhysicalMemory> physicalMemory;
+
 void dropReference(mcPhysicalMemory* memory) {
-  if (--memory->references == 0) delete memory;
+  if (--memory->references == 0) physicalMemory.destroy(memory);
 }
+
+// Whether it is a handle. The mutex is held.
+bool isHandle(const mcPhysicalMemory* memory) { return physicalMemory.contains(memory) && memory->handles > 0; }
 
 // Whether the range lies in one reservation. The mutex is held.
 bool isReserved(const VirtualMemory& all, uintptr_t base, size_t bytes) {
   auto after = all.reserved.upper_bound(base);
   if (after == all.reserved.begin()) return false;
   const auto& [start, size] = *std::prev(after);
-  return base + bytes <= start + size;
+  return bytes <= size && base - start <= size - bytes;
 }
 
 bool aligned(const void* pointer, size_t bytes) {
@@ -98,17 +105,16 @@ mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device)
   MC_RETURN_IF_STICKY();
   if (memory == nullptr || bytes == 0 || bytes % kHugePage != 0) return fail(mcErrorInvalidValue);
   if (visibleDevice(device) == nullptr) return fail(mcErrorInvalidDevice);
-  auto created = std::make_unique<mcPhysicalMemory>();
-  created->device = device;
-  created->bytes = bytes;
   uint64_t account = 0;
   if (bytes > SIZE_MAX / 4 || !chargeDevice(device, bytes, &account)) return fail(mcErrorMemoryAllocation);
-  created->account = account;
-  created->file = memfd_create("mxmaca", MFD_CLOEXEC);
-  if (created->file < 0 || ftruncate(created->file, static_cast<off_t>(bytes)) != 0)
+  mcPhysicalMemory* const created =
+      physicalMemory.create(memfd_create("mxmaca", MFD_CLOEXEC), device, bytes, account);
+  if (created->file < 0 || ftruncate(created->file, static_cast<off_t>(bytes)) != 0) {
+    physicalMemory.destroy(created);
     return fail(mcErrorOperatingSystem);
+  }
   markInitialized();
-  *memory = created.release();
+  *memory = created;
   return mcSuccess;
 }
 
@@ -121,20 +127,23 @@ mcError_t mcPhysicalRetain(mcPhysicalMemory_t* memory, void* mapped) {
   const auto& [base, found] = *std::prev(after);
   if (base + found->bytes <= reinterpret_cast<uintptr_t>(mapped)) return fail(mcErrorInvalidValue);
   ++found->references;
+  ++found->handles;
   *memory = found;
   return mcSuccess;
 }
 
 mcError_t mcPhysicalRelease(mcPhysicalMemory_t memory) {
-  if (memory == nullptr) return fail(mcErrorInvalidValue);
   VirtualMemory& all = virtualMemory();
   const std::lock_guard<std::mutex> lock(all.mutex);
+  if (!isHandle(memory)) return fail(mcErrorInvalidValue);
+  --memory->handles;
   dropReference(memory);
   return checkSticky();
 }
 
 mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes) {
-  if (memory == nullptr) return fail(mcErrorInvalidValue);
+  const std::lock_guard<std::mutex> lock(virtualMemory().mutex);
+  if (!isHandle(memory)) return fail(mcErrorInvalidValue);
   *device = memory->device;
   *bytes = memory->bytes;
   return mcSuccess;
@@ -142,7 +151,8 @@ mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes) 
 
 mcError_t mcPhysicalExport(mcPhysicalMemory_t memory, int* fileDescriptor) {
   MC_RETURN_IF_STICKY();
-  if (memory == nullptr || fileDescriptor == nullptr) return fail(mcErrorInvalidValue);
+  const std::lock_guard<std::mutex> lock(virtualMemory().mutex);
+  if (!isHandle(memory) || fileDescriptor == nullptr) return fail(mcErrorInvalidValue);
   *fileDescriptor = fcntl(memory->file, F_DUPFD_CLOEXEC, 0);
   return *fileDescriptor < 0 ? fail(mcErrorOperatingSystem) : mcSuccess;
 }
@@ -151,22 +161,19 @@ mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor) {
   MC_RETURN_IF_STICKY();
   const FileFacts facts = fileFacts(fileDescriptor);
   if (memory == nullptr || facts.bytes == 0) return fail(mcErrorInvalidValue);
-  auto imported = std::make_unique<mcPhysicalMemory>();
-  imported->file = fcntl(fileDescriptor, F_DUPFD_CLOEXEC, 0);
-  imported->device = threadState.device;
-  imported->bytes = facts.bytes;
-  if (imported->file < 0) return fail(mcErrorOperatingSystem);
-  *memory = imported.release();
+  const int file = fcntl(fileDescriptor, F_DUPFD_CLOEXEC, 0);
+  if (file < 0) return fail(mcErrorOperatingSystem);
+  *memory = physicalMemory.create(file, threadState.device, facts.bytes, uint64_t{0});
   return mcSuccess;
 }
 
 mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t memory) {
   MC_RETURN_IF_STICKY();
-  if (memory == nullptr || !aligned(pointer, bytes) || offset != 0 || bytes != memory->bytes) {
-    return fail(mcErrorInvalidValue);
-  }
   VirtualMemory& all = virtualMemory();
   const std::lock_guard<std::mutex> lock(all.mutex);
+  if (!isHandle(memory) || !aligned(pointer, bytes) || offset != 0 || bytes != memory->bytes) {
+    return fail(mcErrorInvalidValue);
+  }
   const auto base = reinterpret_cast<uintptr_t>(pointer);
   if (!isReserved(all, base, bytes)) return fail(mcErrorInvalidValue);
   const auto next = all.mapped.lower_bound(base);

@@ -9,7 +9,13 @@
 typedef struct cublasLtContext* cublasLtHandle_t;
 typedef struct {
   uint64_t data[8];
-} cublasLtMatrixLayoutOpaque_t, cublasLtMatmulPreferenceOpaque_t, cublasLtMatrixTransformDescOpaque_t;
+} cublasLtMatrixLayoutOpaque_t;
+typedef struct {
+  uint64_t data[8];
+} cublasLtMatmulPreferenceOpaque_t;
+typedef struct {
+  uint64_t data[8];
+} cublasLtMatrixTransformDescOpaque_t;
 typedef struct {
   uint64_t data[32];
 } cublasLtMatmulDescOpaque_t;

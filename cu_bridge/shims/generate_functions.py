@@ -18,6 +18,37 @@ TYPES = {
 }
 
 
+# Nothing is read or written where one of these is 0. With an empty inner dimension the inputs are not read.
+OUTER_SIZES = ("m", "n", "nrhs", "batchCount", "batchSize", "groupCount")
+INNER_SIZES = ("k",)
+BATCH_SIZES = ("batchCount", "batchSize")
+SCALARS = ("alpha", "beta")
+RESULTS = ("result", "info", "devInfo", "infoArray")  # written even where nothing is computed
+
+
+class Parameter(NamedTuple):
+    """One parameter. A `?` after its name in the table means that it may be null."""
+
+    text: str  # as C declares it
+    name: str
+    optional: bool
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it names memory, or an object of the library (`..._t params`)."""
+        return "*" in self.text or self.text.endswith("[]")
+
+    @property
+    def is_input(self) -> bool:
+        """Whether its elements are only read."""
+        return self.text.startswith("const ")
+
+    @property
+    def holds_pointers(self) -> bool:
+        """Whether it is an array of addresses."""
+        return self.text.endswith("[]") and "*" in self.text
+
+
 class Function(NamedTuple):
     """One exported function."""
 
@@ -25,7 +56,38 @@ class Function(NamedTuple):
     letter: str
     short: str  # what a program calls
     symbol: str  # what the library exports
-    parameters: List[str]
+    parameters: List[Parameter]
+
+    def sizes(self, among: Tuple[str, ...]) -> List[str]:
+        """The sizes of this function among those names; an array of sizes is none."""
+        return [p.name for p in self.parameters if p.name in among and not p.is_pointer]
+
+    def conditions(self) -> List[Tuple[str, str]]:
+        """What is wrong with the arguments whatever the function computes: conditions in C++, each with its status."""
+        objects = [p.name for p in self.parameters if p.text.endswith("_t params")]
+        types = [p.name for p in self.parameters if p.text.startswith("cudaDataType ")]
+        found = [(" || ".join(f"!live({name})" for name in objects), "kInvalidValue")]
+        found += [(" || ".join(f"!known({name})" for name in types), "kNotSupported")]
+        if not self.family.endswith("_bufferSize"):  # they read no element, and ask for the places of the results
+            found += [(self.missing(), "kInvalidValue")]
+        return [(condition, status) for condition, status in found if condition]
+
+    def missing(self) -> str:
+        """Return the condition under which a pointer that is needed is null, or the workspace too small."""
+        pointers = [p for p in self.parameters if p.is_pointer and not p.optional]
+        results = [p for p in pointers if p.name in RESULTS]
+        inputs = [p for p in pointers if p.is_input and p.name not in SCALARS]
+        others = [p for p in pointers if p not in results and p not in inputs]
+        small = [f"{p.name} < kWorkspace" for p in self.parameters if p.name.lower() == "lwork"]
+        needs = ((results, (), []), (others, OUTER_SIZES, small), (inputs, OUTER_SIZES + INNER_SIZES, []))
+        conditions = []
+        for needed, sizes, wrong in needs:
+            wrong = wrong + [f"{p.name} == nullptr" for p in needed]
+            wrong += [f"hasNull({p.name}, {b})" for p in needed if p.holds_pointers for b in self.sizes(BATCH_SIZES)]
+            if wrong:
+                filled = [f"{size} > 0" for size in self.sizes(sizes)]
+                conditions.append(" && ".join([*filled, f"({' || '.join(wrong)})" if filled else " || ".join(wrong)]))
+        return " || ".join(f"({condition})" if "&&" in condition else condition for condition in conditions)
 
 
 class Library(NamedTuple):
@@ -53,8 +115,15 @@ def read(path: pathlib.Path) -> Tuple[Library, List[Function]]:
                 if size and wide != "64":
                     continue
                 text = parameters.replace("{T}", kind).replace("{R}", real).replace("{int}", integer)
-                functions.append(Function(family, letter, name + size, name + suffix + size, text.split(", ")))
+                declared = [parameter(part) for part in text.split(", ")]
+                functions.append(Function(family, letter, name + size, name + suffix + size, declared))
     return library, functions
+
+
+def parameter(cell: str) -> Parameter:
+    """Read one parameter of the table."""
+    text = cell.replace("?", "")
+    return Parameter(text, re.sub(r"\[\]$", "", text).split()[-1], "?" in cell)
 
 
 def header(library: Library, functions: List[Function]) -> str:
@@ -63,22 +132,26 @@ def header(library: Library, functions: List[Function]) -> str:
     lines += [f"#define {f.short} {f.symbol}" for f in functions if f.short != f.symbol]
     lines += ["", "#ifdef __cplusplus", 'extern "C" {', "#endif"]
     for f in functions:
-        lines.append(f"{library.status} {f.symbol}({library.handle} handle, {', '.join(f.parameters)});")
+        lines.append(
+            f"{library.status} {f.symbol}({library.handle} handle, {', '.join(p.text for p in f.parameters)});"
+        )
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", ""])
 
 
 def exports(library: Library, functions: List[Function]) -> str:
     """Return the definitions: each calls its family's template with the types that C++ computes with."""
     space = f"mxmaca::{library.folder}"
-    lines = [f"// Generated from shims/{library.folder}/functions.txt.", '#include "families.h"', "", 'extern "C" {']
+    lines = [f"// Generated from shims/{library.folder}/functions.txt.", '#include "families.h"', ""]
+    lines += ["using namespace mxmaca;", f"using namespace {space};", "", 'extern "C" {']
     for f in functions:
-        names = [re.sub(r"\[\]$", "", parameter).split()[-1] for parameter in f.parameters]
-        kind = "" if f.letter == "-" else f"<mxmaca::Native<{TYPES[f.letter][0]}>>"
-        arguments = ", ".join(f"mxmaca::native({name})" for name in names)
-        parameters = ", ".join([f"{library.handle} handle", *f.parameters])
+        kind = "" if f.letter == "-" else f"<Native<{TYPES[f.letter][0]}>>"
+        arguments = ", ".join(f"native({p.name})" for p in f.parameters)
+        parameters = ", ".join([f"{library.handle} handle", *(p.text for p in f.parameters)])
         lines.append(f"MXMACA_EXPORT {library.status} {f.symbol}({parameters}) {{")
-        lines.append(f"  return {space}::guarded(handle, [&] {{ return {space}::{f.family}{kind}({arguments}); }});")
-        lines.append("}")
+        lines.append(f"  return guarded(handle, [&]() -> {library.status} {{")
+        lines += [f"    if ({condition}) return {status};" for condition, status in f.conditions()]
+        lines.append(f"    return {space}::{f.family}{kind}({arguments});")
+        lines += ["  });", "}"]
     return "\n".join([*lines, "}", ""])
 
 

@@ -23,6 +23,7 @@ class Solver(Library):
         self.handle = ctypes.c_void_p()
         self.call("cusolverDnCreate", ctypes.byref(self.handle))
         self.info = self.device(numpy.full(8, -9, numpy.int32))
+        self.work = self.device(numpy.zeros(8))
 
     def run(self, name: str, *arguments: Any) -> None:
         self.call("cusolverDn" + name, self.handle, *arguments)
@@ -86,12 +87,12 @@ def test_cholesky(solver: Solver, letter: str, uplo: int) -> None:
         close((matrix_ @ wide(solution)).astype(kind), right_, 1e3)
     inverse = A[:n].copy(order="F")
     inverse = solver.device(inverse)
-    solver.run(letter + "potri", uplo, n, inverse, n, None, 0, solver.info)
+    solver.run(letter + "potri", uplo, n, inverse, n, solver.work, 1, solver.info)
     half = numpy.tril(inverse) if uplo == LOWER else numpy.triu(inverse)
     full = half + half.conj().T - numpy.diag(numpy.diag(half).real)
     close((wide(matrix) @ wide(full)).astype(kind), numpy.eye(n), 1e4)
     bad = solver.device(-numpy.eye(n, dtype=kind))
-    solver.run(letter + "potrf", uplo, n, bad, n, None, 0, solver.info)
+    solver.run(letter + "potrf", uplo, n, bad, n, solver.work, 1, solver.info)
     assert solver.info[0] == 1  # not positive definite, from the first column on
 
 
@@ -120,7 +121,7 @@ def test_lu(solver: Solver, letter: str, m: int, n: int) -> None:
         close((operation(op, wide(matrix)) @ wide(B)).astype(kind), right, 1e4)
     A = solver.device(matrix + 10 * numpy.eye(n, dtype=kind))
     before = wide(A)
-    solver.run(letter + "getrf", n, n, A, n, None, None, solver.info)
+    solver.run(letter + "getrf", n, n, A, n, solver.work, None, solver.info)
     lower = numpy.tril(wide(A), -1) + numpy.eye(n)
     close((lower @ numpy.triu(wide(A))).astype(kind), before)
 
@@ -136,7 +137,7 @@ def test_qr(solver: Solver, letter: str) -> None:
     factored = solver.device(A)
     upper = numpy.triu(wide(A[:n]))
     solver.sized(f"{letter}{name}gqr", m, n, n, A, m, tau)
-    solver.run(f"{letter}{name}gqr", m, n, n, A, m, tau, None, 0, solver.info)
+    solver.run(f"{letter}{name}gqr", m, n, n, A, m, tau, solver.work, 1, solver.info)
     Q = wide(A)
     close((Q @ upper).astype(kind), matrix)
     close((Q.conj().T @ Q).astype(kind), numpy.eye(n))
@@ -144,14 +145,14 @@ def test_qr(solver: Solver, letter: str) -> None:
     before = wide(C)
     trans = 1 if letter in "SD" else 2
     solver.sized(f"{letter}{name}mqr", 0, trans, m, 3, n, factored, m, tau, C, m)
-    solver.run(f"{letter}{name}mqr", 0, trans, m, 3, n, factored, m, tau, C, m, None, 0, solver.info)
+    solver.run(f"{letter}{name}mqr", 0, trans, m, 3, n, factored, m, tau, C, m, solver.work, 1, solver.info)
     close(C[:n].copy(), Q.conj().T @ before)
     D = solver.random(kind, 3, m)
     before = wide(D)
-    solver.run(f"{letter}{name}mqr", 1, 0, 3, m, n, factored, m, tau, D, 3, None, 0, solver.info)
+    solver.run(f"{letter}{name}mqr", 1, 0, 3, m, n, factored, m, tau, D, 3, solver.work, 1, solver.info)
     close(D[:, :n].copy(), before @ Q)
     if letter in "CZ":
-        arguments = 0, 1, m, 3, n, factored, m, tau, C, m, None, 0, solver.info
+        arguments = 0, 1, m, 3, n, factored, m, tau, C, m, solver.work, 1, solver.info
         assert solver.status(f"cusolverDn{letter}unmqr", solver.handle, *arguments) == INVALID
 
 
@@ -165,7 +166,7 @@ def test_singular_values(solver: Solver, letter: str) -> None:
         U, VT = solver.zeros(kind, m, m), solver.zeros(kind, n, n)
         size = solver.sized(letter + "gesvd", m, n)
         codes = (ctypes.c_char(jobs[0].encode()), ctypes.c_char(jobs[1].encode()))
-        solver.run(letter + "gesvd", *codes, m, n, A, m, S, U, m, VT, n, None, size, None, solver.info)
+        solver.run(letter + "gesvd", *codes, m, n, A, m, S, U, m, VT, n, solver.work, size, None, solver.info)
         assert solver.info[0] == 0
         close(S, expected)
         if jobs != "NN":
@@ -185,7 +186,7 @@ def test_singular_values(solver: Solver, letter: str) -> None:
         )
         solver.run(
             letter + "gesvdj",
-            *(1, econ, rows, columns, A, rows, S, U, rows, V, columns, None, size, solver.info, parameters),
+            *(1, econ, rows, columns, A, rows, S, U, rows, V, columns, solver.work, size, solver.info, parameters),
         )
         product = wide(U[:, :n]) * wide(S) @ wide(V[:, :n]).conj().T
         close(product.astype(kind), matrix)
@@ -195,7 +196,7 @@ def test_singular_values(solver: Solver, letter: str) -> None:
     matrices = random_array(GENERATOR, kind, m, n, batch)
     A, S = solver.device(matrices), solver.zeros(real_of(kind), n, batch)
     U, V = solver.zeros(kind, m, m, batch), solver.zeros(kind, n, n, batch)
-    solver.run(letter + "gesvdjBatched", 1, m, n, A, m, S, U, m, V, n, None, 0, solver.info, parameters, batch)
+    solver.run(letter + "gesvdjBatched", 1, m, n, A, m, S, U, m, V, n, solver.work, 1, solver.info, parameters, batch)
     for i in range(batch):
         product = wide(U[:, :n, i]) * wide(S[:, i]) @ wide(V[..., i]).conj().T
         close(product.astype(kind), matrices[..., i])
@@ -210,7 +211,7 @@ def test_singular_values(solver: Solver, letter: str) -> None:
     solver.run(
         letter + "gesvdaStridedBatched",
         *(1, rank, m, n, A, m, strides[0], S, strides[1], U, m, strides[2], V, n, strides[3]),
-        *(None, 0, solver.info, residuals, batch),
+        *(solver.work, 1, solver.info, residuals, batch),
     )
     for i in range(batch):
         values = numpy.linalg.svd(matrices[..., i].astype(complex))[1]
@@ -235,18 +236,18 @@ def test_eigenvalues(solver: Solver, letter: str, uplo: int) -> None:
         A, W = solver.device(triangle), solver.zeros(real_of(kind), n)
         size = ctypes.c_int()
         solver.run(f"{letter}{name}{method}_bufferSize", 1, uplo, n, A, n, W, ctypes.byref(size), *tail)
-        solver.run(f"{letter}{name}{method}", 1, uplo, n, A, n, W, None, size, solver.info, *tail)
+        solver.run(f"{letter}{name}{method}", 1, uplo, n, A, n, W, solver.work, size, solver.info, *tail)
         assert solver.info[0] == 0
         close(W, expected)
         close((wide(matrix) @ wide(A)).astype(kind), wide(A) * wide(W))
     batch = solver.device(numpy.stack([hermitian(kind, n) for _ in range(3)], axis=-1))
     originals, W = batch.copy(order="F"), solver.zeros(real_of(kind), n, 3)
-    solver.run(f"{letter}{name}evjBatched", 1, uplo, n, batch, n, W, None, 0, solver.info, parameters, 3)
+    solver.run(f"{letter}{name}evjBatched", 1, uplo, n, batch, n, W, solver.work, 1, solver.info, parameters, 3)
     for i in range(3):
         close((wide(originals[..., i]) @ wide(batch[..., i])).astype(kind), wide(batch[..., i]) * wide(W[:, i]))
     second = positive(kind, n)
     A, B, W = solver.device(matrix), solver.device(second), solver.zeros(real_of(kind), n)
-    solver.run(f"{letter}{name}gvd", 1, 1, uplo, n, A, n, B, n, W, None, 0, solver.info)
+    solver.run(f"{letter}{name}gvd", 1, 1, uplo, n, A, n, B, n, W, solver.work, 1, solver.info)
     close((wide(matrix) @ wide(A)).astype(kind), wide(second) @ wide(A) * wide(W), 1e4)
 
 
@@ -293,7 +294,7 @@ def test_types_chosen_at_run_time(solver: Solver, letter: str) -> None:
     symmetric = random_array(GENERATOR, kind, n, n)
     symmetric = symmetric + symmetric.T
     A, B, short = solver.device(symmetric), solver.device(right), solver.zeros(numpy.int32, n)
-    solver.run(letter + "sytrf", LOWER, n, A, n, short, None, 0, solver.info)
+    solver.run(letter + "sytrf", LOWER, n, A, n, short, solver.work, 1, solver.info)
     pivots = solver.device(short.astype(numpy.int64))
     solver.run("Xsytrs", LOWER, long(n), long(2), code, A, long(n), pivots, code, B, long(n), *nothing, solver.info)
     close((wide(symmetric) @ wide(B)).astype(kind), right, 1e4)
@@ -306,9 +307,11 @@ def test_types_chosen_at_run_time(solver: Solver, letter: str) -> None:
 def test_wrong_arguments_get_their_status(solver: Solver) -> None:
     A = solver.zeros(numpy.float32, 4, 4)
     for arguments in ((2, 4, A, 4), (0, -1, A, 4), (0, 4, A, 3)):
-        assert solver.status("cusolverDnSpotrf", solver.handle, *arguments, None, 0, solver.info) == INVALID
-    assert solver.status("cusolverDnSpotrf", None, 0, 4, A, 4, None, 0, solver.info) == 1
+        assert solver.status("cusolverDnSpotrf", solver.handle, *arguments, solver.work, 1, solver.info) == INVALID
+    assert solver.status("cusolverDnSpotrf", solver.work, 1, 4, A, 4, solver.work, 1, solver.info) == 1
     jobs = ctypes.c_char(b"A"), ctypes.c_char(b"A")
-    arguments = *jobs, 3, 4, A, 4, A, A, 4, A, 4, None, 0, None, solver.info
+    arguments = *jobs, 3, 4, A, 4, A, A, 4, A, 4, solver.work, 1, None, solver.info
     assert solver.status("cusolverDnSgesvd", solver.handle, *arguments) == INVALID  # fewer rows than columns
-    assert solver.status("cusolverDnSsytrf", solver.handle, 0, 4, A, 4, None, None, 0, solver.info) == NOT_SUPPORTED
+    assert (
+        solver.status("cusolverDnSsytrf", solver.handle, 0, 4, A, 4, None, solver.work, 1, solver.info) == NOT_SUPPORTED
+    )

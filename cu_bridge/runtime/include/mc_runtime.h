@@ -42,8 +42,9 @@ MC_API const char* mcGetDriverErrorName(mcError_t error);  // "OUT_OF_MEMORY", "
 MC_API void mcReportRefusal(const char* library, const char* function, const char* status);
 
 // ---- Handles of libraries on top of the runtime --------------------------------------------------------------------------
-// Which addresses are live handles of a kind; the kinds are the libraries' own numbers. Any address may be asked about.
-MC_API void mcHandleAdd(const void* handle, int kind);
+// Which addresses are live handles of a kind; the kinds are the libraries' own numbers, from 1 to 255. Any address may be
+// asked about; it costs some nanoseconds and takes no lock.
+MC_API int mcHandleAdd(const void* handle, int kind);     // 0: no memory to note it in
 MC_API int mcHandleRemove(const void* handle, int kind);  // whether it was one
 MC_API int mcHandleIs(const void* handle, int kind);
 
@@ -229,7 +230,7 @@ MC_API mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags);
 MC_API mcError_t mcEventDestroy(mcEvent_t event);
 MC_API mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream);
 MC_API mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream);  // in a capture a node of its own
-MC_API mcError_t mcEventCheck(mcEvent_t event);  // query and synchronize
+MC_API mcError_t mcEventCheck(mcEvent_t event);                              // query and synchronize
 MC_API mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end);
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------

@@ -1,12 +1,84 @@
-// A library's handle: what its set functions store, and its get functions read.
+// Handles and descriptors of the libraries: which are there, and what a handle's set functions store.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <new>
 
 #include "mc_runtime.h"
 
 namespace mxmaca {
+
+// What an address that a library has handed out is.
+enum class Kind : int {
+  Cublas = 1,
+  CublasLt,
+  CublasLtLayout,
+  CublasLtOperation,
+  CublasLtPreference,
+  CublasLtTransform,
+  Cusolver,
+  CusolverSyevj,
+  CusolverGesvdj,
+  CusolverParameters,
+  Cusparse,
+  CusparseMatrix,
+  CusparseSparseVector,
+  CusparseSparseMatrix,
+  CusparseDenseVector,
+  CusparseDenseMatrix,
+  CusparseSpGemm,
+  CusparseSpSv,
+  CusparseSpSm,
+  Cudnn,
+  CudnnTensor,
+  CudnnFilter,
+  CudnnConvolution,
+  CudnnPooling,
+  CudnnActivation,
+  CudnnLrn,
+  CudnnDropout,
+  CudnnOpTensor,
+  CudnnReduceTensor,
+  Curand,
+  NcclCommunicator,
+};
+
+// The kind of the objects that pointers to this type name; each library says it for its own.
+template <class Object>
+struct KindOf;
+#define MXMACA_OBJECT(Type, name)                                      \
+  template <>                                                          \
+  struct mxmaca::KindOf<Type> {                                        \
+    static constexpr int value = static_cast<int>(mxmaca::Kind::name); \
+  }
+
+// Whether the library has handed out this object and not destroyed it since. Nothing behind the address is read.
+template <class Object>
+bool live(const Object* object) {
+  return mcHandleIs(object, KindOf<std::remove_const_t<Object>>::value) != 0;
+}
+// A null pointer, where the caller may leave an object out, or a live object.
+template <class Object>
+bool liveOrNull(const Object* object) {
+  return object == nullptr || live(object);
+}
+
+// Hands out an object of its own; false where there is no memory.
+template <class Object>
+bool createObject(Object** object, std::unique_ptr<Object> created) {
+  if (created == nullptr || mcHandleAdd(created.get(), KindOf<Object>::value) == 0) return false;
+  *object = created.release();
+  return true;
+}
+// False where it is not a live one.
+template <class Object>
+bool destroyObject(const Object* object) {
+  if (mcHandleRemove(object, KindOf<std::remove_const_t<Object>>::value) == 0) return false;
+  delete object;
+  return true;
+}
 
 struct LibraryHandle {
   void* stream = nullptr;
@@ -18,37 +90,35 @@ struct LibraryHandle {
   size_t workspaceBytes = 0;
 };
 
-// Whose handle it is. cuBLAS and cuBLASLt take each other's.
-enum class HandleKind : int { kUntold, kBlas, kDnn, kSparse, kSolver, kFft, kRand, kNccl };
-
-// Handles are opaque types of each library; all are this one inside. For a handle that isHandle knows.
+// Handles are opaque types of each library; all are this one inside. For a live handle.
 template <class Handle>
 LibraryHandle* handleOf(Handle handle) {
   return reinterpret_cast<LibraryHandle*>(const_cast<void*>(static_cast<const void*>(handle)));
 }
 
-// Whether it is a live handle of that kind. Any value may be asked about.
-template <class Handle>
-bool isHandle(Handle handle, HandleKind kind) {
-  return mcHandleIs(handle, static_cast<int>(kind)) != 0;
-}
-
 // Creating a handle needs a device, as it does on real hardware.
-template <class Handle>
-bool createHandle(Handle* handle, HandleKind kind = HandleKind::kUntold) {
+template <class Context>
+bool createHandle(Context** handle) {
   int count = 0;
   if (mcGetDeviceCount(&count) != mcSuccess) return false;
-  *handle = reinterpret_cast<Handle>(new LibraryHandle);
-  mcHandleAdd(*handle, static_cast<int>(kind));
+  auto created = std::unique_ptr<LibraryHandle>(new (std::nothrow) LibraryHandle);
+  if (created == nullptr || mcHandleAdd(created.get(), KindOf<Context>::value) == 0) return false;
+  *handle = reinterpret_cast<Context*>(created.release());
   return true;
 }
 
-// False if it is no live handle.
-template <class Handle>
-bool destroyHandle(Handle handle, HandleKind kind = HandleKind::kUntold) {
-  if (mcHandleRemove(handle, static_cast<int>(kind)) == 0) return false;
+// False where it is not a live one.
+template <class Context>
+bool destroyHandle(Context* handle) {
+  if (mcHandleRemove(handle, KindOf<Context>::value) == 0) return false;
   delete handleOf(handle);
   return true;
+}
+
+// Whether work can be submitted to the stream, captures aside.
+inline bool isStream(const void* stream) {
+  unsigned int flags = 0;
+  return mcStreamGetFlags(static_cast<mcStream_t>(const_cast<void*>(stream)), &flags) == mcSuccess;
 }
 
 }  // namespace mxmaca

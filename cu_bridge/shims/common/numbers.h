@@ -1,6 +1,7 @@
 // The number formats of CUDA's libraries and how they are read and written.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -149,5 +150,11 @@ template <class T>
 void readMatrix(const void* data, cudaDataType type, int64_t rows, int64_t columns, int64_t ld, T* out);
 template <class T>
 void writeMatrix(void* data, cudaDataType type, int64_t rows, int64_t columns, int64_t ld, const T* in);
+
+// Whether one of a batch's addresses is missing.
+template <class Pointer>
+bool hasNull(const Pointer* pointers, int64_t count) {
+  return std::find(pointers, pointers + count, nullptr) != pointers + count;
+}
 
 }  // namespace mxmaca

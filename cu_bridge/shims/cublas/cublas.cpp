@@ -5,17 +5,37 @@
 #pragma GCC visibility push(default)
 #include "cublas_v2.h"
 
+MXMACA_OBJECT(cublasContext, Cublas);
+
 using mxmaca::handleOf;
 
 namespace {
 std::atomic<cublasLogCallback> logger{nullptr};
 constexpr int kVersion = CUBLAS_VERSION;
 
-template <class Action>
-cublasStatus_t with(cublasHandle_t handle, Action&& action) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  action(*handleOf(handle));
+// What a handle keeps: set to a value that must be valid, or read to where the caller wants it.
+template <class Field, class Value>
+cublasStatus_t set(cublasHandle_t handle, Field field, Value value, bool valid) {
+  if (!mxmaca::live(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!valid) return CUBLAS_STATUS_INVALID_VALUE;
+  handleOf(handle)->*field = value;
   return CUBLAS_STATUS_SUCCESS;
+}
+template <class Field, class Value>
+cublasStatus_t get(cublasHandle_t handle, Field field, Value* value) {
+  if (!mxmaca::live(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  *value = static_cast<Value>(handleOf(handle)->*field);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+using Fields = mxmaca::LibraryHandle;
+constexpr size_t kWorkspaceAlignment = 256;  // cuBLAS asks it of its callers
+
+// The modes of arithmetic; later releases have two more, for emulation.
+bool valid(cublasMath_t mode) {
+  const int base = mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+  return (base >= CUBLAS_DEFAULT_MATH && base <= CUBLAS_TF32_TENSOR_OP_MATH) || base == 4 || base == 8;
 }
 
 // A matrix whose elements have any size; a vector with increments is one of a single row.
@@ -25,6 +45,7 @@ cublasStatus_t copyMatrix(int64_t rows, int64_t columns, int64_t elementBytes, c
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (rows == 0 || columns == 0) return CUBLAS_STATUS_SUCCESS;
+  if (from == nullptr || to == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   const auto bytes = [elementBytes](int64_t count) { return static_cast<size_t>(count * elementBytes); };
   const mcError_t error =
       mcMemcpy2DAsync(to, bytes(toLd), from, bytes(fromLd), bytes(rows), static_cast<size_t>(columns), mcMemcpyDefault,
@@ -40,11 +61,10 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
   return mxmaca::createHandle(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  mxmaca::destroyHandle(handle);
-  return CUBLAS_STATUS_SUCCESS;
+  return mxmaca::destroyHandle(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
-cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
+cublasStatus_t cublasGetVersion(cublasHandle_t handle, int* version) {
+  if (!mxmaca::live(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *version = kVersion;
   return CUBLAS_STATUS_SUCCESS;
@@ -56,34 +76,35 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
-  return with(handle, [=](auto& h) { h.stream = stream; });
+  return set(handle, &Fields::stream, stream, mxmaca::isStream(stream));
 }
 cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream) {
-  return with(handle, [=](auto& h) { *stream = static_cast<cudaStream_t>(h.stream); });
+  return get(handle, &Fields::stream, stream);
 }
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t bytes) {
-  return with(handle, [=](auto& h) {
-    h.workspace = workspace;
-    h.workspaceBytes = bytes;
-  });
+  const bool valid =
+      reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment == 0 && (workspace != nullptr || bytes == 0);
+  const cublasStatus_t status = set(handle, &Fields::workspace, workspace, valid);
+  return status == CUBLAS_STATUS_SUCCESS ? set(handle, &Fields::workspaceBytes, bytes, true) : status;
 }
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode) {
-  return with(handle, [=](auto& h) { *mode = static_cast<cublasPointerMode_t>(h.pointerMode); });
+  return get(handle, &Fields::pointerMode, mode);
 }
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode) {
-  return with(handle, [=](auto& h) { h.pointerMode = mode; });
+  return set(handle, &Fields::pointerMode, mode,
+             mode == CUBLAS_POINTER_MODE_HOST || mode == CUBLAS_POINTER_MODE_DEVICE);
 }
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
-  return with(handle, [=](auto& h) { *mode = static_cast<cublasMath_t>(h.mathMode); });
+  return get(handle, &Fields::mathMode, mode);
 }
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
-  return with(handle, [=](auto& h) { h.mathMode = mode; });
+  return set(handle, &Fields::mathMode, mode, valid(mode));
 }
 cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode) {
-  return with(handle, [=](auto& h) { *mode = static_cast<cublasAtomicsMode_t>(h.atomicsMode); });
+  return get(handle, &Fields::atomicsMode, mode);
 }
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode) {
-  return with(handle, [=](auto& h) { h.atomicsMode = mode; });
+  return set(handle, &Fields::atomicsMode, mode, mode == CUBLAS_ATOMICS_NOT_ALLOWED || mode == CUBLAS_ATOMICS_ALLOWED);
 }
 
 const char* cublasGetStatusName(cublasStatus_t status) {
@@ -118,12 +139,10 @@ const char* cublasGetStatusString(cublasStatus_t status) {
 }
 size_t cublasGetCudartVersion(void) { return CUDART_VERSION; }
 cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count) {
-  if (count == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  return with(handle, [=](auto& h) { *count = h.multiprocessors; });
+  return get(handle, &Fields::multiprocessors, count);
 }
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count) {
-  if (count < 0) return CUBLAS_STATUS_INVALID_VALUE;
-  return with(handle, [=](auto& h) { h.multiprocessors = count; });
+  return set(handle, &Fields::multiprocessors, count, count >= 0);
 }
 cublasStatus_t cublasSetLoggerCallback(cublasLogCallback callback) {
   logger = callback;

@@ -18,6 +18,8 @@
 
 #define MXMACA_EXPORT __attribute__((visibility("default")))
 
+MXMACA_OBJECT(cublasContext, Cublas);
+
 namespace mxmaca {
 namespace cublas {
 
@@ -27,7 +29,7 @@ using Index = int64_t;
 // Runs the work of a function for a handle: its stream must be one, and what goes wrong becomes a status.
 template <class Work>
 Status guarded(cublasHandle_t handle, Work&& work) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
@@ -46,6 +48,15 @@ Status guarded(cublasHandle_t handle, Work&& work) {
     if (!(condition)) return CUBLAS_STATUS_INVALID_VALUE; \
   } while (false)
 
+constexpr Status kInvalidValue = CUBLAS_STATUS_INVALID_VALUE;
+constexpr Status kNotSupported = CUBLAS_STATUS_NOT_SUPPORTED;
+inline bool known(cudaDataType type) { return elementBytes(type) != 0; }
+
+inline bool valid(cublasGemmAlgo_t algorithm) {
+  return (algorithm >= CUBLAS_GEMM_DEFAULT && algorithm <= CUBLAS_GEMM_ALGO23) ||
+         (algorithm >= CUBLAS_GEMM_DEFAULT_TENSOR_OP && algorithm <= CUBLAS_GEMM_ALGO15_TENSOR_OP) ||
+         algorithm == CUBLAS_GEMM_AUTOTUNE;
+}
 inline bool valid(cublasOperation_t op) { return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C; }
 inline bool valid(cublasFillMode_t uplo) { return uplo == CUBLAS_FILL_MODE_LOWER || uplo == CUBLAS_FILL_MODE_UPPER; }
 inline bool valid(cublasDiagType_t diag) { return diag == CUBLAS_DIAG_NON_UNIT || diag == CUBLAS_DIAG_UNIT; }
@@ -506,6 +517,21 @@ Status gemmBatched(cublasOperation_t transa, cublasOperation_t transb, Index m, 
   for (Index i = 0; i < batch; ++i) gemmOne(transa, transb, m, n, k, alpha, A[i], lda, B[i], ldb, beta, C[i], ldc);
   return CUBLAS_STATUS_SUCCESS;
 }
+// Nothing is computed where one of the groups is wrong.
+template <class Element, class Integer>
+Status checkGroups(const cublasOperation_t* transa, const cublasOperation_t* transb, const Integer* m, const Integer* n,
+                   const Integer* k, const Element* const* A, const Integer* lda, const Element* const* B,
+                   const Integer* ldb, Element* const* C, const Integer* ldc, Index groups, const Integer* sizes) {
+  for (Index g = 0, first = 0; g < groups; first += sizes[g++]) {
+    MXMACA_REQUIRE(sizes[g] >= 0);
+    const Status status = checkGemm(transa[g], transb[g], m[g], n[g], k[g], lda[g], ldb[g], ldc[g]);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (m[g] == 0 || n[g] == 0) continue;
+    MXMACA_REQUIRE(!hasNull(C + first, sizes[g]));
+    MXMACA_REQUIRE(k[g] == 0 || (!hasNull(A + first, sizes[g]) && !hasNull(B + first, sizes[g])));
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
 // Groups of products, each group with shapes and scalars of its own.
 template <class T, class Integer>
 Status gemmGroupedBatched(const cublasOperation_t* transa, const cublasOperation_t* transb, const Integer* m,
@@ -513,12 +539,8 @@ Status gemmGroupedBatched(const cublasOperation_t* transa, const cublasOperation
                           const T* const* B, const Integer* ldb, const T* beta, T* const* C, const Integer* ldc,
                           Index groups, const Integer* sizes) {
   MXMACA_REQUIRE(groups >= 0);
-  // Nothing is computed where one of the groups is wrong.
-  for (Index g = 0; g < groups; ++g) {
-    MXMACA_REQUIRE(sizes[g] >= 0);
-    const Status status = checkGemm(transa[g], transb[g], m[g], n[g], k[g], lda[g], ldb[g], ldc[g]);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-  }
+  const Status status = checkGroups(transa, transb, m, n, k, A, lda, B, ldb, C, ldc, groups, sizes);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
   for (Index g = 0, first = 0; g < groups; first += sizes[g++]) {
     const Status status = gemmBatched(transa[g], transb[g], m[g], n[g], k[g], alpha + g, A + first, lda[g], B + first,
                                       ldb[g], beta + g, C + first, ldc[g], static_cast<Index>(sizes[g]));
@@ -647,12 +669,19 @@ Status herkx(cublasFillMode_t uplo, cublasOperation_t trans, Index n, Index k, c
   return triangleOfProduct(true, uplo, trans, n, k, *alpha, A, lda, B, ldb, T(*beta), C, ldc);
 }
 
+inline Status checkTriangular(cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,
+                              cublasDiagType_t diag, Index m, Index n, Index lda, Index ldb) {
+  MXMACA_REQUIRE(valid(side) && valid(uplo) && valid(trans) && valid(diag) && m >= 0 && n >= 0);
+  MXMACA_REQUIRE(lda >= least(side == CUBLAS_SIDE_LEFT ? m : n) && ldb >= least(m));
+  return CUBLAS_STATUS_SUCCESS;
+}
 #define MXMACA_TRIANGULAR(family)                                                                                      \
   template <class T>                                                                                                   \
   Status family##InPlace(cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, \
                          Index m, Index n, const T* alpha, const T* A, Index lda, T* B, Index ldb) {                   \
-    MXMACA_REQUIRE(valid(side) && valid(uplo) && valid(trans) && valid(diag) && m >= 0 && n >= 0);                     \
-    MXMACA_REQUIRE(lda >= least(side == CUBLAS_SIDE_LEFT ? m : n) && ldb >= least(m) && alpha != nullptr);             \
+    const Status status = checkTriangular(side, uplo, trans, diag, m, n, lda, ldb);                                    \
+    if (status != CUBLAS_STATUS_SUCCESS) return status;                                                                \
+    MXMACA_REQUIRE(alpha != nullptr);                                                                                  \
     const char s = letter(side), u = letter(uplo), t = letter(trans), d = letter(diag);                                \
     MXMACA_BLAS(T, "?" #family "_",                                                                                    \
                 void(const char*, const char*, const char*, const char*, const BlasInt*, const BlasInt*, const T*,     \
@@ -668,8 +697,9 @@ MXMACA_TRIANGULAR(trsm)
 template <class T>
 Status trmm(cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, Index m,
             Index n, const T* alpha, const T* A, Index lda, const T* B, Index ldb, T* C, Index ldc) {
-  MXMACA_REQUIRE(m >= 0 && n >= 0 && ldb >= least(m) && ldc >= least(m));
-  MXMACA_REQUIRE(B != C || ldb == ldc);
+  const Status status = checkTriangular(side, uplo, trans, diag, m, n, lda, ldb);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  MXMACA_REQUIRE(alpha != nullptr && ldc >= least(m) && (B != C || ldb == ldc));
   if (B != C) {
     for (Index j = 0; j < n; ++j) std::copy(B + j * ldb, B + j * ldb + m, C + j * ldc);
   }
@@ -699,6 +729,9 @@ Status geam(cublasOperation_t transa, cublasOperation_t transb, Index m, Index n
   MXMACA_REQUIRE(valid(transa) && valid(transb) && m >= 0 && n >= 0 && ldc >= least(m));
   MXMACA_REQUIRE(lda >= least(transa == CUBLAS_OP_N ? m : n) && ldb >= least(transb == CUBLAS_OP_N ? m : n));
   MXMACA_REQUIRE(alpha != nullptr && beta != nullptr);
+  // What counts nothing may be missing: callers transpose with beta 0 and no B.
+  MXMACA_REQUIRE(m == 0 || n == 0 || (A != nullptr || *alpha == T(0)));
+  MXMACA_REQUIRE(m == 0 || n == 0 || (B != nullptr || *beta == T(0)));
   MXMACA_REQUIRE(A != C || (transa == CUBLAS_OP_N && lda == ldc));
   MXMACA_REQUIRE(B != C || (transb == CUBLAS_OP_N && ldb == ldc));
   const auto term = [](T factor, cublasOperation_t op, const T* X, Index ld, Index i, Index j) {
@@ -896,11 +929,8 @@ Status gemmGroupedBatchedEx(const cublasOperation_t* transa, const cublasOperati
                             const Integer* ldc, Index groups, const Integer* sizes, cublasComputeType_t compute) {
   MXMACA_REQUIRE(groups >= 0 && alpha != nullptr && beta != nullptr);
   if (groupScalar(alpha, 0, compute, aType, bType, cType) == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
-  for (Index g = 0; g < groups; ++g) {
-    MXMACA_REQUIRE(sizes[g] >= 0);
-    const Status status = checkGemm(transa[g], transb[g], m[g], n[g], k[g], lda[g], ldb[g], ldc[g]);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-  }
+  const Status status = checkGroups(transa, transb, m, n, k, A, lda, B, ldb, C, ldc, groups, sizes);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
   for (Index g = 0, first = 0; g < groups; first += sizes[g++]) {
     const Status status = gemmBatchedEx(
         transa[g], transb[g], m[g], n[g], k[g], groupScalar(alpha, g, compute, aType, bType, cType), A + first, aType,

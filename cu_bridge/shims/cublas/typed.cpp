@@ -103,10 +103,10 @@ Status gemmStridedBatchedEx(cublasOperation_t transa, cublasOperation_t transb, 
                             const void* alpha, const void* A, cudaDataType aType, Index lda, Index strideA,
                             const void* B, cudaDataType bType, Index ldb, Index strideB, const void* beta, void* C,
                             cudaDataType cType, Index ldc, Index strideC, Index batch, cublasComputeType_t compute,
-                            cublasGemmAlgo_t) {
+                            cublasGemmAlgo_t algo) {
   const Status status = checkGemm(transa, transb, m, n, k, lda, ldb, ldc);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && batch >= 0);
+  MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && batch >= 0 && valid(algo));
   Product p;
   if (!productTypes(compute, aType, bType, cType, &p)) return CUBLAS_STATUS_NOT_SUPPORTED;
   p.transA = letter(transa);

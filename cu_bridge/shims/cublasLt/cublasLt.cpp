@@ -1,6 +1,5 @@
 // cuBLASLt: handles and descriptors. What is computed is in matmul.cpp.
 
-#include "handle.h"
 #include "matmul.h"
 
 #include <algorithm>
@@ -86,24 +85,24 @@ const Field* find(const Field (&fields)[count], int attribute) {
   return found == fields + count ? nullptr : found;
 }
 
-template <size_t count>
-cublasStatus_t set(void* descriptor, const Field (&fields)[count], int attribute, const void* from, size_t size) {
+template <class Opaque, size_t count>
+cublasStatus_t set(Opaque* descriptor, const Field (&fields)[count], int attribute, const void* from, size_t size) {
   const Field* const field = find(fields, attribute);
-  if (descriptor == nullptr || from == nullptr || field == nullptr || size < field->size) {
+  if (!mxmaca::live(descriptor) || from == nullptr || field == nullptr || size < field->size) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  std::memcpy(static_cast<char*>(descriptor) + field->offset, from, field->size);
+  std::memcpy(reinterpret_cast<char*>(descriptor) + field->offset, from, field->size);
   return CUBLAS_STATUS_SUCCESS;
 }
-template <size_t count>
-cublasStatus_t get(const void* descriptor, const Field (&fields)[count], int attribute, void* to, size_t size,
+template <class Opaque, size_t count>
+cublasStatus_t get(const Opaque* descriptor, const Field (&fields)[count], int attribute, void* to, size_t size,
                    size_t* written) {
   const Field* const field = find(fields, attribute);
-  if (descriptor == nullptr || field == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!mxmaca::live(descriptor) || field == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (written != nullptr) *written = field->size;
   if (size == 0 && written != nullptr) return CUBLAS_STATUS_SUCCESS;  // the size alone was asked for
   if (to == nullptr || size < field->size) return CUBLAS_STATUS_INVALID_VALUE;
-  std::memcpy(to, static_cast<const char*>(descriptor) + field->offset, field->size);
+  std::memcpy(to, reinterpret_cast<const char*>(descriptor) + field->offset, field->size);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -112,14 +111,22 @@ template <class Inside, class Opaque>
 cublasStatus_t initialize(Opaque* opaque, size_t size, const Inside& value) {
   static_assert(sizeof(Inside) <= sizeof(Opaque), "the descriptor must fit into the caller's memory");
   if (opaque == nullptr || size < sizeof(Inside)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (mcHandleAdd(opaque, mxmaca::KindOf<Opaque>::value) == 0) return CUBLAS_STATUS_ALLOC_FAILED;
   new (opaque) Inside(value);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class Inside, class Opaque>
 cublasStatus_t create(Opaque** opaque, const Inside& value) {
   if (opaque == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  *opaque = new Opaque();
-  return initialize(*opaque, sizeof(Opaque), value);
+  auto created = std::unique_ptr<Opaque>(new (std::nothrow) Opaque());
+  if (created == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
+  const cublasStatus_t status = initialize(created.get(), sizeof(Opaque), value);
+  if (status == CUBLAS_STATUS_SUCCESS) *opaque = created.release();
+  return status;
+}
+template <class Opaque>
+cublasStatus_t destroy(Opaque* opaque) {
+  return mxmaca::destroyObject(opaque) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 Layout makeLayout(cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
@@ -147,9 +154,7 @@ EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   return mxmaca::createHandle(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  mxmaca::destroyHandle(handle);
-  return CUBLAS_STATUS_SUCCESS;
+  return mxmaca::destroyHandle(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 EXPORT size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
 EXPORT size_t cublasLtGetCudartVersion(void) { return CUDART_VERSION; }
@@ -180,10 +185,7 @@ EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout,
                                                  uint64_t columns, int64_t ld) {
   return create(layout, makeLayout(type, rows, columns, ld));
 }
-EXPORT cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  delete layout;
-  return CUBLAS_STATUS_SUCCESS;
-}
+EXPORT cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return destroy(layout); }
 EXPORT cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                        cublasLtMatrixLayoutAttribute_t attribute, const void* from,
                                                        size_t size) {
@@ -203,10 +205,7 @@ EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, 
                                                cudaDataType scaleType) {
   return create(operation, makeOperation(compute, scaleType));
 }
-EXPORT cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) {
-  delete operation;
-  return CUBLAS_STATUS_SUCCESS;
-}
+EXPORT cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) { return destroy(operation); }
 EXPORT cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
                                                      cublasLtMatmulDescAttributes_t attribute, const void* from,
                                                      size_t size) {
@@ -225,8 +224,7 @@ EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t*
   return create(preference, Preference());
 }
 EXPORT cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  delete preference;
-  return CUBLAS_STATUS_SUCCESS;
+  return destroy(preference);
 }
 EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                            cublasLtMatmulPreferenceAttributes_t attribute,
@@ -246,8 +244,7 @@ EXPORT cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformD
   return create(transform, value);
 }
 EXPORT cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t transform) {
-  delete transform;
-  return CUBLAS_STATUS_SUCCESS;
+  return destroy(transform);
 }
 EXPORT cublasStatus_t cublasLtMatrixTransformDescSetAttribute(cublasLtMatrixTransformDesc_t transform,
                                                               cublasLtMatrixTransformDescAttributes_t attribute,
@@ -261,8 +258,8 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               const cublasLtMatmulAlgo_t* algorithm,
                                               cublasLtMatmulHeuristicResult_t* result) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (result == nullptr || algorithm == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (result == nullptr || algorithm == nullptr || !isAlgorithm(*algorithm)) return CUBLAS_STATUS_INVALID_VALUE;
   const cublasStatus_t status = check(operation, a, b, c, d);
   *result = {};
   result->algo = *algorithm;
@@ -275,11 +272,12 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cu
                                                      cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                                      cublasLtMatmulPreference_t preference, int wanted,
                                                      cublasLtMatmulHeuristicResult_t* results, int* found) {
-  if (found == nullptr || results == nullptr || preference == nullptr || wanted < 1) {
+  if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (found == nullptr || results == nullptr || !mxmaca::live(preference) || wanted < 1) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   *found = 0;
-  const cublasLtMatmulAlgo_t algorithm = {};
+  const cublasLtMatmulAlgo_t algorithm = theAlgorithm();
   const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, operation, a, b, c, d, &algorithm, results);
   if (status == CUBLAS_STATUS_SUCCESS) *found = 1;
   return status;

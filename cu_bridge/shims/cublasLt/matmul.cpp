@@ -95,7 +95,10 @@ bool arithmeticOf(const Operation& op, const Layout& a, const Layout& b, const L
 bool plainOrder(const Layout& layout) {
   return layout.order == CUBLASLT_ORDER_COL || layout.order == CUBLASLT_ORDER_ROW;
 }
+// Beyond it the number of elements does not fit into 64 bits.
+constexpr uint64_t kGreatestSize = uint64_t{1} << 31;
 bool validLd(const Layout& layout) {
+  if (layout.rows > kGreatestSize || layout.columns > kGreatestSize) return false;
   const uint64_t inner = layout.order == CUBLASLT_ORDER_ROW ? layout.columns : layout.rows;
   return layout.ld >= static_cast<int64_t>(std::max<uint64_t>(inner, 1));
 }
@@ -295,7 +298,7 @@ void computeIntegers(const Work& w, int64_t index) {
 
 template <class Work_>
 cublasStatus_t guarded(cublasLtHandle_t handle, cudaStream_t stream, Work_&& work) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (mcStreamCheck(reinterpret_cast<mcStream_t>(stream)) != mcSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   try {
     return work();
@@ -312,12 +315,16 @@ bool validOperation(int32_t op) { return op >= CUBLAS_OP_N && op <= CUBLAS_OP_C;
 
 cublasStatus_t check(cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t layoutA, cublasLtMatrixLayout_t layoutB,
                      cublasLtMatrixLayout_t layoutC, cublasLtMatrixLayout_t layoutD) {
-  if (operation == nullptr || layoutA == nullptr || layoutB == nullptr || layoutC == nullptr || layoutD == nullptr) {
+  if (!live(operation) || !live(layoutA) || !live(layoutB) || !live(layoutC) || !live(layoutD)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const Operation& op = inside(operation);
   const Layout &a = inside(layoutA), &b = inside(layoutB), &c = inside(layoutC), &d = inside(layoutD);
   if (!validOperation(op.transA) || !validOperation(op.transB)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (op.pointerMode < CUBLASLT_POINTER_MODE_HOST ||
+      op.pointerMode > CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   const bool plainA = op.transA == CUBLAS_OP_N;
   const bool plainB = op.transB == CUBLAS_OP_N;
   const bool fits = (plainA ? a.rows : a.columns) == d.rows && (plainB ? b.columns : b.rows) == d.columns &&
@@ -396,16 +403,20 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc
                                      const void* A, cublasLtMatrixLayout_t layoutA, const void* B,
                                      cublasLtMatrixLayout_t layoutB, const void* beta, const void* C,
                                      cublasLtMatrixLayout_t layoutC, void* D, cublasLtMatrixLayout_t layoutD,
-                                     const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+                                     const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t workspaceBytes,
+                                     cudaStream_t stream) {
   return guarded(handle, stream, [&]() -> cublasStatus_t {
     const cublasStatus_t status = check(operation, layoutA, layoutB, layoutC, layoutD);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     const Operation& op = inside(operation);
     const bool betaZero = op.pointerMode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO;
     if (alpha == nullptr || (beta == nullptr && !betaZero) || D == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    if (workspace == nullptr && workspaceBytes != 0) return CUBLAS_STATUS_INVALID_VALUE;
+    if (algorithm != nullptr && !isAlgorithm(*algorithm)) return CUBLAS_STATUS_INVALID_VALUE;
     const Layout& a = inside(layoutA);
     const Layout& d = inside(layoutD);
     const auto k = static_cast<int64_t>(op.transA == CUBLAS_OP_N ? a.columns : a.rows);
+    if (k > 0 && d.rows > 0 && d.columns > 0 && (A == nullptr || B == nullptr)) return CUBLAS_STATUS_INVALID_VALUE;
     Work work{op,
               a,
               inside(layoutB),
@@ -436,8 +447,8 @@ EXPORT cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtM
                                               const void* beta, const void* B, cublasLtMatrixLayout_t layoutB, void* C,
                                               cublasLtMatrixLayout_t layoutC, cudaStream_t stream) {
   return guarded(handle, stream, [&]() -> cublasStatus_t {
-    if (descriptor == nullptr || layoutA == nullptr || layoutC == nullptr || alpha == nullptr || A == nullptr ||
-        C == nullptr || (B != nullptr && (beta == nullptr || layoutB == nullptr))) {
+    if (!live(descriptor) || !live(layoutA) || !live(layoutC) || alpha == nullptr || A == nullptr || C == nullptr ||
+        (B != nullptr && (beta == nullptr || !live(layoutB)))) {
       return CUBLAS_STATUS_INVALID_VALUE;
     }
     const auto& transform = *reinterpret_cast<const Transform*>(descriptor);

@@ -4,12 +4,35 @@
 #include <cstddef>
 #include <cstring>
 
+#include "handle.h"
+
 #pragma GCC visibility push(default)
 #include "cublasLt.h"
 #pragma GCC visibility pop
 
+struct cublasContext;
+MXMACA_OBJECT(cublasContext, Cublas);
+MXMACA_OBJECT(cublasLtContext, CublasLt);
+MXMACA_OBJECT(cublasLtMatrixLayoutOpaque_t, CublasLtLayout);
+MXMACA_OBJECT(cublasLtMatmulDescOpaque_t, CublasLtOperation);
+MXMACA_OBJECT(cublasLtMatmulPreferenceOpaque_t, CublasLtPreference);
+MXMACA_OBJECT(cublasLtMatrixTransformDescOpaque_t, CublasLtTransform);
+
 namespace mxmaca {
 namespace lt {
+
+// A handle of cuBLAS is one of cuBLASLt as well.
+inline bool isHandle(cublasLtHandle_t handle) {
+  return live(handle) || live(reinterpret_cast<const cublasContext*>(handle));
+}
+
+// The one algorithm that there is; what a caller brings from elsewhere is none.
+inline cublasLtMatmulAlgo_t theAlgorithm() {
+  cublasLtMatmulAlgo_t algorithm = {};
+  algorithm.data[0] = 0x6d786d616361;
+  return algorithm;
+}
+inline bool isAlgorithm(const cublasLtMatmulAlgo_t& algorithm) { return algorithm.data[0] == theAlgorithm().data[0]; }
 
 struct Layout {
   int32_t type = CUDA_R_32F;

@@ -25,7 +25,7 @@ int64_t outputSize(const cudnnConvolutionStruct& conv, size_t axis, int64_t in, 
 
 Status shapeOf(const cudnnConvolutionStruct* conv, const Tensor* x, const cudnnFilterStruct* filter, const Tensor* y,
                Shape* shape) {
-  MXMACA_REQUIRE(conv != nullptr && x != nullptr && filter != nullptr && y != nullptr);
+  MXMACA_REQUIRE(usable(conv) && usable(x) && usable(filter) && usable(y));
   const Tensor& w = filter->tensor;
   const size_t rank = x->sizes.size();
   const size_t axes = conv->padding.size();
@@ -150,9 +150,10 @@ std::vector<T> backwardFilter(const Shape& s, const std::vector<T>& x, const std
 
 Status setConvolution(cudnnConvolutionDescriptor_t conv, int axes, const int* padding, const int* stride,
                       const int* dilation, cudnnConvolutionMode_t mode, cudnnDataType_t type) {
-  MXMACA_REQUIRE(conv != nullptr && axes >= 1 && axes <= CUDNN_DIM_MAX - 2 && padding != nullptr && stride != nullptr &&
+  MXMACA_REQUIRE(live(conv) && axes >= 1 && axes <= CUDNN_DIM_MAX - 2 && padding != nullptr && stride != nullptr &&
                  dilation != nullptr);
   MXMACA_REQUIRE(mode == CUDNN_CONVOLUTION || mode == CUDNN_CROSS_CORRELATION);
+  MXMACA_REQUIRE(valid(type));
   for (int i = 0; i < axes; ++i) MXMACA_REQUIRE(padding[i] >= 0 && stride[i] >= 1 && dilation[i] >= 1);
   conv->padding.assign(padding, padding + axes);
   conv->stride.assign(stride, stride + axes);
@@ -186,17 +187,19 @@ Status oneAlgorithm(cudnnHandle_t handle, const cudnnConvolutionStruct* conv, co
     return CUDNN_STATUS_SUCCESS;
   });
 }
-Status noWorkspace(cudnnHandle_t handle, const cudnnConvolutionStruct* conv, const Tensor* x,
+template <class Algorithm>
+Status noWorkspace(cudnnHandle_t handle, Algorithm algorithm, const cudnnConvolutionStruct* conv, const Tensor* x,
                    const cudnnFilterStruct* w, const Tensor* y, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(bytes != nullptr);
+    MXMACA_REQUIRE(bytes != nullptr && valid(algorithm));
     Shape shape;
     RETURN_UNLESS_GOOD(shapeOf(conv, x, w, y, &shape));
     *bytes = 0;
     return CUDNN_STATUS_SUCCESS;
   });
 }
-Status one(int* count) {
+Status one(cudnnHandle_t handle, int* count) {
+  if (!live(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
   MXMACA_REQUIRE(count != nullptr);
   *count = 1;
   return CUDNN_STATUS_SUCCESS;
@@ -218,29 +221,29 @@ MXMACA_EXPORT Status cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_
   return setConvolution(conv, axes, padding, stride, dilation, mode, type);
 }
 MXMACA_EXPORT Status cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t conv, int groups) {
-  MXMACA_REQUIRE(conv != nullptr && groups >= 1);
+  MXMACA_REQUIRE(live(conv) && groups >= 1);
   conv->groups = groups;
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t conv, int* groups) {
-  MXMACA_REQUIRE(conv != nullptr && groups != nullptr);
+  MXMACA_REQUIRE(live(conv) && groups != nullptr);
   *groups = conv->groups;
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t conv, cudnnMathType_t math) {
-  MXMACA_REQUIRE(conv != nullptr && math >= CUDNN_DEFAULT_MATH && math <= CUDNN_FMA_MATH);
+  MXMACA_REQUIRE(live(conv) && math >= CUDNN_DEFAULT_MATH && math <= CUDNN_FMA_MATH);
   conv->math = math;
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnGetConvolutionMathType(cudnnConvolutionDescriptor_t conv, cudnnMathType_t* math) {
-  MXMACA_REQUIRE(conv != nullptr && math != nullptr);
+  MXMACA_REQUIRE(live(conv) && math != nullptr);
   *math = conv->math;
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescriptor_t conv,
                                                            const cudnnTensorDescriptor_t x,
                                                            const cudnnFilterDescriptor_t filter, int rank, int* sizes) {
-  MXMACA_REQUIRE(conv != nullptr && x != nullptr && filter != nullptr && sizes != nullptr);
+  MXMACA_REQUIRE(usable(conv) && usable(x) && usable(filter) && sizes != nullptr);
   const size_t axes = conv->padding.size();
   MXMACA_REQUIRE(static_cast<size_t>(rank) == axes + 2 && x->sizes.size() == axes + 2);
   MXMACA_REQUIRE(filter->tensor.sizes.size() == axes + 2);
@@ -256,6 +259,7 @@ MXMACA_EXPORT Status cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutio
                                                            const cudnnTensorDescriptor_t x,
                                                            const cudnnFilterDescriptor_t filter, int* n, int* c, int* h,
                                                            int* w) {
+  MXMACA_REQUIRE(n != nullptr && c != nullptr && h != nullptr && w != nullptr);
   int sizes[4];
   RETURN_UNLESS_GOOD(cudnnGetConvolutionNdForwardOutputDim(conv, x, filter, 4, sizes));
   *n = sizes[0];
@@ -266,7 +270,9 @@ MXMACA_EXPORT Status cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutio
 }
 
 // ---- Forward --------------------------------------------------------------------------------------------------------------
-MXMACA_EXPORT Status cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t, int* count) { return one(count); }
+MXMACA_EXPORT Status cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  return one(handle, count);
+}
 MXMACA_EXPORT Status cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
                                                             const cudnnFilterDescriptor_t w,
                                                             const cudnnConvolutionDescriptor_t conv,
@@ -285,16 +291,19 @@ MXMACA_EXPORT Status cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t handle
 MXMACA_EXPORT Status cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
                                                              const cudnnFilterDescriptor_t w,
                                                              const cudnnConvolutionDescriptor_t conv,
-                                                             const cudnnTensorDescriptor_t y, cudnnConvolutionFwdAlgo_t,
-                                                             size_t* bytes) {
-  return noWorkspace(handle, conv, x, w, y, bytes);
+                                                             const cudnnTensorDescriptor_t y,
+                                                             cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
+  return noWorkspace(handle, algorithm, conv, x, w, y, bytes);
 }
 MXMACA_EXPORT Status cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                              const cudnnTensorDescriptor_t xDesc, const void* x,
                                              const cudnnFilterDescriptor_t wDesc, const void* w,
-                                             const cudnnConvolutionDescriptor_t conv, cudnnConvolutionFwdAlgo_t, void*,
-                                             size_t, const void* beta, const cudnnTensorDescriptor_t yDesc, void* y) {
+                                             const cudnnConvolutionDescriptor_t conv,
+                                             cudnnConvolutionFwdAlgo_t algorithm, void* workspace,
+                                             size_t workspaceBytes, const void* beta,
+                                             const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && x != nullptr && w != nullptr && y != nullptr);
     Shape shape;
     RETURN_UNLESS_GOOD(shapeOf(conv, xDesc, wDesc, yDesc, &shape));
@@ -307,12 +316,12 @@ MXMACA_EXPORT Status cudnnConvolutionForward(cudnnHandle_t handle, const void* a
 MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
     cudnnHandle_t handle, const void* alpha1, const cudnnTensorDescriptor_t xDesc, const void* x,
     const cudnnFilterDescriptor_t wDesc, const void* w, const cudnnConvolutionDescriptor_t conv,
-    cudnnConvolutionFwdAlgo_t, void*, size_t, const void* alpha2, const cudnnTensorDescriptor_t zDesc, const void* z,
-    const cudnnTensorDescriptor_t biasDesc, const void* bias, const cudnnActivationDescriptor_t activation,
-    const cudnnTensorDescriptor_t yDesc, void* y) {
+    cudnnConvolutionFwdAlgo_t algorithm, void* workspace, size_t workspaceBytes, const void* alpha2,
+    const cudnnTensorDescriptor_t zDesc, const void* z, const cudnnTensorDescriptor_t biasDesc, const void* bias,
+    const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(alpha1 != nullptr && alpha2 != nullptr && biasDesc != nullptr && bias != nullptr &&
-                   activation != nullptr);
+    MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
+    MXMACA_REQUIRE(alpha1 != nullptr && alpha2 != nullptr && usable(biasDesc) && bias != nullptr && usable(activation));
     Shape shape;
     RETURN_UNLESS_GOOD(shapeOf(conv, xDesc, wDesc, yDesc, &shape));
     MXMACA_REQUIRE(broadcasts(biasDesc->sizes, yDesc->sizes));
@@ -320,7 +329,7 @@ MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
       std::vector<T> result = forward<T>(shape, read<T>(*xDesc, x), read<T>(wDesc->tensor, w));
       const T scaleProduct = scalar<T>(alpha1);
       const T scaleOther = scalar<T>(alpha2);
-      MXMACA_REQUIRE(scaleOther == T(0) || (zDesc != nullptr && z != nullptr && zDesc->sizes == yDesc->sizes));
+      MXMACA_REQUIRE(scaleOther == T(0) || (usable(zDesc) && z != nullptr && zDesc->sizes == yDesc->sizes));
       const std::vector<T> other = scaleOther == T(0) ? std::vector<T>() : read<T>(*zDesc, z);
       const std::vector<T> added = broadcast<T>(*biasDesc, bias, yDesc->sizes);
       for (size_t i = 0; i < result.size(); ++i) {
@@ -333,7 +342,9 @@ MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
 }
 
 // ---- Backward -------------------------------------------------------------------------------------------------------------
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t, int* count) { return one(count); }
+MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  return one(handle, count);
+}
 MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
                                                                  const cudnnTensorDescriptor_t dy,
                                                                  const cudnnConvolutionDescriptor_t conv,
@@ -352,16 +363,19 @@ MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t 
                                                                   const cudnnTensorDescriptor_t dy,
                                                                   const cudnnConvolutionDescriptor_t conv,
                                                                   const cudnnTensorDescriptor_t dx,
-                                                                  cudnnConvolutionBwdDataAlgo_t, size_t* bytes) {
-  return noWorkspace(handle, conv, dx, w, dy, bytes);
+                                                                  cudnnConvolutionBwdDataAlgo_t algorithm,
+                                                                  size_t* bytes) {
+  return noWorkspace(handle, algorithm, conv, dx, w, dy, bytes);
 }
 MXMACA_EXPORT Status cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
                                                   const cudnnFilterDescriptor_t wDesc, const void* w,
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                                   const cudnnConvolutionDescriptor_t conv,
-                                                  cudnnConvolutionBwdDataAlgo_t, void*, size_t, const void* beta,
+                                                  cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace,
+                                                  size_t workspaceBytes, const void* beta,
                                                   const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && w != nullptr && dy != nullptr && dx != nullptr);
     Shape shape;
     RETURN_UNLESS_GOOD(shapeOf(conv, dxDesc, wDesc, dyDesc, &shape));
@@ -371,8 +385,8 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardData(cudnnHandle_t handle, const vo
     });
   });
 }
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t, int* count) {
-  return one(count);
+MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  return one(handle, count);
 }
 MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
@@ -386,21 +400,21 @@ MXMACA_EXPORT Status cudnnFindConvolutionBackwardFilterAlgorithmEx(
     cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
   return oneAlgorithm(handle, conv, x, dw, dy, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, wanted, found, results);
 }
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t handle,
-                                                                    const cudnnTensorDescriptor_t x,
-                                                                    const cudnnTensorDescriptor_t dy,
-                                                                    const cudnnConvolutionDescriptor_t conv,
-                                                                    const cudnnFilterDescriptor_t dw,
-                                                                    cudnnConvolutionBwdFilterAlgo_t, size_t* bytes) {
-  return noWorkspace(handle, conv, x, dw, dy, bytes);
+MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterWorkspaceSize(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t dw,
+    cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
+  return noWorkspace(handle, algorithm, conv, x, dw, dy, bytes);
 }
 MXMACA_EXPORT Status cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
                                                     const cudnnTensorDescriptor_t xDesc, const void* x,
                                                     const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                                     const cudnnConvolutionDescriptor_t conv,
-                                                    cudnnConvolutionBwdFilterAlgo_t, void*, size_t, const void* beta,
+                                                    cudnnConvolutionBwdFilterAlgo_t algorithm, void* workspace,
+                                                    size_t workspaceBytes, const void* beta,
                                                     const cudnnFilterDescriptor_t dwDesc, void* dw) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && x != nullptr && dy != nullptr && dw != nullptr);
     Shape shape;
     RETURN_UNLESS_GOOD(shapeOf(conv, xDesc, dwDesc, dyDesc, &shape));
@@ -414,7 +428,7 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardBias(cudnnHandle_t handle, const vo
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                                   const void* beta, const cudnnTensorDescriptor_t dbDesc, void* db) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(dyDesc != nullptr && dbDesc != nullptr && alpha != nullptr && beta != nullptr);
+    MXMACA_REQUIRE(usable(dyDesc) && usable(dbDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(dyDesc->sizes.size() >= 2 && product(dbDesc->sizes) == dyDesc->sizes[1]);
     if (dyDesc->type != dbDesc->type) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(dyDesc->type, {

@@ -9,8 +9,12 @@
 #include "driver_types.h"
 #include "library_types.h"
 
+struct cudnnContext;
+MXMACA_OBJECT(cudnnContext, Cudnn);
+
 using mxmaca::handleOf;
-using Handle = struct cudnnContext*;
+using mxmaca::live;
+using Handle = cudnnContext*;
 
 namespace {
 enum Status { kSuccess = 0, kNotInitialized = 1001, kBadParameter = 2000, kNotSupported = 3000 };
@@ -36,17 +40,16 @@ int cudnnCreate(Handle* handle) {
   if (handle == nullptr) return kBadParameter;
   return mxmaca::createHandle(handle) ? kSuccess : kNotInitialized;
 }
-int cudnnDestroy(Handle handle) {
-  mxmaca::destroyHandle(handle);
-  return kSuccess;
-}
+int cudnnDestroy(Handle handle) { return mxmaca::destroyHandle(handle) ? kSuccess : kNotInitialized; }
 int cudnnSetStream(Handle handle, cudaStream_t stream) {
-  if (handle == nullptr) return kNotInitialized;
+  if (!live(handle)) return kNotInitialized;
+  if (!mxmaca::isStream(stream)) return kBadParameter;
   handleOf(handle)->stream = stream;
   return kSuccess;
 }
 int cudnnGetStream(Handle handle, cudaStream_t* stream) {
-  if (handle == nullptr) return kNotInitialized;
+  if (!live(handle)) return kNotInitialized;
+  if (stream == nullptr) return kBadParameter;
   *stream = static_cast<cudaStream_t>(handleOf(handle)->stream);
   return kSuccess;
 }

@@ -13,14 +13,13 @@ using namespace mxmaca::cudnn;
 namespace {
 
 bool sameKind(const Tensor* a, const Tensor* b) {
-  return a != nullptr && b != nullptr && a->sizes == b->sizes && a->type == b->type;
+  return usable(a) && usable(b) && a->sizes == b->sizes && a->type == b->type;
 }
 // The usual four arguments of a layer: alpha, beta, and tensors of one shape and type.
-#define REQUIRE_SAME(a, b)                                                                    \
-  do {                                                                                        \
-    MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && (a) != nullptr && (b) != nullptr && \
-                   (a)->sizes == (b)->sizes);                                                 \
-    if (!sameKind(a, b)) return CUDNN_STATUS_NOT_SUPPORTED;                                   \
+#define REQUIRE_SAME(a, b)                                                                                     \
+  do {                                                                                                         \
+    MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && usable(a) && usable(b) && (a)->sizes == (b)->sizes); \
+    if (!sameKind(a, b)) return CUDNN_STATUS_NOT_SUPPORTED;                                                    \
   } while (false)
 
 template <class T>
@@ -63,14 +62,14 @@ MXMACA_EXPORT Status cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t
 MXMACA_EXPORT Status cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t desc) { return destroy(desc); }
 MXMACA_EXPORT Status cudnnSetActivationDescriptor(cudnnActivationDescriptor_t desc, cudnnActivationMode_t mode,
                                                   cudnnNanPropagation_t nan, double coefficient) {
-  MXMACA_REQUIRE(desc != nullptr && mode >= CUDNN_ACTIVATION_SIGMOID && mode <= CUDNN_ACTIVATION_SWISH);
+  MXMACA_REQUIRE(usable(desc) && mode >= CUDNN_ACTIVATION_SIGMOID && mode <= CUDNN_ACTIVATION_SWISH && valid(nan));
   desc->mode = mode;
   desc->nan = nan;
   desc->coefficient = coefficient;
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnSetActivationDescriptorSwishBeta(cudnnActivationDescriptor_t desc, double beta) {
-  MXMACA_REQUIRE(desc != nullptr);
+  MXMACA_REQUIRE(usable(desc));
   desc->swishBeta = beta;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -78,7 +77,7 @@ MXMACA_EXPORT Status cudnnActivationForward(cudnnHandle_t handle, cudnnActivatio
                                             const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                             const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr);
+    MXMACA_REQUIRE(usable(desc));
     REQUIRE_SAME(xDesc, yDesc);
     return MXMACA_COMPUTE_IN(xDesc->type, {
       std::vector<T> values = read<T>(*xDesc, x);
@@ -93,7 +92,7 @@ MXMACA_EXPORT Status cudnnActivationBackward(cudnnHandle_t handle, cudnnActivati
                                              const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                              const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr);
+    MXMACA_REQUIRE(usable(desc));
     REQUIRE_SAME(xDesc, yDesc);
     REQUIRE_SAME(dyDesc, dxDesc);
     REQUIRE_SAME(xDesc, dxDesc);
@@ -112,6 +111,7 @@ MXMACA_EXPORT Status cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgor
                                          const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                          const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && valid(mode));
     REQUIRE_SAME(xDesc, yDesc);
     return MXMACA_COMPUTE_IN(xDesc->type, {
       std::vector<T> values = read<T>(*xDesc, x);
@@ -137,6 +137,7 @@ MXMACA_EXPORT Status cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgo
                                           const cudnnTensorDescriptor_t dyDesc, const void* dy, const void* beta,
                                           const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && valid(mode));
     REQUIRE_SAME(yDesc, dyDesc);
     REQUIRE_SAME(yDesc, dxDesc);
     return MXMACA_COMPUTE_IN(yDesc->type, {
@@ -167,7 +168,7 @@ namespace {
 
 Status setPooling(cudnnPoolingDescriptor_t desc, cudnnPoolingMode_t mode, cudnnNanPropagation_t nan, int axes,
                   const int* window, const int* padding, const int* stride) {
-  MXMACA_REQUIRE(desc != nullptr && mode >= CUDNN_POOLING_MAX && mode <= CUDNN_POOLING_MAX_DETERMINISTIC);
+  MXMACA_REQUIRE(live(desc) && within(mode, CUDNN_POOLING_MAX, CUDNN_POOLING_MAX_DETERMINISTIC) && valid(nan));
   MXMACA_REQUIRE(axes >= 1 && axes <= CUDNN_DIM_MAX - 2);
   for (int i = 0; i < axes; ++i) MXMACA_REQUIRE(window[i] >= 1 && padding[i] >= 0 && stride[i] >= 1);
   desc->mode = mode;
@@ -178,7 +179,7 @@ Status setPooling(cudnnPoolingDescriptor_t desc, cudnnPoolingMode_t mode, cudnnN
   return CUDNN_STATUS_SUCCESS;
 }
 Status pooledSizes(const cudnnPoolingStruct* desc, const Tensor* x, Dimensions* sizes) {
-  MXMACA_REQUIRE(desc != nullptr && x != nullptr && x->sizes.size() == desc->window.size() + 2);
+  MXMACA_REQUIRE(usable(desc) && usable(x) && x->sizes.size() == desc->window.size() + 2);
   *sizes = x->sizes;
   for (size_t i = 0; i < desc->window.size(); ++i) {
     (*sizes)[i + 2] = (x->sizes[i + 2] + 2 * desc->padding[i] - desc->window[i]) / desc->stride[i] + 1;
@@ -189,7 +190,7 @@ Status checkPooling(const cudnnPoolingStruct* desc, const Tensor* x, const Tenso
   Dimensions sizes;
   const Status status = pooledSizes(desc, x, &sizes);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  MXMACA_REQUIRE(y != nullptr && y->sizes == sizes);
+  MXMACA_REQUIRE(usable(y) && y->sizes == sizes);
   if (x->type != y->type || desc->window.size() > 3) return CUDNN_STATUS_NOT_SUPPORTED;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -273,6 +274,7 @@ MXMACA_EXPORT Status cudnnGetPoolingNdForwardOutputDim(const cudnnPoolingDescrip
 MXMACA_EXPORT Status cudnnGetPooling2dForwardOutputDim(const cudnnPoolingDescriptor_t desc,
                                                        const cudnnTensorDescriptor_t x, int* n, int* c, int* h,
                                                        int* w) {
+  MXMACA_REQUIRE(n != nullptr && c != nullptr && h != nullptr && w != nullptr);
   int sizes[4];
   const Status status = cudnnGetPoolingNdForwardOutputDim(desc, x, 4, sizes);
   if (status != CUDNN_STATUS_SUCCESS) return status;
@@ -350,8 +352,8 @@ Dimensions parameterSizes(const Dimensions& sizes, cudnnBatchNormMode_t mode) {
   return result;
 }
 Status checkBatchNorm(const Tensor* x, const Tensor* y, const Tensor* parameters, cudnnBatchNormMode_t mode) {
-  MXMACA_REQUIRE(x != nullptr && y != nullptr && parameters != nullptr && x->sizes == y->sizes && x->sizes.size() >= 4);
-  MXMACA_REQUIRE(mode >= CUDNN_BATCHNORM_PER_ACTIVATION && mode <= CUDNN_BATCHNORM_SPATIAL_PERSISTENT);
+  MXMACA_REQUIRE(usable(x) && usable(y) && usable(parameters) && x->sizes == y->sizes && x->sizes.size() >= 4);
+  MXMACA_REQUIRE(valid(mode));
   MXMACA_REQUIRE(parameters->sizes == parameterSizes(x->sizes, mode));
   return x->type == y->type && parameters->type == parameterType(x->type) ? CUDNN_STATUS_SUCCESS
                                                                           : CUDNN_STATUS_NOT_SUPPORTED;
@@ -387,7 +389,7 @@ void moments(const std::vector<T>& values, const Groups& groups, std::vector<dou
 
 MXMACA_EXPORT Status cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derived, const cudnnTensorDescriptor_t x,
                                                    cudnnBatchNormMode_t mode) {
-  MXMACA_REQUIRE(derived != nullptr && x != nullptr && x->sizes.size() >= 4);
+  MXMACA_REQUIRE(live(derived) && usable(x) && x->sizes.size() >= 4 && valid(mode));
   const Dimensions sizes = parameterSizes(x->sizes, mode);
   const std::vector<int> plain(sizes.begin(), sizes.end());
   return cudnnSetTensorNdDescriptorEx(derived, CUDNN_TENSOR_NCHW, parameterType(x->type),
@@ -437,11 +439,11 @@ MXMACA_EXPORT Status cudnnBatchNormalizationForwardTraining(
 }
 /// What the forward pass would leave for the backward pass beside the saved statistics: nothing.
 MXMACA_EXPORT Status cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
-    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t, const cudnnActivationDescriptor_t,
-    const cudnnTensorDescriptor_t x, size_t* bytes) {
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
+    const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t x, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(x != nullptr && bytes != nullptr);
-    MXMACA_REQUIRE(mode >= CUDNN_BATCHNORM_PER_ACTIVATION && mode <= CUDNN_BATCHNORM_SPATIAL_PERSISTENT);
+    MXMACA_REQUIRE(usable(x) && bytes != nullptr && valid(mode) && liveOrNull(activation));
+    MXMACA_REQUIRE(within(operations, CUDNN_BATCHNORM_OPS_BN, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION));
     *bytes = 0;
     return CUDNN_STATUS_SUCCESS;
   });
@@ -482,7 +484,7 @@ MXMACA_EXPORT Status cudnnBatchNormalizationBackward(cudnnHandle_t handle, cudnn
                                                      const void* savedInverse) {
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && alphaParameters != nullptr && betaParameters != nullptr);
-    MXMACA_REQUIRE(scale != nullptr && dScale != nullptr && dBias != nullptr && dyDesc != nullptr);
+    MXMACA_REQUIRE(dx != nullptr && scale != nullptr && dScale != nullptr && dBias != nullptr && usable(dyDesc));
     MXMACA_REQUIRE((savedMean == nullptr) == (savedInverse == nullptr) && epsilon >= 0);
     const Status status = checkBatchNorm(xDesc, dxDesc, parameters, mode);
     if (status != CUDNN_STATUS_SUCCESS) return status;
@@ -548,16 +550,16 @@ std::vector<double> neighbourhood(const cudnnLRNStruct& desc, const Dimensions& 
 MXMACA_EXPORT Status cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t* desc) { return create(desc); }
 MXMACA_EXPORT Status cudnnDestroyLRNDescriptor(cudnnLRNDescriptor_t desc) { return destroy(desc); }
 MXMACA_EXPORT Status cudnnSetLRNDescriptor(cudnnLRNDescriptor_t desc, unsigned n, double alpha, double beta, double k) {
-  MXMACA_REQUIRE(desc != nullptr && n >= CUDNN_LRN_MIN_N && n <= CUDNN_LRN_MAX_N);
+  MXMACA_REQUIRE(usable(desc) && n >= CUDNN_LRN_MIN_N && n <= CUDNN_LRN_MAX_N);
   MXMACA_REQUIRE(k >= CUDNN_LRN_MIN_K && beta >= CUDNN_LRN_MIN_BETA);
   *desc = {n, alpha, beta, k};
   return CUDNN_STATUS_SUCCESS;
 }
-MXMACA_EXPORT Status cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t desc, cudnnLRNMode_t,
+MXMACA_EXPORT Status cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t desc, cudnnLRNMode_t mode,
                                                  const void* alpha, const cudnnTensorDescriptor_t xDesc, const void* x,
                                                  const void* beta, const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr);
+    MXMACA_REQUIRE(usable(desc) && mode == CUDNN_LRN_CROSS_CHANNEL_DIM1);
     REQUIRE_SAME(xDesc, yDesc);
     MXMACA_REQUIRE(xDesc->sizes.size() >= 2);
     return MXMACA_COMPUTE_IN(xDesc->type, {
@@ -570,13 +572,13 @@ MXMACA_EXPORT Status cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRND
     });
   });
 }
-MXMACA_EXPORT Status cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescriptor_t desc, cudnnLRNMode_t,
+MXMACA_EXPORT Status cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescriptor_t desc, cudnnLRNMode_t mode,
                                                   const void* alpha, const cudnnTensorDescriptor_t yDesc, const void*,
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                                   const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                                   const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr);
+    MXMACA_REQUIRE(usable(desc) && mode == CUDNN_LRN_CROSS_CHANNEL_DIM1);
     REQUIRE_SAME(yDesc, dyDesc);
     REQUIRE_SAME(xDesc, dxDesc);
     REQUIRE_SAME(xDesc, dyDesc);
@@ -623,14 +625,14 @@ MXMACA_EXPORT Status cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t* byt
   });
 }
 MXMACA_EXPORT Status cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t x, size_t* bytes) {
-  MXMACA_REQUIRE(x != nullptr && bytes != nullptr);
+  MXMACA_REQUIRE(usable(x) && bytes != nullptr);
   *bytes = static_cast<size_t>(product(x->sizes));
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t desc, cudnnHandle_t handle,
                                                    float probability, void* states, size_t bytes, unsigned long long) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr && probability >= 0 && probability <= 1);
+    MXMACA_REQUIRE(usable(desc) && probability >= 0 && probability <= 1);
     MXMACA_REQUIRE(states == nullptr || bytes >= sizeof(DropoutState));
     *desc = {probability, states};
     return CUDNN_STATUS_SUCCESS;
@@ -646,7 +648,7 @@ MXMACA_EXPORT Status cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropou
                                          const cudnnTensorDescriptor_t xDesc, const void* x,
                                          const cudnnTensorDescriptor_t yDesc, void* y, void* reserve, size_t bytes) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr && desc->states != nullptr && reserve != nullptr && sameKind(xDesc, yDesc));
+    MXMACA_REQUIRE(usable(desc) && desc->states != nullptr && reserve != nullptr && sameKind(xDesc, yDesc));
     MXMACA_REQUIRE(bytes >= static_cast<size_t>(product(xDesc->sizes)));
     return MXMACA_COMPUTE_IN(xDesc->type, {
       std::vector<T> values = read<T>(*xDesc, x);
@@ -668,7 +670,7 @@ MXMACA_EXPORT Status cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropo
                                           const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                           const cudnnTensorDescriptor_t dxDesc, void* dx, void* reserve, size_t bytes) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr && reserve != nullptr && sameKind(dyDesc, dxDesc));
+    MXMACA_REQUIRE(usable(desc) && reserve != nullptr && sameKind(dyDesc, dxDesc));
     MXMACA_REQUIRE(bytes >= static_cast<size_t>(product(dyDesc->sizes)));
     return MXMACA_COMPUTE_IN(dyDesc->type, {
       std::vector<T> values = read<T>(*dyDesc, dy);

@@ -28,7 +28,7 @@ cudaDataType libraryType(cudnnDataType_t type) {
 
 namespace {
 
-bool known(cudnnDataType_t type) { return type >= CUDNN_DATA_FLOAT && type <= CUDNN_DATA_FP8_E5M2; }
+constexpr int64_t kMostElements = (int64_t{1} << 31) - 1;  // cuDNN's own limit
 
 // Strides of a dense tensor; with NHWC the channels lie together.
 Dimensions denseStrides(const Dimensions& sizes, cudnnTensorFormat_t format) {
@@ -47,9 +47,15 @@ Dimensions denseStrides(const Dimensions& sizes, cudnnTensorFormat_t format) {
   return strides;
 }
 
+// `tensor` is a descriptor's own, and where there is none null.
 Status set(Tensor* tensor, cudnnDataType_t type, const Dimensions& sizes, const Dimensions& strides) {
-  MXMACA_REQUIRE(tensor != nullptr && known(type) && sizes.size() >= 1 && sizes.size() <= CUDNN_DIM_MAX);
-  for (const int64_t size : sizes) MXMACA_REQUIRE(size >= 1);
+  MXMACA_REQUIRE(tensor != nullptr && valid(type) && sizes.size() >= 1 && sizes.size() <= CUDNN_DIM_MAX);
+  int64_t count = 1;
+  for (const int64_t size : sizes) {
+    MXMACA_REQUIRE(size >= 1);
+    if (size > kMostElements / count) return CUDNN_STATUS_NOT_SUPPORTED;
+    count *= size;
+  }
   tensor->type = type;
   tensor->sizes = sizes;
   tensor->strides = strides;
@@ -60,6 +66,7 @@ Status setDense(Tensor* tensor, cudnnTensorFormat_t format, cudnnDataType_t type
   MXMACA_REQUIRE(format == CUDNN_TENSOR_NCHW || format == CUDNN_TENSOR_NHWC);
   return set(tensor, type, sizes, denseStrides(sizes, format));
 }
+Tensor* inside(cudnnTensorDescriptor_t tensor) { return live(tensor) ? tensor : nullptr; }
 Status bytesOf(const Tensor& tensor, size_t* bytes) {
   MXMACA_REQUIRE(bytes != nullptr && !tensor.sizes.empty());
   int64_t last = 0;
@@ -76,19 +83,20 @@ MXMACA_EXPORT Status cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensor
 MXMACA_EXPORT Status cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) { return destroy(tensor); }
 MXMACA_EXPORT Status cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
                                                 cudnnDataType_t type, int n, int c, int h, int w) {
-  return setDense(tensor, format, type, {n, c, h, w});
+  return setDense(inside(tensor), format, type, {n, c, h, w});
 }
 MXMACA_EXPORT Status cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int n, int c,
                                                   int h, int w, int nStride, int cStride, int hStride, int wStride) {
-  return set(tensor, type, {n, c, h, w}, {nStride, cStride, hStride, wStride});
+  return set(inside(tensor), type, {n, c, h, w}, {nStride, cStride, hStride, wStride});
 }
 MXMACA_EXPORT Status cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensor, cudnnDataType_t* type, int* n,
                                                 int* c, int* h, int* w, int* nStride, int* cStride, int* hStride,
                                                 int* wStride) {
-  MXMACA_REQUIRE(tensor != nullptr && tensor->sizes.size() == 4);
-  *type = tensor->type;
+  MXMACA_REQUIRE(usable(tensor) && tensor->sizes.size() == 4 && type != nullptr);
   int* const sizes[] = {n, c, h, w};
   int* const strides[] = {nStride, cStride, hStride, wStride};
+  for (size_t i = 0; i < 4; ++i) MXMACA_REQUIRE(sizes[i] != nullptr && strides[i] != nullptr);
+  *type = tensor->type;
   for (size_t i = 0; i < 4; ++i) {
     *sizes[i] = static_cast<int>(tensor->sizes[i]);
     *strides[i] = static_cast<int>(tensor->strides[i]);
@@ -97,17 +105,18 @@ MXMACA_EXPORT Status cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t te
 }
 MXMACA_EXPORT Status cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int rank,
                                                 const int* sizes, const int* strides) {
-  MXMACA_REQUIRE(rank >= 1 && sizes != nullptr && strides != nullptr);
-  return set(tensor, type, Dimensions(sizes, sizes + rank), Dimensions(strides, strides + rank));
+  MXMACA_REQUIRE(rank >= 1 && rank <= CUDNN_DIM_MAX && sizes != nullptr && strides != nullptr);
+  return set(inside(tensor), type, Dimensions(sizes, sizes + rank), Dimensions(strides, strides + rank));
 }
 MXMACA_EXPORT Status cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
                                                   cudnnDataType_t type, int rank, const int* sizes) {
-  MXMACA_REQUIRE(rank >= 1 && sizes != nullptr);
-  return setDense(tensor, format, type, Dimensions(sizes, sizes + rank));
+  MXMACA_REQUIRE(rank >= 1 && rank <= CUDNN_DIM_MAX && sizes != nullptr);
+  return setDense(inside(tensor), format, type, Dimensions(sizes, sizes + rank));
 }
 MXMACA_EXPORT Status cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int wanted, cudnnDataType_t* type,
                                                 int* rank, int* sizes, int* strides) {
-  MXMACA_REQUIRE(tensor != nullptr && wanted >= 0 && wanted <= CUDNN_DIM_MAX);
+  MXMACA_REQUIRE(usable(tensor) && wanted >= 0 && wanted <= CUDNN_DIM_MAX && type != nullptr && rank != nullptr);
+  MXMACA_REQUIRE(wanted == 0 || (sizes != nullptr && strides != nullptr));
   *type = tensor->type;
   *rank = static_cast<int>(tensor->sizes.size());
   for (int i = 0; i < std::min(wanted, *rank); ++i) {
@@ -117,7 +126,7 @@ MXMACA_EXPORT Status cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t te
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensor, size_t* bytes) {
-  MXMACA_REQUIRE(tensor != nullptr);
+  MXMACA_REQUIRE(usable(tensor));
   return bytesOf(*tensor, bytes);
 }
 
@@ -125,9 +134,10 @@ MXMACA_EXPORT Status cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filter
 MXMACA_EXPORT Status cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) { return destroy(filter); }
 MXMACA_EXPORT Status cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
                                                 cudnnTensorFormat_t format, int rank, const int* sizes) {
-  MXMACA_REQUIRE(filter != nullptr && rank >= 3 && sizes != nullptr);
-  filter->format = format;
-  return setDense(&filter->tensor, format, type, Dimensions(sizes, sizes + rank));
+  MXMACA_REQUIRE(live(filter) && rank >= 3 && rank <= CUDNN_DIM_MAX && sizes != nullptr);
+  const Status status = setDense(&filter->tensor, format, type, Dimensions(sizes, sizes + rank));
+  if (status == CUDNN_STATUS_SUCCESS) filter->format = format;
+  return status;
 }
 MXMACA_EXPORT Status cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
                                                 cudnnTensorFormat_t format, int k, int c, int h, int w) {
@@ -136,7 +146,8 @@ MXMACA_EXPORT Status cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, 
 }
 MXMACA_EXPORT Status cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filter, int wanted, cudnnDataType_t* type,
                                                 cudnnTensorFormat_t* format, int* rank, int* sizes) {
-  MXMACA_REQUIRE(filter != nullptr && wanted >= 0);
+  MXMACA_REQUIRE(usable(filter) && wanted >= 0 && type != nullptr && format != nullptr && rank != nullptr);
+  MXMACA_REQUIRE(wanted == 0 || sizes != nullptr);
   *type = filter->tensor.type;
   *format = filter->format;
   *rank = static_cast<int>(filter->tensor.sizes.size());
@@ -147,6 +158,7 @@ MXMACA_EXPORT Status cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t fi
 }
 MXMACA_EXPORT Status cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filter, cudnnDataType_t* type,
                                                 cudnnTensorFormat_t* format, int* k, int* c, int* h, int* w) {
+  MXMACA_REQUIRE(k != nullptr && c != nullptr && h != nullptr && w != nullptr);
   int rank = 0;
   int sizes[4];
   const Status status = cudnnGetFilterNdDescriptor(filter, 4, type, format, &rank, sizes);
@@ -158,7 +170,7 @@ MXMACA_EXPORT Status cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t fi
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t filter, size_t* bytes) {
-  MXMACA_REQUIRE(filter != nullptr);
+  MXMACA_REQUIRE(usable(filter));
   return bytesOf(filter->tensor, bytes);
 }
 
@@ -166,7 +178,7 @@ MXMACA_EXPORT Status cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t fil
 MXMACA_EXPORT Status cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t desc, void* y,
                                     const void* value) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr && y != nullptr && value != nullptr);
+    MXMACA_REQUIRE(usable(desc) && y != nullptr && value != nullptr);
     const cudaDataType type = libraryType(desc->type);  // the value has the tensor's own type
     if (elementBytes(type) == 0) return CUDNN_STATUS_NOT_SUPPORTED;
     const std::complex<double> number = readElement(value, type, 0);
@@ -177,7 +189,7 @@ MXMACA_EXPORT Status cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescr
 MXMACA_EXPORT Status cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t desc, void* y,
                                       const void* alpha) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr && y != nullptr && alpha != nullptr);
+    MXMACA_REQUIRE(usable(desc) && y != nullptr && alpha != nullptr);
     return MXMACA_COMPUTE_IN(desc->type, blend<T>(*desc, y, read<T>(*desc, y), scalar<T>(alpha), T(0)););
   });
 }
@@ -185,7 +197,7 @@ MXMACA_EXPORT Status cudnnTransformTensor(cudnnHandle_t handle, const void* alph
                                           const void* x, const void* beta, const cudnnTensorDescriptor_t yDesc,
                                           void* y) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(xDesc != nullptr && yDesc != nullptr && alpha != nullptr && beta != nullptr);
+    MXMACA_REQUIRE(usable(xDesc) && usable(yDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(xDesc->sizes == yDesc->sizes);
     if ((xDesc->type == CUDNN_DATA_DOUBLE) != (yDesc->type == CUDNN_DATA_DOUBLE)) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(yDesc->type, blend<T>(*yDesc, y, read<T>(*xDesc, x), scalar<T>(alpha), scalar<T>(beta)););
@@ -194,7 +206,7 @@ MXMACA_EXPORT Status cudnnTransformTensor(cudnnHandle_t handle, const void* alph
 MXMACA_EXPORT Status cudnnAddTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t aDesc,
                                     const void* A, const void* beta, const cudnnTensorDescriptor_t cDesc, void* C) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(aDesc != nullptr && cDesc != nullptr && alpha != nullptr && beta != nullptr);
+    MXMACA_REQUIRE(usable(aDesc) && usable(cDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(broadcasts(aDesc->sizes, cDesc->sizes));
     if (aDesc->type != cDesc->type) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(
@@ -206,7 +218,7 @@ MXMACA_EXPORT Status cudnnCreateOpTensorDescriptor(cudnnOpTensorDescriptor_t* de
 MXMACA_EXPORT Status cudnnDestroyOpTensorDescriptor(cudnnOpTensorDescriptor_t desc) { return destroy(desc); }
 MXMACA_EXPORT Status cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t desc, cudnnOpTensorOp_t op,
                                                 cudnnDataType_t type, cudnnNanPropagation_t nan) {
-  MXMACA_REQUIRE(desc != nullptr && op >= CUDNN_OP_TENSOR_ADD && op <= CUDNN_OP_TENSOR_NOT);
+  MXMACA_REQUIRE(usable(desc) && op >= CUDNN_OP_TENSOR_ADD && op <= CUDNN_OP_TENSOR_NOT && valid(type) && valid(nan));
   *desc = {op, type, nan};
   return CUDNN_STATUS_SUCCESS;
 }
@@ -215,10 +227,10 @@ MXMACA_EXPORT Status cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDesc
                                    const cudnnTensorDescriptor_t bDesc, const void* B, const void* beta,
                                    const cudnnTensorDescriptor_t cDesc, void* C) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr && aDesc != nullptr && cDesc != nullptr && alpha1 != nullptr && beta != nullptr);
+    MXMACA_REQUIRE(usable(desc) && usable(aDesc) && usable(cDesc) && alpha1 != nullptr && beta != nullptr);
     const bool unary = desc->op == CUDNN_OP_TENSOR_SQRT || desc->op == CUDNN_OP_TENSOR_NOT;
     MXMACA_REQUIRE(aDesc->sizes == cDesc->sizes);
-    MXMACA_REQUIRE(unary || (bDesc != nullptr && alpha2 != nullptr && broadcasts(bDesc->sizes, cDesc->sizes)));
+    MXMACA_REQUIRE(unary || (usable(bDesc) && alpha2 != nullptr && broadcasts(bDesc->sizes, cDesc->sizes)));
     if (aDesc->type != cDesc->type || (!unary && bDesc->type != cDesc->type)) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(cDesc->type, {
       std::vector<T> a = read<T>(*aDesc, A);
@@ -249,17 +261,20 @@ MXMACA_EXPORT Status cudnnCreateReduceTensorDescriptor(cudnnReduceTensorDescript
 MXMACA_EXPORT Status cudnnDestroyReduceTensorDescriptor(cudnnReduceTensorDescriptor_t desc) { return destroy(desc); }
 MXMACA_EXPORT Status cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_t desc, cudnnReduceTensorOp_t op,
                                                     cudnnDataType_t type, cudnnNanPropagation_t nan,
-                                                    cudnnReduceTensorIndices_t indices, cudnnIndicesType_t) {
-  MXMACA_REQUIRE(desc != nullptr && op >= CUDNN_REDUCE_TENSOR_ADD && op <= CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS);
+                                                    cudnnReduceTensorIndices_t indices, cudnnIndicesType_t indexType) {
+  MXMACA_REQUIRE(usable(desc) && op >= CUDNN_REDUCE_TENSOR_ADD && op <= CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS);
+  MXMACA_REQUIRE(valid(type) && valid(nan));
+  MXMACA_REQUIRE(within(indices, CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES));
+  MXMACA_REQUIRE(within(indexType, CUDNN_32BIT_INDICES, CUDNN_8BIT_INDICES));
   if (indices != CUDNN_REDUCE_TENSOR_NO_INDICES) return CUDNN_STATUS_NOT_SUPPORTED;
   *desc = {op, type, nan, indices};
   return CUDNN_STATUS_SUCCESS;
 }
-MXMACA_EXPORT Status cudnnGetReductionIndicesSize(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t,
-                                                  const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+MXMACA_EXPORT Status cudnnGetReductionIndicesSize(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t desc,
+                                                  const cudnnTensorDescriptor_t a, const cudnnTensorDescriptor_t c,
                                                   size_t* bytes) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(bytes != nullptr);
+    MXMACA_REQUIRE(usable(desc) && usable(a) && usable(c) && bytes != nullptr);
     *bytes = 0;
     return CUDNN_STATUS_SUCCESS;
   });
@@ -273,7 +288,7 @@ MXMACA_EXPORT Status cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTe
                                        void*, size_t, const void* alpha, const cudnnTensorDescriptor_t aDesc,
                                        const void* A, const void* beta, const cudnnTensorDescriptor_t cDesc, void* C) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(desc != nullptr && aDesc != nullptr && cDesc != nullptr && alpha != nullptr && beta != nullptr);
+    MXMACA_REQUIRE(usable(desc) && usable(aDesc) && usable(cDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(broadcasts(cDesc->sizes, aDesc->sizes));
     if (aDesc->type != cDesc->type) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(cDesc->type, {

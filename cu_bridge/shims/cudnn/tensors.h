@@ -63,6 +63,17 @@ struct cudnnReduceTensorStruct {
   cudnnReduceTensorIndices_t indices = CUDNN_REDUCE_TENSOR_NO_INDICES;
 };
 
+MXMACA_OBJECT(cudnnContext, Cudnn);
+MXMACA_OBJECT(cudnnTensorStruct, CudnnTensor);
+MXMACA_OBJECT(cudnnFilterStruct, CudnnFilter);
+MXMACA_OBJECT(cudnnConvolutionStruct, CudnnConvolution);
+MXMACA_OBJECT(cudnnPoolingStruct, CudnnPooling);
+MXMACA_OBJECT(cudnnActivationStruct, CudnnActivation);
+MXMACA_OBJECT(cudnnLRNStruct, CudnnLrn);
+MXMACA_OBJECT(cudnnDropoutStruct, CudnnDropout);
+MXMACA_OBJECT(cudnnOpTensorStruct, CudnnOpTensor);
+MXMACA_OBJECT(cudnnReduceTensorStruct, CudnnReduceTensor);
+
 namespace mxmaca {
 namespace cudnn {
 
@@ -75,14 +86,62 @@ using Tensor = cudnnTensorStruct;
     if (!(condition)) return CUDNN_STATUS_BAD_PARAM; \
   } while (false)
 
+// A pointer to data is null where elements must be read or written.
+struct MissingData {};
+template <class Pointer>
+Pointer there(Pointer data) {
+  if (data == nullptr) throw MissingData();
+  return data;
+}
+
+// Whether a descriptor is one, and has been set.
+template <class Descriptor>
+bool usable(const Descriptor* descriptor) {
+  return live(descriptor);
+}
+inline bool usable(const Tensor* tensor) { return live(tensor) && !tensor->sizes.empty(); }
+inline bool usable(const cudnnFilterStruct* filter) { return live(filter) && !filter->tensor.sizes.empty(); }
+inline bool usable(const cudnnConvolutionStruct* convolution) {
+  return live(convolution) && !convolution->padding.empty();
+}
+inline bool usable(const cudnnPoolingStruct* pooling) { return live(pooling) && !pooling->window.empty(); }
+
+// Whether an enumeration's value lies in its range.
+template <class Enum>
+bool within(Enum value, Enum first, Enum last) {
+  return value >= first && value <= last;
+}
+inline bool valid(cudnnNanPropagation_t nan) { return within(nan, CUDNN_NOT_PROPAGATE_NAN, CUDNN_PROPAGATE_NAN); }
+inline bool valid(cudnnDataType_t type) { return within(type, CUDNN_DATA_FLOAT, CUDNN_DATA_FP8_E5M2); }
+inline bool valid(cudnnBatchNormMode_t mode) {
+  return within(mode, CUDNN_BATCHNORM_PER_ACTIVATION, CUDNN_BATCHNORM_SPATIAL_PERSISTENT);
+}
+inline bool valid(cudnnSoftmaxAlgorithm_t algorithm) {
+  return within(algorithm, CUDNN_SOFTMAX_FAST, CUDNN_SOFTMAX_LOG);
+}
+inline bool valid(cudnnSoftmaxMode_t mode) {
+  return within(mode, CUDNN_SOFTMAX_MODE_INSTANCE, CUDNN_SOFTMAX_MODE_CHANNEL);
+}
+inline bool valid(cudnnConvolutionFwdAlgo_t algorithm) {
+  return within(algorithm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED);
+}
+inline bool valid(cudnnConvolutionBwdDataAlgo_t algorithm) {
+  return within(algorithm, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED);
+}
+inline bool valid(cudnnConvolutionBwdFilterAlgo_t algorithm) {
+  return within(algorithm, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING);
+}
+
 template <class Work>
 Status guarded(cudnnHandle_t handle, Work&& work) {
-  if (handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
   if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
     return CUDNN_STATUS_EXECUTION_FAILED;
   }
   try {
     return work();
+  } catch (const MissingData&) {
+    return CUDNN_STATUS_BAD_PARAM;
   } catch (const BlasMissing&) {
     return CUDNN_STATUS_NOT_INITIALIZED;
   } catch (const std::bad_alloc&) {
@@ -93,13 +152,13 @@ Status guarded(cudnnHandle_t handle, Work&& work) {
 template <class Descriptor>
 Status create(Descriptor** descriptor) {
   MXMACA_REQUIRE(descriptor != nullptr);
-  *descriptor = new (std::nothrow) Descriptor();
-  return *descriptor != nullptr ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;
+  auto created = std::unique_ptr<Descriptor>(new (std::nothrow) Descriptor());
+  return createObject(descriptor, std::move(created)) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;
 }
+// cuDNN documents that there is nothing to do for a null pointer.
 template <class Descriptor>
 Status destroy(Descriptor* descriptor) {
-  delete descriptor;
-  return CUDNN_STATUS_SUCCESS;
+  return descriptor == nullptr || destroyObject(descriptor) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
 // CUDA's name of an element type that is computed with; -1 for others.
@@ -160,6 +219,7 @@ std::vector<T> read(const Tensor& tensor, const void* data) {
   std::vector<T> values(static_cast<size_t>(product(tensor.sizes)));
   const cudaDataType type = libraryType(tensor.type);
   const bool same = type == (sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F);
+  there(data);
   eachElement(tensor, [&](int64_t number, int64_t place) {
     values[static_cast<size_t>(number)] =
         same ? static_cast<const T*>(data)[place] : static_cast<T>(readElement(data, type, place).real());
@@ -172,6 +232,7 @@ template <class T>
 void blend(const Tensor& tensor, void* data, const std::vector<T>& values, T alpha, T beta) {
   const cudaDataType type = libraryType(tensor.type);
   const bool same = type == (sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F);
+  there(data);
   eachElement(tensor, [&](int64_t number, int64_t place) {
     T value = alpha * values[static_cast<size_t>(number)];
     if (beta != T(0)) {
@@ -189,7 +250,7 @@ void blend(const Tensor& tensor, void* data, const std::vector<T>& values, T alp
 // alpha and beta are float, or double where the tensor is.
 template <class T>
 T scalar(const void* pointer) {
-  return *static_cast<const T*>(pointer);
+  return *static_cast<const T*>(there(pointer));
 }
 
 // Values of a tensor repeated along the axes where it has one element.

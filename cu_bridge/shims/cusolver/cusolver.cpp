@@ -1,38 +1,26 @@
 // cuSOLVER: handles and parameters. What is computed is in families.h.
 
-#include "handle.h"
+#include "objects.h"
 
 #pragma GCC visibility push(default)
-#include "cusolverDn.h"
 
 using mxmaca::handleOf;
-
-// What the Jacobi methods would stop at. LAPACK's methods converge to the last place, and sort.
-struct syevjInfo {
-  double tolerance = 0;
-  int sweeps = 100;
-  int sort = 1;
-};
-struct gesvdjInfo : syevjInfo {};
-struct cusolverDnParams {
-  int algorithms[2] = {};
-};
+using mxmaca::live;
 
 namespace {
 template <class Info>
 cusolverStatus_t create(Info** info) {
   if (info == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
-  *info = new Info;
-  return CUSOLVER_STATUS_SUCCESS;
+  auto created = std::unique_ptr<Info>(new (std::nothrow) Info);
+  return mxmaca::createObject(info, std::move(created)) ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_ALLOC_FAILED;
 }
 template <class Info>
 cusolverStatus_t destroy(Info* info) {
-  delete info;
-  return CUSOLVER_STATUS_SUCCESS;
+  return mxmaca::destroyObject(info) ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_INVALID_VALUE;
 }
 template <class Info, class Field, class Value>
 cusolverStatus_t set(Info* info, Field field, Value value, bool valid) {
-  if (info == nullptr || !valid) return CUSOLVER_STATUS_INVALID_VALUE;
+  if (!live(info) || !valid) return CUSOLVER_STATUS_INVALID_VALUE;
   info->*field = value;
   return CUSOLVER_STATUS_SUCCESS;
 }
@@ -45,22 +33,22 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* handle) {
   return mxmaca::createHandle(handle) ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_NOT_INITIALIZED;
 }
 cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle) {
-  if (handle == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  mxmaca::destroyHandle(handle);
-  return CUSOLVER_STATUS_SUCCESS;
+  return mxmaca::destroyHandle(handle) ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_NOT_INITIALIZED;
 }
 cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream) {
-  if (handle == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (!mxmaca::isStream(stream)) return CUSOLVER_STATUS_INVALID_VALUE;
   handleOf(handle)->stream = stream;
   return CUSOLVER_STATUS_SUCCESS;
 }
 cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cudaStream_t* stream) {
-  if (handle == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (stream == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
   *stream = static_cast<cudaStream_t>(handleOf(handle)->stream);
   return CUSOLVER_STATUS_SUCCESS;
 }
 cusolverStatus_t cusolverDnSetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t mode) {
-  if (handle == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
   if (mode != CUSOLVER_DETERMINISTIC_RESULTS && mode != CUSOLVER_ALLOW_NON_DETERMINISTIC_RESULTS) {
     return CUSOLVER_STATUS_INVALID_VALUE;
   }
@@ -68,7 +56,8 @@ cusolverStatus_t cusolverDnSetDeterministicMode(cusolverDnHandle_t handle, cusol
   return CUSOLVER_STATUS_SUCCESS;
 }
 cusolverStatus_t cusolverDnGetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t* mode) {
-  if (handle == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (mode == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
   const int kept = handleOf(handle)->mathMode;
   *mode = kept == 0 ? CUSOLVER_DETERMINISTIC_RESULTS : static_cast<cusolverDeterministicMode_t>(kept);
   return CUSOLVER_STATUS_SUCCESS;
@@ -78,7 +67,9 @@ cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t* params) { return cre
 cusolverStatus_t cusolverDnDestroyParams(cusolverDnParams_t params) { return destroy(params); }
 cusolverStatus_t cusolverDnSetAdvOptions(cusolverDnParams_t params, cusolverDnFunction_t function,
                                          cusolverAlgMode_t algorithm) {
-  if (params == nullptr || function < CUSOLVERDN_GETRF || function > CUSOLVERDN_POTRF) {
+  const bool known = function >= CUSOLVERDN_GETRF && function <= CUSOLVERDN_POTRF && algorithm >= CUSOLVER_ALG_0 &&
+                     algorithm <= CUSOLVER_ALG_2;
+  if (!live(params) || !known) {
     return CUSOLVER_STATUS_INVALID_VALUE;
   }
   params->algorithms[function] = algorithm;
@@ -87,24 +78,24 @@ cusolverStatus_t cusolverDnSetAdvOptions(cusolverDnParams_t params, cusolverDnFu
 cusolverStatus_t cusolverDnCreateSyevjInfo(syevjInfo_t* info) { return create(info); }
 cusolverStatus_t cusolverDnDestroySyevjInfo(syevjInfo_t info) { return destroy(info); }
 cusolverStatus_t cusolverDnXsyevjSetTolerance(syevjInfo_t info, double tolerance) {
-  return set(info, &syevjInfo::tolerance, tolerance, tolerance >= 0);
+  return set(info, &JacobiLimits::tolerance, tolerance, tolerance >= 0);
 }
 cusolverStatus_t cusolverDnXsyevjSetMaxSweeps(syevjInfo_t info, int sweeps) {
-  return set(info, &syevjInfo::sweeps, sweeps, sweeps >= 0);
+  return set(info, &JacobiLimits::sweeps, sweeps, sweeps >= 0);
 }
 cusolverStatus_t cusolverDnXsyevjSetSortEig(syevjInfo_t info, int sort) {
-  return set(info, &syevjInfo::sort, sort, true);
+  return set(info, &JacobiLimits::sort, sort, sort == 0 || sort == 1);
 }
 cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t* info) { return create(info); }
 cusolverStatus_t cusolverDnDestroyGesvdjInfo(gesvdjInfo_t info) { return destroy(info); }
 cusolverStatus_t cusolverDnXgesvdjSetTolerance(gesvdjInfo_t info, double tolerance) {
-  return set(info, &gesvdjInfo::tolerance, tolerance, tolerance >= 0);
+  return set(info, &JacobiLimits::tolerance, tolerance, tolerance >= 0);
 }
 cusolverStatus_t cusolverDnXgesvdjSetMaxSweeps(gesvdjInfo_t info, int sweeps) {
-  return set(info, &gesvdjInfo::sweeps, sweeps, sweeps >= 0);
+  return set(info, &JacobiLimits::sweeps, sweeps, sweeps >= 0);
 }
 cusolverStatus_t cusolverDnXgesvdjSetSortEig(gesvdjInfo_t info, int sort) {
-  return set(info, &gesvdjInfo::sort, sort, true);
+  return set(info, &JacobiLimits::sort, sort, sort == 0 || sort == 1);
 }
 
 cusolverStatus_t cusolverGetProperty(libraryPropertyType type, int* value) {

@@ -14,6 +14,8 @@
 #include "cusolverDn.h"
 #pragma GCC visibility pop
 
+#include "objects.h"
+
 #define MXMACA_EXPORT __attribute__((visibility("default")))
 #define MXMACA_REQUIRE(condition)                           \
   do {                                                      \
@@ -25,10 +27,15 @@ namespace cusolver {
 
 using Status = cusolverStatus_t;
 using Index = int64_t;
+constexpr Status kInvalidValue = CUSOLVER_STATUS_INVALID_VALUE;
+constexpr Status kNotSupported = CUSOLVER_STATUS_NOT_SUPPORTED;
+inline bool known(cudaDataType type) {
+  return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_C_32F || type == CUDA_C_64F;
+}
 
 template <class Work>
 Status guarded(cusolverDnHandle_t handle, Work&& work) {
-  if (handle == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
   if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
     return CUSOLVER_STATUS_EXECUTION_FAILED;
   }
@@ -43,6 +50,7 @@ Status guarded(cusolverDnHandle_t handle, Work&& work) {
 
 inline Index least(Index rows) { return std::max<Index>(rows, 1); }
 inline bool valid(cublasFillMode_t uplo) { return uplo == CUBLAS_FILL_MODE_LOWER || uplo == CUBLAS_FILL_MODE_UPPER; }
+inline bool valid(cublasDiagType_t diag) { return diag == CUBLAS_DIAG_NON_UNIT || diag == CUBLAS_DIAG_UNIT; }
 inline bool valid(cublasOperation_t op) { return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C; }
 inline bool valid(cublasSideMode_t side) { return side == CUBLAS_SIDE_LEFT || side == CUBLAS_SIDE_RIGHT; }
 inline bool valid(cusolverEigMode_t mode) {
@@ -53,14 +61,22 @@ inline char letter(cublasOperation_t op) { return "NTC"[op]; }
 inline char letter(cublasSideMode_t side) { return side == CUBLAS_SIDE_LEFT ? 'L' : 'R'; }
 inline char letter(cusolverEigMode_t mode) { return mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N'; }
 
-// Where the caller wants to know what LAPACK said: 0, or the number of the column that failed.
+// What every buffer size says is needed.
+constexpr Index kWorkspace = 1;
+
+constexpr BlasInt kNoMemory = -1010;  // of LAPACK's C interface
+constexpr BlasInt kNoMemoryToTranspose = -1011;
+
+// Where the caller wants to know what LAPACK said: 0, the number of the column that failed, or of the wrong argument
+// with a minus.
 inline Status report(int* info, BlasInt found) {
+  if (found == kNoMemory || found == kNoMemoryToTranspose) return CUSOLVER_STATUS_ALLOC_FAILED;
   if (info != nullptr) *info = static_cast<int>(found);
-  return CUSOLVER_STATUS_SUCCESS;
+  return found < 0 ? CUSOLVER_STATUS_INVALID_VALUE : CUSOLVER_STATUS_SUCCESS;
 }
 inline Status needsNone(int* lwork) {
   MXMACA_REQUIRE(lwork != nullptr);
-  *lwork = 1;  // callers allocate what they are told, and some take 0 for a failure
+  *lwork = kWorkspace;  // callers allocate what they are told, and some take 0 for a failure
   return CUSOLVER_STATUS_SUCCESS;
 }
 inline Status needsNone(size_t* device, size_t* host) {
@@ -251,6 +267,8 @@ template <class T>
 Status gesvd(signed char jobu, signed char jobvt, Index m, Index n, T* A, Index lda, Real<T>* S, T* U, Index ldu, T* VT,
              Index ldvt, T*, Index, Real<T>* rwork, int* info) {
   MXMACA_REQUIRE(validJob(jobu) && validJob(jobvt) && !(jobu == 'O' && jobvt == 'O') && m >= 0 && n >= 0 && m >= n);
+  MXMACA_REQUIRE(n == 0 || ((jobu != 'A' && jobu != 'S') || U != nullptr));
+  MXMACA_REQUIRE(n == 0 || ((jobvt != 'A' && jobvt != 'S') || VT != nullptr));
   MXMACA_REQUIRE(lda >= least(m) && ((jobu != 'A' && jobu != 'S') || ldu >= least(m)));
   MXMACA_REQUIRE(ldvt >= (jobvt == 'A' || jobvt == 'S' ? least(n) : 1) && ldu >= 1);
   std::vector<Real<T>> unconverged(static_cast<size_t>(least(n)));
@@ -293,11 +311,12 @@ BlasInt decompose(bool vectors, Index m, Index n, T* A, Index lda, Real<T>* S, T
 }
 template <class T>
 Status gesvdj(cusolverEigMode_t jobz, int econ, Index m, Index n, T* A, Index lda, Real<T>* S, T* U, Index ldu, T* V,
-              Index ldv, T*, Index, int* info, gesvdjInfo_t params) {
-  MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && lda >= least(m) && params != nullptr);
+              Index ldv, T*, Index, int* info, gesvdjInfo_t) {
+  MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && lda >= least(m));
   const bool vectors = jobz == CUSOLVER_EIG_MODE_VECTOR;
   MXMACA_REQUIRE(!vectors || (ldu >= least(m) && ldv >= least(n)));
   const Index rank = std::min(m, n);
+  MXMACA_REQUIRE(!vectors || rank == 0 || (U != nullptr && V != nullptr));
   return report(info, decompose(vectors, m, n, A, lda, S, U, ldu, V, ldv, econ != 0 ? rank : m, econ != 0 ? rank : n));
 }
 template <class T>
@@ -340,6 +359,7 @@ Status gesvdaStridedBatched(cusolverEigMode_t jobz, Index rank, Index m, Index n
   MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && rank >= 0 && rank <= std::min(m, n) && lda >= least(m));
   const bool vectors = jobz == CUSOLVER_EIG_MODE_VECTOR;
   MXMACA_REQUIRE(batch >= 0 && info != nullptr && (!vectors || (ldu >= least(m) && ldv >= least(n))));
+  MXMACA_REQUIRE(!vectors || rank == 0 || batch == 0 || (U != nullptr && V != nullptr));
   std::vector<T> copy(static_cast<size_t>(m * n));
   std::vector<Real<T>> values(static_cast<size_t>(least(std::min(m, n))));
   for (Index i = 0; i < batch; ++i) {
@@ -402,8 +422,7 @@ Status syevj_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, 
 }
 template <class T>
 Status syevj(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T* work, Index lwork,
-             int* info, syevjInfo_t params) {
-  MXMACA_REQUIRE(params != nullptr);
+             int* info, syevjInfo_t) {
   return syevd(jobz, uplo, n, A, lda, W, work, lwork, info);
 }
 template <class T>
@@ -414,8 +433,8 @@ Status syevjBatched_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, In
 }
 template <class T>
 Status syevjBatched(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T* work,
-                    Index lwork, int* info, syevjInfo_t params, Index batch) {
-  MXMACA_REQUIRE(batch >= 0 && info != nullptr && params != nullptr);
+                    Index lwork, int* info, syevjInfo_t, Index batch) {
+  MXMACA_REQUIRE(batch >= 0 && info != nullptr);
   Status status = CUSOLVER_STATUS_SUCCESS;
   for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
     status = syevd(jobz, uplo, n, A + i * lda * n, lda, W + i * n, work, lwork, info + i);
@@ -541,14 +560,14 @@ inline Status Xsytrs(cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType ty
                   kColumnMajor, letter(uplo), n, nrhs, static_cast<const T*>(A), lda, pivots, static_cast<T*>(B), ldb));
   });
 }
-inline Status Xtrtri_bufferSize(cublasFillMode_t uplo, cublasDiagType_t, Index n, cudaDataType, void*, Index lda,
+inline Status Xtrtri_bufferSize(cublasFillMode_t uplo, cublasDiagType_t diag, Index n, cudaDataType, void*, Index lda,
                                 size_t* device, size_t* host) {
-  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  MXMACA_REQUIRE(valid(uplo) && valid(diag) && n >= 0 && lda >= least(n));
   return needsNone(device, host);
 }
 inline Status Xtrtri(cublasFillMode_t uplo, cublasDiagType_t diag, Index n, cudaDataType type, void* A, Index lda,
                      void*, size_t, void*, size_t, int* info) {
-  MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  MXMACA_REQUIRE(valid(uplo) && valid(diag) && n >= 0 && lda >= least(n));
   return MXMACA_TYPED(type, T, {
     return report(info,
                   MXMACA_BLAS(T, "LAPACKE_?trtri", BlasInt(int, char, char, BlasInt, T*, BlasInt))(

@@ -47,14 +47,14 @@ void mergeRows(int m, const cusparseMatDescr_t descrA, const int* rowsA, const i
   }
 }
 bool general(const cusparseMatDescr_t descriptor) {
-  return descriptor != nullptr && descriptor->type == CUSPARSE_MATRIX_TYPE_GENERAL;
+  return live(descriptor) && descriptor->type == CUSPARSE_MATRIX_TYPE_GENERAL;
 }
 
 template <class T>
 Status geam(int m, int n, const T* alpha, const cusparseMatDescr_t descrA, const T* valA, const int* rowsA,
             const int* colsA, const T* beta, const cusparseMatDescr_t descrB, const T* valB, const int* rowsB,
             const int* colsB, const cusparseMatDescr_t descrC, T* valC, const int* rowsC, int* colsC) {
-  MXMACA_REQUIRE(m >= 0 && n >= 0 && alpha != nullptr && beta != nullptr && descrC != nullptr);
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && alpha != nullptr && beta != nullptr && live(descrC));
   if (!general(descrA) || !general(descrB) || !general(descrC)) return CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED;
   const T a = *alpha, b = *beta;
   int next = 0;
@@ -123,7 +123,7 @@ MXMACA_EXPORT Status cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int
 MXMACA_EXPORT Status cusparseXcsrsort(cusparseHandle_t handle, int m, int, int nnz, const cusparseMatDescr_t descriptor,
                                       const int* offsets, int* columns, int* p, void*) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(m >= 0 && nnz >= 0 && descriptor != nullptr);
+    MXMACA_REQUIRE(m >= 0 && nnz >= 0 && live(descriptor));
     std::vector<int> rows(static_cast<size_t>(nnz));
     for (int row = 0; row < m; ++row) {
       for (int i = offsets[row] - descriptor->base; i < offsets[row + 1] - descriptor->base; ++i) {
@@ -171,7 +171,7 @@ MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
                                           const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC,
                                           int* rowsC, int* nnz, void*) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(m >= 0 && n >= 0 && rowsC != nullptr && nnz != nullptr && descrC != nullptr);
+    MXMACA_REQUIRE(m >= 0 && n >= 0 && rowsC != nullptr && nnz != nullptr && live(descrC));
     if (!general(descrA) || !general(descrB) || !general(descrC)) return CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED;
     std::fill(rowsC, rowsC + m + 1, 0);
     mergeRows(m, descrA, rowsA, colsA, descrB, rowsB, colsB, [&](int row, int, int, int) { ++rowsC[row + 1]; });

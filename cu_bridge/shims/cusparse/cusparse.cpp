@@ -5,6 +5,7 @@
 #pragma GCC visibility push(default)
 
 using mxmaca::handleOf;
+using mxmaca::live;
 
 namespace {
 
@@ -29,8 +30,8 @@ constexpr struct {
 };
 
 template <class Field>
-cusparseStatus_t set(cusparseMatDescr_t descr, Field cusparseMatDescr::* field, Field value) {
-  if (descr == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
+cusparseStatus_t set(cusparseMatDescr_t descr, Field cusparseMatDescr::* field, Field value, Field last) {
+  if (!live(descr) || value < Field{} || value > last) return CUSPARSE_STATUS_INVALID_VALUE;
   descr->*field = value;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -44,31 +45,35 @@ cusparseStatus_t cusparseCreate(cusparseHandle_t* handle) {
   return mxmaca::createHandle(handle) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
 }
 cusparseStatus_t cusparseDestroy(cusparseHandle_t handle) {
-  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
-  mxmaca::destroyHandle(handle);
-  return CUSPARSE_STATUS_SUCCESS;
+  return mxmaca::destroyHandle(handle) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
 }
 cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream) {
-  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (!mxmaca::isStream(stream)) return CUSPARSE_STATUS_INVALID_VALUE;
   handleOf(handle)->stream = stream;
   return CUSPARSE_STATUS_SUCCESS;
 }
 cusparseStatus_t cusparseGetStream(cusparseHandle_t handle, cudaStream_t* stream) {
-  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (stream == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
   *stream = static_cast<cudaStream_t>(handleOf(handle)->stream);
   return CUSPARSE_STATUS_SUCCESS;
 }
 cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t mode) {
-  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (mode != CUSPARSE_POINTER_MODE_HOST && mode != CUSPARSE_POINTER_MODE_DEVICE) return CUSPARSE_STATUS_INVALID_VALUE;
   handleOf(handle)->pointerMode = mode;
   return CUSPARSE_STATUS_SUCCESS;
 }
 cusparseStatus_t cusparseGetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t* mode) {
-  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (mode == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
   *mode = static_cast<cusparsePointerMode_t>(handleOf(handle)->pointerMode);
   return CUSPARSE_STATUS_SUCCESS;
 }
-cusparseStatus_t cusparseGetVersion(cusparseHandle_t, int* version) {
+cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int* version) {
+  if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (version == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
   *version = CUSPARSE_VERSION;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -86,25 +91,20 @@ const char* cusparseGetErrorString(cusparseStatus_t status) {
 }
 
 cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t* descr) {
-  if (descr == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
-  *descr = new cusparseMatDescr;
-  return CUSPARSE_STATUS_SUCCESS;
+  return mxmaca::cusparse::create(descr, cusparseMatDescr());
 }
-cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descr) {
-  delete descr;
-  return CUSPARSE_STATUS_SUCCESS;
-}
+cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descr) { return mxmaca::cusparse::destroy(descr); }
 cusparseStatus_t cusparseSetMatType(cusparseMatDescr_t descr, cusparseMatrixType_t type) {
-  return set(descr, &cusparseMatDescr::type, type);
+  return set(descr, &cusparseMatDescr::type, type, CUSPARSE_MATRIX_TYPE_TRIANGULAR);
 }
 cusparseStatus_t cusparseSetMatFillMode(cusparseMatDescr_t descr, cusparseFillMode_t mode) {
-  return set(descr, &cusparseMatDescr::fill, mode);
+  return set(descr, &cusparseMatDescr::fill, mode, CUSPARSE_FILL_MODE_UPPER);
 }
 cusparseStatus_t cusparseSetMatDiagType(cusparseMatDescr_t descr, cusparseDiagType_t type) {
-  return set(descr, &cusparseMatDescr::diagonal, type);
+  return set(descr, &cusparseMatDescr::diagonal, type, CUSPARSE_DIAG_TYPE_UNIT);
 }
 cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t descr, cusparseIndexBase_t base) {
-  return set(descr, &cusparseMatDescr::base, base);
+  return set(descr, &cusparseMatDescr::base, base, CUSPARSE_INDEX_BASE_ONE);
 }
 
 }  // extern "C"

@@ -59,6 +59,28 @@ struct cusparseSpMatDescr {
   int64_t outerStride = 0, innerStride = 0;
 };
 
+struct cusparseSpGEMMDescr {
+  bool computed = false;
+  std::vector<int64_t> offsets, column;
+  std::vector<std::complex<double>> values;  // of alpha * A * B
+};
+struct cusparseSpSVDescr {
+  bool analysed = false;
+};
+struct cusparseSpSMDescr {
+  bool analysed = false;
+};
+
+MXMACA_OBJECT(cusparseContext, Cusparse);
+MXMACA_OBJECT(cusparseMatDescr, CusparseMatrix);
+MXMACA_OBJECT(cusparseSpVecDescr, CusparseSparseVector);
+MXMACA_OBJECT(cusparseSpMatDescr, CusparseSparseMatrix);
+MXMACA_OBJECT(cusparseDnVecDescr, CusparseDenseVector);
+MXMACA_OBJECT(cusparseDnMatDescr, CusparseDenseMatrix);
+MXMACA_OBJECT(cusparseSpGEMMDescr, CusparseSpGemm);
+MXMACA_OBJECT(cusparseSpSVDescr, CusparseSpSv);
+MXMACA_OBJECT(cusparseSpSMDescr, CusparseSpSm);
+
 namespace mxmaca {
 namespace cusparse {
 
@@ -73,7 +95,7 @@ using Index = int64_t;
 
 template <class Work>
 Status guarded(cusparseHandle_t handle, Work&& work) {
-  if (handle == nullptr) return CUSPARSE_STATUS_NOT_INITIALIZED;
+  if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
   if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
     return CUSPARSE_STATUS_EXECUTION_FAILED;
   }
@@ -84,8 +106,25 @@ Status guarded(cusparseHandle_t handle, Work&& work) {
   }
 }
 
+template <class Descriptor>
+Status create(Descriptor** descriptor, const Descriptor& value) {
+  MXMACA_REQUIRE(descriptor != nullptr);
+  auto created = std::unique_ptr<Descriptor>(new (std::nothrow) Descriptor(value));
+  return createObject(descriptor, std::move(created)) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
+}
+template <class Descriptor>
+Status destroy(const Descriptor* descriptor) {
+  return destroyObject(descriptor) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INVALID_VALUE;
+}
+
 inline bool valid(cusparseOperation_t op) {
   return op >= CUSPARSE_OPERATION_NON_TRANSPOSE && op <= CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
+}
+inline bool valid(cusparseIndexBase_t base) {
+  return base == CUSPARSE_INDEX_BASE_ZERO || base == CUSPARSE_INDEX_BASE_ONE;
+}
+inline bool valid(cusparseAction_t action) {
+  return action == CUSPARSE_ACTION_SYMBOLIC || action == CUSPARSE_ACTION_NUMERIC;
 }
 inline bool valid(cusparseIndexType_t type) { return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I; }
 

@@ -5,18 +5,6 @@
 using namespace mxmaca;
 using namespace mxmaca::cusparse;
 
-struct cusparseSpGEMMDescr {
-  bool computed = false;
-  std::vector<Index> offsets, column;
-  std::vector<std::complex<double>> values;  // of alpha * A * B
-};
-struct cusparseSpSVDescr {
-  bool analysed = false;
-};
-struct cusparseSpSMDescr {
-  bool analysed = false;
-};
-
 namespace mxmaca {
 namespace cusparse {
 
@@ -66,22 +54,10 @@ Pattern patternOf(const cusparseSpMatDescr& matrix, cusparseOperation_t op, Inde
 
 namespace {
 
-template <class Descriptor>
-Status create(Descriptor** descriptor, const Descriptor& value) {
-  MXMACA_REQUIRE(descriptor != nullptr);
-  *descriptor = new (std::nothrow) Descriptor(value);
-  return *descriptor != nullptr ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
-}
-template <class Descriptor>
-Status destroy(const Descriptor* descriptor) {
-  delete descriptor;
-  return CUSPARSE_STATUS_SUCCESS;
-}
-
 Status createSparse(cusparseSpMatDescr_t* descriptor, cusparseFormat_t format, Index rows, Index columns, Index nnz,
                     void* outer, void* inner, void* values, cusparseIndexType_t outerType,
                     cusparseIndexType_t innerType, cusparseIndexBase_t base, cudaDataType type) {
-  MXMACA_REQUIRE(rows >= 0 && columns >= 0 && nnz >= 0 && (base == 0 || base == 1));
+  MXMACA_REQUIRE(rows >= 0 && columns >= 0 && nnz >= 0 && valid(base));
   if (!valid(outerType) || !valid(innerType) || elementBytes(type) == 0) return CUSPARSE_STATUS_NOT_SUPPORTED;
   cusparseSpMatDescr value{};
   value.format = format;
@@ -99,7 +75,7 @@ Status createSparse(cusparseSpMatDescr_t* descriptor, cusparseFormat_t format, I
   return create(descriptor, value);
 }
 Status setPointers(cusparseSpMatDescr_t descriptor, cusparseFormat_t format, void* outer, void* inner, void* values) {
-  MXMACA_REQUIRE(descriptor != nullptr && descriptor->format == format);
+  MXMACA_REQUIRE(live(descriptor) && descriptor->format == format);
   descriptor->outer = outer;
   descriptor->inner = inner;
   descriptor->values = values;
@@ -108,7 +84,10 @@ Status setPointers(cusparseSpMatDescr_t descriptor, cusparseFormat_t format, voi
 Status getSparse(cusparseSpMatDescr_t d, cusparseFormat_t format, Index* rows, Index* columns, Index* nnz, void** outer,
                  void** inner, void** values, cusparseIndexType_t* outerType, cusparseIndexType_t* innerType,
                  cusparseIndexBase_t* base, cudaDataType* type) {
-  MXMACA_REQUIRE(d != nullptr && d->format == format);
+  MXMACA_REQUIRE(live(d) && d->format == format);
+  MXMACA_REQUIRE(rows != nullptr && columns != nullptr && nnz != nullptr && outer != nullptr && inner != nullptr &&
+                 values != nullptr && outerType != nullptr && innerType != nullptr && base != nullptr &&
+                 type != nullptr);
   *rows = d->rows;
   *columns = d->columns;
   *nnz = d->nnz;
@@ -156,20 +135,19 @@ void combine(void* data, cudaDataType type, Index at, T alpha, T product, T beta
 }
 
 Status checkProduct(const cusparseSpMatDescr* a, cudaDataType b, cudaDataType c, cudaDataType compute) {
-  MXMACA_REQUIRE(a != nullptr);
+  MXMACA_REQUIRE(live(a));
   return fits(a->type, compute) && fits(b, compute) && fits(c, compute) ? CUSPARSE_STATUS_SUCCESS
                                                                         : CUSPARSE_STATUS_NOT_SUPPORTED;
 }
 Status checkSpMV(cusparseOperation_t op, const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
                  const void* beta, cusparseDnVecDescr_t y, cudaDataType compute) {
-  MXMACA_REQUIRE(valid(op) && alpha != nullptr && beta != nullptr && a != nullptr && x != nullptr && y != nullptr);
+  MXMACA_REQUIRE(valid(op) && alpha != nullptr && beta != nullptr && live(a) && live(x) && live(y));
   MXMACA_REQUIRE(rowsOf(op, a->rows, a->columns) == y->size && rowsOf(op, a->columns, a->rows) == x->size);
   return checkProduct(a, x->type, y->type, compute);
 }
 Status checkSpMM(cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t a,
                  cusparseConstDnMatDescr_t b, const void* beta, cusparseDnMatDescr_t c, cudaDataType compute) {
-  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && beta != nullptr && a != nullptr && b != nullptr &&
-                 c != nullptr);
+  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && beta != nullptr && live(a) && live(b) && live(c));
   MXMACA_REQUIRE(rowsOf(opA, a->rows, a->columns) == c->rows && rowsOf(opB, b->columns, b->rows) == c->columns);
   MXMACA_REQUIRE(rowsOf(opA, a->columns, a->rows) == rowsOf(opB, b->rows, b->columns));
   MXMACA_REQUIRE((a->batch == 1 || a->batch == c->batch) && (b->batch == 1 || b->batch == c->batch));
@@ -177,8 +155,7 @@ Status checkSpMM(cusparseOperation_t opA, cusparseOperation_t opB, const void* a
 }
 Status checkSddmm(cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstDnMatDescr_t a,
                   cusparseConstDnMatDescr_t b, const void* beta, cusparseSpMatDescr_t c, cudaDataType compute) {
-  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && beta != nullptr && a != nullptr && b != nullptr &&
-                 c != nullptr);
+  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && beta != nullptr && live(a) && live(b) && live(c));
   MXMACA_REQUIRE(rowsOf(opA, a->rows, a->columns) == c->rows && rowsOf(opB, b->columns, b->rows) == c->columns);
   MXMACA_REQUIRE(rowsOf(opA, a->columns, a->rows) == rowsOf(opB, b->rows, b->columns));
   MXMACA_REQUIRE((a->batch == 1 || a->batch == c->batch) && (b->batch == 1 || b->batch == c->batch));
@@ -212,16 +189,16 @@ void solveTriangle(const cusparseSpMatDescr& a, cusparseOperation_t op, std::vec
 }
 Status checkSpSV(cusparseOperation_t op, const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
                  cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVDescr_t descriptor) {
-  MXMACA_REQUIRE(valid(op) && alpha != nullptr && a != nullptr && x != nullptr && y != nullptr);
-  MXMACA_REQUIRE(descriptor != nullptr && a->rows == a->columns && x->size == a->rows && y->size == a->rows);
+  MXMACA_REQUIRE(valid(op) && alpha != nullptr && live(a) && live(x) && live(y));
+  MXMACA_REQUIRE(live(descriptor) && a->rows == a->columns && x->size == a->rows && y->size == a->rows);
   return a->type == compute && x->type == compute && y->type == compute ? CUSPARSE_STATUS_SUCCESS
                                                                         : CUSPARSE_STATUS_NOT_SUPPORTED;
 }
 Status checkSpSM(cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t a,
                  cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c, cudaDataType compute,
                  cusparseSpSMDescr_t descriptor) {
-  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && a != nullptr && b != nullptr && c != nullptr);
-  MXMACA_REQUIRE(descriptor != nullptr && a->rows == a->columns && c->rows == a->rows);
+  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && live(a) && live(b) && live(c));
+  MXMACA_REQUIRE(live(descriptor) && a->rows == a->columns && c->rows == a->rows);
   MXMACA_REQUIRE(rowsOf(opB, b->rows, b->columns) == c->rows && rowsOf(opB, b->columns, b->rows) == c->columns);
   MXMACA_REQUIRE(a->batch == 1 && b->batch == c->batch);
   return a->type == compute && b->type == compute && c->type == compute ? CUSPARSE_STATUS_SUCCESS
@@ -247,18 +224,18 @@ Status checkSpSM(cusparseOperation_t opA, cusparseOperation_t opB, const void* a
 MXMACA_EXPORT Status cusparseCreateSpVec(cusparseSpVecDescr_t* descriptor, Index size, Index nnz, void* indices,
                                          void* values, cusparseIndexType_t indexType, cusparseIndexBase_t base,
                                          cudaDataType type) {
-  MXMACA_REQUIRE(size >= 0 && nnz >= 0 && nnz <= size);
+  MXMACA_REQUIRE(size >= 0 && nnz >= 0 && nnz <= size && valid(base));
   if (!valid(indexType) || elementBytes(type) == 0) return CUSPARSE_STATUS_NOT_SUPPORTED;
   return create(descriptor, cusparseSpVecDescr{size, nnz, indices, values, indexType, base, type});
 }
 MXMACA_EXPORT Status cusparseDestroySpVec(cusparseConstSpVecDescr_t descriptor) { return destroy(descriptor); }
 MXMACA_EXPORT Status cusparseSpVecSetValues(cusparseSpVecDescr_t descriptor, void* values) {
-  MXMACA_REQUIRE(descriptor != nullptr);
+  MXMACA_REQUIRE(live(descriptor));
   descriptor->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpVecGetValues(cusparseSpVecDescr_t descriptor, void** values) {
-  MXMACA_REQUIRE(descriptor != nullptr && values != nullptr);
+  MXMACA_REQUIRE(live(descriptor) && values != nullptr);
   *values = descriptor->values;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -274,19 +251,19 @@ MXMACA_EXPORT Status cusparseCreateConstDnVec(cusparseConstDnVecDescr_t* descrip
 }
 MXMACA_EXPORT Status cusparseDestroyDnVec(cusparseConstDnVecDescr_t descriptor) { return destroy(descriptor); }
 MXMACA_EXPORT Status cusparseDnVecGet(cusparseDnVecDescr_t descriptor, Index* size, void** values, cudaDataType* type) {
-  MXMACA_REQUIRE(descriptor != nullptr && size != nullptr && values != nullptr && type != nullptr);
+  MXMACA_REQUIRE(live(descriptor) && size != nullptr && values != nullptr && type != nullptr);
   *size = descriptor->size;
   *values = descriptor->values;
   *type = descriptor->type;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseDnVecSetValues(cusparseDnVecDescr_t descriptor, void* values) {
-  MXMACA_REQUIRE(descriptor != nullptr);
+  MXMACA_REQUIRE(live(descriptor));
   descriptor->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseDnVecGetValues(cusparseDnVecDescr_t descriptor, void** values) {
-  MXMACA_REQUIRE(descriptor != nullptr && values != nullptr);
+  MXMACA_REQUIRE(live(descriptor) && values != nullptr);
   *values = descriptor->values;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -305,7 +282,8 @@ MXMACA_EXPORT Status cusparseCreateConstDnMat(cusparseConstDnMatDescr_t* descrip
 MXMACA_EXPORT Status cusparseDestroyDnMat(cusparseConstDnMatDescr_t descriptor) { return destroy(descriptor); }
 MXMACA_EXPORT Status cusparseDnMatGet(cusparseDnMatDescr_t d, Index* rows, Index* columns, Index* ld, void** values,
                                       cudaDataType* type, cusparseOrder_t* order) {
-  MXMACA_REQUIRE(d != nullptr);
+  MXMACA_REQUIRE(live(d) && rows != nullptr && columns != nullptr && ld != nullptr && values != nullptr &&
+                 type != nullptr && order != nullptr);
   *rows = d->rows;
   *columns = d->columns;
   *ld = d->ld;
@@ -315,23 +293,23 @@ MXMACA_EXPORT Status cusparseDnMatGet(cusparseDnMatDescr_t d, Index* rows, Index
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseDnMatSetValues(cusparseDnMatDescr_t descriptor, void* values) {
-  MXMACA_REQUIRE(descriptor != nullptr);
+  MXMACA_REQUIRE(live(descriptor));
   descriptor->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseDnMatGetValues(cusparseDnMatDescr_t descriptor, void** values) {
-  MXMACA_REQUIRE(descriptor != nullptr && values != nullptr);
+  MXMACA_REQUIRE(live(descriptor) && values != nullptr);
   *values = descriptor->values;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseDnMatSetStridedBatch(cusparseDnMatDescr_t descriptor, int batch, Index stride) {
-  MXMACA_REQUIRE(descriptor != nullptr && batch >= 1 && stride >= 0);
+  MXMACA_REQUIRE(live(descriptor) && batch >= 1 && stride >= 0);
   descriptor->batch = batch;
   descriptor->stride = stride;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseDnMatGetStridedBatch(cusparseConstDnMatDescr_t descriptor, int* batch, Index* stride) {
-  MXMACA_REQUIRE(descriptor != nullptr && batch != nullptr && stride != nullptr);
+  MXMACA_REQUIRE(live(descriptor) && batch != nullptr && stride != nullptr);
   *batch = descriptor->batch;
   *stride = descriptor->stride;
   return CUSPARSE_STATUS_SUCCESS;
@@ -391,35 +369,35 @@ MXMACA_EXPORT Status cusparseCooSetPointers(cusparseSpMatDescr_t d, void* rows, 
   return setPointers(d, CUSPARSE_FORMAT_COO, rows, columns, values);
 }
 MXMACA_EXPORT Status cusparseSpMatGetSize(cusparseConstSpMatDescr_t d, Index* rows, Index* columns, Index* nnz) {
-  MXMACA_REQUIRE(d != nullptr && rows != nullptr && columns != nullptr && nnz != nullptr);
+  MXMACA_REQUIRE(live(d) && rows != nullptr && columns != nullptr && nnz != nullptr);
   *rows = d->rows;
   *columns = d->columns;
   *nnz = d->nnz;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpMatGetFormat(cusparseConstSpMatDescr_t d, cusparseFormat_t* format) {
-  MXMACA_REQUIRE(d != nullptr && format != nullptr);
+  MXMACA_REQUIRE(live(d) && format != nullptr);
   *format = d->format;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpMatGetIndexBase(cusparseConstSpMatDescr_t d, cusparseIndexBase_t* base) {
-  MXMACA_REQUIRE(d != nullptr && base != nullptr);
+  MXMACA_REQUIRE(live(d) && base != nullptr);
   *base = d->base;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpMatGetValues(cusparseSpMatDescr_t d, void** values) {
-  MXMACA_REQUIRE(d != nullptr && values != nullptr);
+  MXMACA_REQUIRE(live(d) && values != nullptr);
   *values = d->values;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpMatSetValues(cusparseSpMatDescr_t d, void* values) {
-  MXMACA_REQUIRE(d != nullptr);
+  MXMACA_REQUIRE(live(d));
   d->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpMatSetAttribute(cusparseSpMatDescr_t d, cusparseSpMatAttribute_t attribute, void* data,
                                                size_t size) {
-  MXMACA_REQUIRE(d != nullptr && data != nullptr && size == sizeof(int));
+  MXMACA_REQUIRE(live(d) && data != nullptr && size == sizeof(int));
   int value = 0;
   std::memcpy(&value, data, sizeof value);
   MXMACA_REQUIRE(value == 0 || value == 1);
@@ -433,7 +411,7 @@ MXMACA_EXPORT Status cusparseSpMatSetAttribute(cusparseSpMatDescr_t d, cusparseS
 }
 MXMACA_EXPORT Status cusparseSpMatGetAttribute(cusparseConstSpMatDescr_t d, cusparseSpMatAttribute_t attribute,
                                                void* data, size_t size) {
-  MXMACA_REQUIRE(d != nullptr && data != nullptr && size == sizeof(int));
+  MXMACA_REQUIRE(live(d) && data != nullptr && size == sizeof(int));
   MXMACA_REQUIRE(attribute == CUSPARSE_SPMAT_FILL_MODE || attribute == CUSPARSE_SPMAT_DIAG_TYPE);
   const int value = attribute == CUSPARSE_SPMAT_FILL_MODE ? static_cast<int>(d->fill) : static_cast<int>(d->diagonal);
   std::memcpy(data, &value, sizeof value);
@@ -441,21 +419,20 @@ MXMACA_EXPORT Status cusparseSpMatGetAttribute(cusparseConstSpMatDescr_t d, cusp
 }
 MXMACA_EXPORT Status cusparseCsrSetStridedBatch(cusparseSpMatDescr_t d, int batch, Index offsetsStride,
                                                 Index valuesStride) {
-  MXMACA_REQUIRE(d != nullptr && d->format == CUSPARSE_FORMAT_CSR && batch >= 1 && offsetsStride >= 0 &&
-                 valuesStride >= 0);
+  MXMACA_REQUIRE(live(d) && d->format == CUSPARSE_FORMAT_CSR && batch >= 1 && offsetsStride >= 0 && valuesStride >= 0);
   d->batch = batch;
   d->outerStride = offsetsStride;
   d->innerStride = valuesStride;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseCooSetStridedBatch(cusparseSpMatDescr_t d, int batch, Index stride) {
-  MXMACA_REQUIRE(d != nullptr && d->format == CUSPARSE_FORMAT_COO && batch >= 1 && stride >= 0);
+  MXMACA_REQUIRE(live(d) && d->format == CUSPARSE_FORMAT_COO && batch >= 1 && stride >= 0);
   d->batch = batch;
   d->outerStride = d->innerStride = stride;
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpMatGetStridedBatch(cusparseConstSpMatDescr_t d, int* batch) {
-  MXMACA_REQUIRE(d != nullptr && batch != nullptr);
+  MXMACA_REQUIRE(live(d) && batch != nullptr);
   *batch = d->batch;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -468,7 +445,7 @@ Index elementAt(const cusparseSpVecDescr& x, Index i) { return readIndex(x.indic
 MXMACA_EXPORT Status cusparseAxpby(cusparseHandle_t handle, const void* alpha, cusparseConstSpVecDescr_t x,
                                    const void* beta, cusparseDnVecDescr_t y) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && x != nullptr && y != nullptr && x->size == y->size);
+    MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && live(x) && live(y) && x->size == y->size);
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
     // 16-bit vectors have scalars in float.
     const bool narrow = x->type == CUDA_R_16F || x->type == CUDA_R_16BF;
@@ -484,7 +461,7 @@ MXMACA_EXPORT Status cusparseAxpby(cusparseHandle_t handle, const void* alpha, c
 }
 MXMACA_EXPORT Status cusparseGather(cusparseHandle_t handle, cusparseConstDnVecDescr_t y, cusparseSpVecDescr_t x) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(x != nullptr && y != nullptr && x->size == y->size);
+    MXMACA_REQUIRE(live(x) && live(y) && x->size == y->size);
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
     for (Index i = 0; i < x->nnz; ++i) {
       writeElement(x->values, x->type, i, readElement(y->values, y->type, elementAt(*x, i)));
@@ -494,7 +471,7 @@ MXMACA_EXPORT Status cusparseGather(cusparseHandle_t handle, cusparseConstDnVecD
 }
 MXMACA_EXPORT Status cusparseScatter(cusparseHandle_t handle, cusparseConstSpVecDescr_t x, cusparseDnVecDescr_t y) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(x != nullptr && y != nullptr && x->size == y->size);
+    MXMACA_REQUIRE(live(x) && live(y) && x->size == y->size);
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
     for (Index i = 0; i < x->nnz; ++i) {
       writeElement(y->values, y->type, elementAt(*x, i), readElement(x->values, x->type, i));
@@ -509,7 +486,7 @@ MXMACA_EXPORT Status cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOp
 MXMACA_EXPORT Status cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t op, cusparseConstSpVecDescr_t x,
                                   cusparseConstDnVecDescr_t y, void* result, cudaDataType compute, void*) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(valid(op) && x != nullptr && y != nullptr && result != nullptr && x->size == y->size);
+    MXMACA_REQUIRE(valid(op) && live(x) && live(y) && result != nullptr && x->size == y->size);
     if (!fits(x->type, compute) || !fits(y->type, compute)) return CUSPARSE_STATUS_NOT_SUPPORTED;
     return COMPUTE_IN(compute, {
       T sum(0);
@@ -596,8 +573,8 @@ namespace {
 Status checkSpGemm(cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t a,
                    cusparseConstSpMatDescr_t b, const void* beta, cusparseSpMatDescr_t c, cudaDataType compute,
                    cusparseSpGEMMDescr_t descriptor) {
-  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && beta != nullptr && a != nullptr && b != nullptr &&
-                 c != nullptr && descriptor != nullptr);
+  MXMACA_REQUIRE(valid(opA) && valid(opB) && alpha != nullptr && beta != nullptr && live(a) && live(b) && live(c) &&
+                 live(descriptor));
   MXMACA_REQUIRE(a->rows == c->rows && b->columns == c->columns && a->columns == b->rows);
   if (opA != CUSPARSE_OPERATION_NON_TRANSPOSE || opB != CUSPARSE_OPERATION_NON_TRANSPOSE) {
     return CUSPARSE_STATUS_NOT_SUPPORTED;
@@ -829,8 +806,7 @@ MXMACA_EXPORT Status cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperati
 // ---- Sparse and dense ---------------------------------------------------------------------------------------------------------
 namespace {
 Status checkBoth(cusparseConstSpMatDescr_t sparse, cusparseConstDnMatDescr_t dense) {
-  MXMACA_REQUIRE(sparse != nullptr && dense != nullptr && sparse->rows == dense->rows &&
-                 sparse->columns == dense->columns);
+  MXMACA_REQUIRE(live(sparse) && live(dense) && sparse->rows == dense->rows && sparse->columns == dense->columns);
   return sparse->type == dense->type && sparse->batch == 1 && dense->batch == 1 ? CUSPARSE_STATUS_SUCCESS
                                                                                 : CUSPARSE_STATUS_NOT_SUPPORTED;
 }

@@ -31,6 +31,11 @@ Quick start for a new library
    "pointer" or "nothing"; the only status allowed of a pointer is "null", that of a text is the text, and that of
    nothing is "nothing". `[functions12]` and `[functions13]` hold what differs by major.
 
+   `[families]` is the same with a regular expression in the place of the name: each exported function that it matches
+   as a whole has the row. With `controls = true` at the file's beginning every row is also called with good values
+   alone and must succeed, so that no other argument can be what a bad call fails by; `uncontrolled = "why"` excepts a
+   row.
+
 2. Values: an integer (passed in 64 bits, which suits any width); a float (as double), "float:1.5"; "null"; "out"
    (64 KiB of zeros); "host" (memory that CUDA does not know); "text:..."; "callback"; "garbage" (as a bad value four
    of them: no memory there, memory of zeros, memory of ones, a small number; elsewhere the first); "freed" (in `bad`:
@@ -46,8 +51,8 @@ Quick start for a new library
    back. One library by hand: `python tests/cu_bridge/bad_arguments/engine.py SDK MAJOR FOLDER`, SDK being
    PREFIX/mxmaca.
 
-How a library tells a handle from any other address: cu_bridge/base/handle_table.h for what it creates itself, and
-shims/common/handle.h (createHandle, isHandle, destroyHandle with a HandleKind) for handles that libraries share.
+How a library tells a handle from any other address: cu_bridge/base/handle_table.h, or shims/common/handle.h for handles
+that libraries share and descriptors that lie in the caller's memory.
 
 All calls of a library run in one child process. After a crash, or a call that does not return, the next child goes on
 with the call behind it. A status of 0 is never accepted. The error that a call leaves must not be a lasting one.
@@ -59,6 +64,7 @@ import json
 import mmap
 import os
 import pathlib
+import re
 import resource
 import signal
 import struct
@@ -120,9 +126,9 @@ def library(folder: str, major: int) -> Row:
 class Table:
     """A library's TOML file together with common.toml."""
 
-    def __init__(self, folder: str, major: int) -> None:
+    def __init__(self, folder: str, major: int, exported: Set[str]) -> None:
         files = [tomllib.loads((HERE / name).read_text(encoding="utf-8")) for name in ("common.toml", folder + ".toml")]
-        known = {"statuses", "handles", "kinds", "functions", "functions12", "functions13"}
+        known = {"controls", "statuses", "handles", "kinds", "functions", "functions12", "functions13", "families"}
         for file in files:
             assert set(file) <= known, f"{folder}: unknown sections {set(file) - known}"
         self.statuses: Dict[str, int] = {}
@@ -136,6 +142,12 @@ class Table:
         for section in ("functions", f"functions{major}"):
             for name, row in files[1].get(section, {}).items():
                 self.rows[name] = {"arguments": row} if isinstance(row, list) else row
+        for pattern, row in files[1].get("families", {}).items():
+            members = {name for name in exported if re.fullmatch(pattern, name)}
+            assert members, f"{folder}: no function is called {pattern}"
+            assert not members & set(self.rows), f"{folder}: two rows for {members & set(self.rows)}"
+            self.rows.update(dict.fromkeys(members, {"arguments": row} if isinstance(row, list) else row))
+        self.controls = bool(files[1].get("controls", False))
 
     def status(self, value: Any) -> List[Status]:
         """Statuses by name, number or list."""
@@ -167,6 +179,8 @@ class Table:
             returns = row.get("returns", "status")
             arguments = row.get("arguments", [])
             good = [self.kinds[one]["good"] if self.is_kind(one) else one for one in arguments]
+            if self.controls and arguments and returns == "status" and "uncontrolled" not in row:
+                found.append(Call(name, "good values alone", good, [0], returns))
             expect, skip = dict(row.get("expect", {})), dict(row.get("skip", {}))
             used = set()
             for index, one in enumerate(arguments):
@@ -431,7 +445,7 @@ def try_library(sdk: pathlib.Path, folder: str, major: int, work: pathlib.Path, 
     """Try all functions of a library with bad arguments."""
     row = library(folder, major)
     own, refused = exported(sdk / "lib" / f"cuda{major}" / row.soname)
-    table = Table(folder, major)
+    table = Table(folder, major, own)
     calls = table.calls(own)
     calls += [Call(name, "refused", [], [row.refusal], "status") for name in sorted(refused)]
     problems = [f"{name}: exported, and has no row" for name in sorted(own - set(table.rows))]

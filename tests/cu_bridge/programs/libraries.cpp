@@ -78,7 +78,8 @@ int main() {
   int* const info = device<int>({-1});
   int size = 0;
   CHECK(cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, 2, positive, 2, &size) == CUSOLVER_STATUS_SUCCESS);
-  CHECK(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, 2, positive, 2, nullptr, size, info) ==
+  auto* const workspace = device<double>(std::vector<double>(static_cast<size_t>(size)));
+  CHECK(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, 2, positive, 2, workspace, size, info) ==
         CUSOLVER_STATUS_SUCCESS);
   CHECK(host(positive, 4) == (std::vector<double>{2, 1, 2, 2}) && host(info, 1)[0] == 0);
 

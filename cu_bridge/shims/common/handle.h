@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <type_traits>
 
 #include "mc_runtime.h"
 
@@ -65,6 +67,33 @@ bool liveOrNull(const Object* object) {
   return object == nullptr || live(object);
 }
 
+// Note [Memory of destroyed objects]
+// A program that goes on with a destroyed handle must not meet the next object in its place. So an object ends at once, and
+// its memory is used again when as many others have ended after it.
+class Resting {
+ public:
+  void add(void* memory) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ::operator delete(places_[next_]);
+    places_[next_] = memory;
+    next_ = (next_ + 1) % kPlaces;
+  }
+
+ private:
+  static constexpr size_t kPlaces = 256;
+  std::mutex mutex_;
+  void* places_[kPlaces] = {};
+  size_t next_ = 0;
+};
+inline Resting resting;
+
+template <class Object>
+void end(Object* object) {
+  static_assert(alignof(Object) <= alignof(std::max_align_t), "made by the plain operator new");
+  object->~Object();
+  resting.add(object);
+}
+
 // Hands out an object of its own; false where there is no memory.
 template <class Object>
 bool createObject(Object** object, std::unique_ptr<Object> created) {
@@ -76,7 +105,7 @@ bool createObject(Object** object, std::unique_ptr<Object> created) {
 template <class Object>
 bool destroyObject(const Object* object) {
   if (mcHandleRemove(object, KindOf<std::remove_const_t<Object>>::value) == 0) return false;
-  delete object;
+  end(const_cast<std::remove_const_t<Object>*>(object));
   return true;
 }
 
@@ -111,7 +140,7 @@ bool createHandle(Context** handle) {
 template <class Context>
 bool destroyHandle(Context* handle) {
   if (mcHandleRemove(handle, KindOf<Context>::value) == 0) return false;
-  delete handleOf(handle);
+  end(handleOf(handle));
   return true;
 }
 

@@ -281,11 +281,12 @@ MXMACA_EXPORT Status cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle
   return oneAlgorithm(handle, conv, x, w, y, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, wanted, found, results);
 }
 MXMACA_EXPORT Status cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                            const void*, const cudnnFilterDescriptor_t w, const void*,
-                                                            const cudnnConvolutionDescriptor_t conv,
-                                                            const cudnnTensorDescriptor_t y, void*, const int wanted,
-                                                            int* found, cudnnConvolutionFwdAlgoPerf_t* results, void*,
-                                                            size_t) {
+                                                            const void* xData, const cudnnFilterDescriptor_t w,
+                                                            const void* wData, const cudnnConvolutionDescriptor_t conv,
+                                                            const cudnnTensorDescriptor_t y, void* yData,
+                                                            const int wanted, int* found,
+                                                            cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t) {
+  MXMACA_REQUIRE(xData != nullptr && wData != nullptr && yData != nullptr);
   return oneAlgorithm(handle, conv, x, w, y, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, wanted, found, results);
 }
 MXMACA_EXPORT Status cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
@@ -325,6 +326,7 @@ MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
     Shape shape;
     RETURN_UNLESS_GOOD(shapeOf(conv, xDesc, wDesc, yDesc, &shape));
     MXMACA_REQUIRE(broadcasts(biasDesc->sizes, yDesc->sizes));
+    if (biasDesc->type != yDesc->type) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(yDesc->type, {
       std::vector<T> result = forward<T>(shape, read<T>(*xDesc, x), read<T>(wDesc->tensor, w));
       const T scaleProduct = scalar<T>(alpha1);
@@ -354,9 +356,10 @@ MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t h
   return oneAlgorithm(handle, conv, dx, w, dy, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, wanted, found, results);
 }
 MXMACA_EXPORT Status cudnnFindConvolutionBackwardDataAlgorithmEx(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const void*, const cudnnTensorDescriptor_t dy, const void*,
-    const cudnnConvolutionDescriptor_t conv, const cudnnTensorDescriptor_t dx, void*, const int wanted, int* found,
-    cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const void* wData, const cudnnTensorDescriptor_t dy,
+    const void* dyData, const cudnnConvolutionDescriptor_t conv, const cudnnTensorDescriptor_t dx, void* dxData,
+    const int wanted, int* found, cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
+  MXMACA_REQUIRE(wData != nullptr && dyData != nullptr && dxData != nullptr);
   return oneAlgorithm(handle, conv, dx, w, dy, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, wanted, found, results);
 }
 MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
@@ -395,9 +398,10 @@ MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterAlgorithm_v7(
   return oneAlgorithm(handle, conv, x, dw, dy, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, wanted, found, results);
 }
 MXMACA_EXPORT Status cudnnFindConvolutionBackwardFilterAlgorithmEx(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void*, const cudnnTensorDescriptor_t dy, const void*,
-    const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t dw, void*, const int wanted, int* found,
-    cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void* xData, const cudnnTensorDescriptor_t dy,
+    const void* dyData, const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t dw, void* dwData,
+    const int wanted, int* found, cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
+  MXMACA_REQUIRE(xData != nullptr && dyData != nullptr && dwData != nullptr);
   return oneAlgorithm(handle, conv, x, dw, dy, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, wanted, found, results);
 }
 MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterWorkspaceSize(
@@ -429,7 +433,8 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardBias(cudnnHandle_t handle, const vo
                                                   const void* beta, const cudnnTensorDescriptor_t dbDesc, void* db) {
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(dyDesc) && usable(dbDesc) && alpha != nullptr && beta != nullptr);
-    MXMACA_REQUIRE(dyDesc->sizes.size() >= 2 && product(dbDesc->sizes) == dyDesc->sizes[1]);
+    MXMACA_REQUIRE(dyDesc->sizes.size() >= 2 && broadcasts(dbDesc->sizes, dyDesc->sizes));
+    MXMACA_REQUIRE(product(dbDesc->sizes) == dyDesc->sizes[1]);
     if (dyDesc->type != dbDesc->type) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(dyDesc->type, {
       const std::vector<T> values = read<T>(*dyDesc, dy);

@@ -310,11 +310,12 @@ MXMACA_EXPORT Status cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolin
   });
 }
 MXMACA_EXPORT Status cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t desc, const void* alpha,
-                                          const cudnnTensorDescriptor_t yDesc, const void*,
+                                          const cudnnTensorDescriptor_t yDesc, const void* y,
                                           const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                           const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                           const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(y != nullptr);
     REQUIRE_SAME(yDesc, dyDesc);
     REQUIRE_SAME(xDesc, dxDesc);
     const Status status = checkPooling(desc, xDesc, yDesc);
@@ -573,12 +574,12 @@ MXMACA_EXPORT Status cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRND
   });
 }
 MXMACA_EXPORT Status cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescriptor_t desc, cudnnLRNMode_t mode,
-                                                  const void* alpha, const cudnnTensorDescriptor_t yDesc, const void*,
+                                                  const void* alpha, const cudnnTensorDescriptor_t yDesc, const void* y,
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                                   const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                                   const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(usable(desc) && mode == CUDNN_LRN_CROSS_CHANNEL_DIM1);
+    MXMACA_REQUIRE(y != nullptr && usable(desc) && mode == CUDNN_LRN_CROSS_CHANNEL_DIM1);
     REQUIRE_SAME(yDesc, dyDesc);
     REQUIRE_SAME(xDesc, dxDesc);
     REQUIRE_SAME(xDesc, dyDesc);

@@ -31,6 +31,7 @@ class Sparse(Library):
         self.handle = ctypes.c_void_p()
         self.call("cusparseCreate", ctypes.byref(self.handle))
         self.kept: List[Any] = []
+        self.room = self.device(numpy.zeros(64, numpy.uint8))  # for functions whose buffer has no size to ask for
 
     def made(self, name: str, *arguments: Any) -> ctypes.c_void_p:
         descriptor = ctypes.c_void_p()
@@ -110,7 +111,7 @@ def test_sparse_matrix_times_vector(sparse: Sparse, letter: str, format_: str, i
     close(y, expected)
     zero = scalar(kind, 0)
     y[:] = numpy.nan  # beta 0 must not read it
-    sparse.run("SpMV", op, alpha, A, X, zero, Y, CODES[numpy.dtype(kind)], 0, None)
+    sparse.run("SpMV", op, alpha, A, X, zero, Y, CODES[numpy.dtype(kind)], 0, sparse.room)
     close(y, alpha[0] * operation(op, wide(matrix)) @ wide(x))
 
 
@@ -147,7 +148,7 @@ def test_batches_of_sparse_and_dense(sparse: Sparse) -> None:
     B, C = (sparse.made("DnMat", long(e.shape[0]), long(n), long(e.shape[0]), e, 1, COLUMN) for e in (b, c))
     for descriptor, array in ((B, b), (C, c)):
         sparse.call("cusparseDnMatSetStridedBatch", descriptor, batch, long(array.shape[0] * n))
-    sparse.run("SpMM", 0, 0, one, A, B, zero, C, 1, 0, None)
+    sparse.run("SpMM", 0, 0, one, A, B, zero, C, 1, 0, sparse.room)
     for i in range(batch):
         close(c[..., i], matrices[i] @ b[..., i])
 
@@ -157,7 +158,7 @@ def test_narrow_values_are_computed_in_float(sparse: Sparse) -> None:
     x, y = sparse.device(random_array(GENERATOR, numpy.float16, 5)), sparse.device(numpy.zeros(6, numpy.float32))
     one, zero = scalar(numpy.float32, 1), scalar(numpy.float32, 0)
     A = sparse.matrix(matrix)
-    sparse.run("SpMV", 0, one, A, sparse.vector(x), zero, sparse.vector(y), 0, 0, None)
+    sparse.run("SpMV", 0, one, A, sparse.vector(x), zero, sparse.vector(y), 0, 0, sparse.room)
     close(y, matrix.astype(float) @ x.astype(float))
     matrix = GENERATOR.integers(-128, 128, (5, 4)).astype(numpy.int8)
     x, y = (
@@ -166,7 +167,7 @@ def test_narrow_values_are_computed_in_float(sparse: Sparse) -> None:
     )
     one, zero = scalar(numpy.int32, 1), scalar(numpy.int32, 0)
     A = sparse.matrix(matrix)
-    sparse.run("SpMV", 0, one, A, sparse.vector(x), zero, sparse.vector(y), 10, 0, None)
+    sparse.run("SpMV", 0, one, A, sparse.vector(x), zero, sparse.vector(y), 10, 0, sparse.room)
     assert (y == matrix.astype(int) @ x.astype(int)).all()
 
 
@@ -212,7 +213,7 @@ def test_sampled_dense_product(sparse: Sparse, letter: str, format_: str, opb: i
     arguments = 0, opb, alpha, sparse.dense(A, order), sparse.dense(B, order), beta, C, CODES[numpy.dtype(kind)], 0
     sparse.run("SDDMM", *arguments, sparse.buffer("SDDMM", *arguments))
     out = sparse.device(numpy.zeros((m, n), kind))
-    sparse.run("SparseToDense", C, sparse.dense(out), 0, None)
+    sparse.run("SparseToDense", C, sparse.dense(out), 0, sparse.room)
     expected = (alpha[0] * wide(a) @ operation(opb, wide(b)) + 0.5 * wide(pattern)) * (pattern != 0)
     close(out, expected)
 
@@ -242,7 +243,7 @@ def test_triangular_solves(sparse: Sparse, letter: str, lower: int, unit: int, o
     b, c = sparse.device(random_array(GENERATOR, kind, 3, n)), sparse.device(numpy.zeros((n, 3), kind))
     sparse.call("cusparseSpSM_createDescr", ctypes.byref(plan))
     arguments = op, 1, alpha, A, sparse.dense(b), sparse.dense(c), code, 0, plan
-    sparse.run("SpSM_analysis", *arguments, None)
+    sparse.run("SpSM_analysis", *arguments, sparse.room)
     sparse.run("SpSM_solve", *arguments)
     close((operation(op, triangle) @ wide(c)).astype(kind), alpha[0] * wide(b).T, 1e3)
 
@@ -263,12 +264,12 @@ def test_dense_to_sparse_and_back(sparse: Sparse, format_: str) -> None:
     assert sizes[2].value == nnz
     inner, values = sparse.device(numpy.zeros(nnz, numpy.int64)), sparse.device(numpy.zeros(nnz))
     sparse.call(f"cusparse{format_}SetPointers", B, outer, inner, values)
-    sparse.run("DenseToSparse_convert", A, B, 0, None)
+    sparse.run("DenseToSparse_convert", A, B, 0, sparse.room)
     if format_ != "Coo":
         pressed = getattr(scipy.sparse, format_.lower() + "_matrix")(dense)
         assert (outer - 1 == pressed.indptr).all() and (inner - 1 == pressed.indices).all()
     out = sparse.device(numpy.full((5, 6), numpy.nan))
-    sparse.run("SparseToDense", B, sparse.dense(out, ROW), 0, None)
+    sparse.run("SparseToDense", B, sparse.dense(out, ROW), 0, sparse.room)
     assert (dense == out.T).all()
 
 
@@ -283,7 +284,7 @@ def test_sparse_vectors(sparse: Sparse) -> None:
     spread = numpy.zeros(n, complex)
     spread[indices - 1] = values
     result = numpy.zeros(1, complex)
-    sparse.run("SpVV", 2, X, Y, result, 5, None)
+    sparse.run("SpVV", 2, X, Y, result, 5, sparse.room)
     close(result, (spread.conj() * y).sum())
     expected = (2 + 1j) * spread + 3 * y
     sparse.run("Axpby", scalar(complex, 2 + 1j), X, scalar(complex, 3), Y)
@@ -303,7 +304,7 @@ def test_coordinates_are_sorted_and_compressed(sparse: Sparse) -> None:
     rows, columns = (sparse.device(each[order].astype(numpy.int32)) for each in (coo.row, coo.col))
     permutation = sparse.device(numpy.zeros(coo.nnz, numpy.int32))
     sparse.run("CreateIdentityPermutation", coo.nnz, permutation)
-    sparse.run("XcoosortByRow", m, n, coo.nnz, rows, columns, permutation, None)
+    sparse.run("XcoosortByRow", m, n, coo.nnz, rows, columns, permutation, sparse.room)
     csr = coo.tocsr()
     assert (columns == csr.indices).all()
     assert (coo.data[order][permutation] == csr.data).all()
@@ -333,10 +334,12 @@ def test_sums_of_sparse_matrices(sparse: Sparse, letter: str) -> None:
         sides.append([general, each.nnz, *(sparse.keep(array) for array in arrays)])
     offsets, nnz = sparse.device(numpy.zeros(m + 1, numpy.int32)), ctypes.c_int()
     patterns = [side[:2] + side[3:] for side in sides]
-    sparse.run("Xcsrgeam2Nnz", m, n, *patterns[0], *patterns[1], general, offsets, ctypes.byref(nnz), None)
+    sparse.run("Xcsrgeam2Nnz", m, n, *patterns[0], *patterns[1], general, offsets, ctypes.byref(nnz), sparse.room)
     columns, values = sparse.device(numpy.zeros(nnz.value, numpy.int32)), sparse.device(numpy.zeros(nnz.value, kind))
     alpha, beta = scalar(kind, 2 + 1j), scalar(kind, -1)
-    sparse.run(letter + "csrgeam2", m, n, alpha, *sides[0], beta, *sides[1], general, values, offsets, columns, None)
+    sparse.run(
+        letter + "csrgeam2", m, n, alpha, *sides[0], beta, *sides[1], general, values, offsets, columns, sparse.room
+    )
     found = scipy.sparse.csr_matrix((values, columns, offsets), (m, n)).toarray()
     close(found, alpha[0] * wide(a.toarray()) + beta[0] * wide(b.toarray()))
 
@@ -348,7 +351,7 @@ def test_what_cannot_be_done_says_so(sparse: Sparse) -> None:
     one = scalar(numpy.float32, 1)
 
     def product(op: int, left: Optional[Any], right: Any, out: Any) -> int:
-        return sparse.status("cusparseSpMV", sparse.handle, op, one, left, right, one, out, 0, 0, None)
+        return sparse.status("cusparseSpMV", sparse.handle, op, one, left, right, one, out, 0, 0, sparse.room)
 
     assert product(0, A, x, good) == INVALID
     assert product(3, A, good, good) == INVALID

@@ -25,6 +25,31 @@ void sortCoordinates(int count, int* first, int* second, int* permutation) {
   apply(second);
 }
 
+// The offsets of a matrix of `m` rows must grow from 0 to its number of elements.
+void checkOffsets(const int* offsets, int m, int nnz, int base) {
+  if (offsets[0] != base || offsets[m] - base != nnz) throw BadIndex();
+  for (int row = 0; row < m; ++row) {
+    if (offsets[row + 1] < offsets[row]) throw BadIndex();
+  }
+}
+// The arrays of a matrix in CSR.
+Status checkCsr(int m, int n, int nnz, const int* offsets, const int* columns, int base) {
+  MXMACA_REQUIRE(offsets != nullptr && (nnz == 0 || columns != nullptr));
+  checkOffsets(offsets, m, nnz, base);
+  for (int i = 0; i < nnz; ++i) inRange(columns[i] - base, n);
+  return CUSPARSE_STATUS_SUCCESS;
+}
+#define RETURN_UNLESS_GOOD(check)                           \
+  do {                                                      \
+    const cusparseStatus_t checked = check;                 \
+    if (checked != CUSPARSE_STATUS_SUCCESS) return checked; \
+  } while (false)
+
+Status checkSort(int m, int n, int nnz, const int* first, const int* second) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0 && (nnz == 0 || (first != nullptr && second != nullptr)));
+  return CUSPARSE_STATUS_SUCCESS;
+}
+
 // Columns of the sum of two rows, each with what `visit` is told about its places in A and B (-1: none).
 template <class Visit>
 void mergeRow(const int* columnsA, int beginA, int endA, int baseA, const int* columnsB, int beginB, int endB,
@@ -46,23 +71,34 @@ void mergeRows(int m, const cusparseMatDescr_t descrA, const int* rowsA, const i
              [&](int column, int a, int b) { visit(row, column, a, b); });
   }
 }
-bool general(const cusparseMatDescr_t descriptor) {
-  return live(descriptor) && descriptor->type == CUSPARSE_MATRIX_TYPE_GENERAL;
+Status checkSum(int m, int n, const cusparseMatDescr_t descrA, int nnzA, const cusparseMatDescr_t descrB, int nnzB,
+                const cusparseMatDescr_t descrC) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && nnzA >= 0 && nnzB >= 0 && live(descrA) && live(descrB) && live(descrC));
+  for (const cusparseMatDescr* descriptor : {descrA, descrB, descrC}) {
+    if (descriptor->type != CUSPARSE_MATRIX_TYPE_GENERAL) return CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED;
+  }
+  return CUSPARSE_STATUS_SUCCESS;
 }
 
 template <class T>
-Status geam(int m, int n, const T* alpha, const cusparseMatDescr_t descrA, const T* valA, const int* rowsA,
-            const int* colsA, const T* beta, const cusparseMatDescr_t descrB, const T* valB, const int* rowsB,
+Status geam(int m, int n, const T* alpha, const cusparseMatDescr_t descrA, int nnzA, const T* valA, const int* rowsA,
+            const int* colsA, const T* beta, const cusparseMatDescr_t descrB, int nnzB, const T* valB, const int* rowsB,
             const int* colsB, const cusparseMatDescr_t descrC, T* valC, const int* rowsC, int* colsC) {
-  MXMACA_REQUIRE(m >= 0 && n >= 0 && alpha != nullptr && beta != nullptr && live(descrC));
-  if (!general(descrA) || !general(descrB) || !general(descrC)) return CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED;
+  RETURN_UNLESS_GOOD(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));
+  MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && rowsC != nullptr);
+  MXMACA_REQUIRE((nnzA == 0 || valA != nullptr) && (nnzB == 0 || valB != nullptr));
+  MXMACA_REQUIRE(nnzA + nnzB == 0 || (valC != nullptr && colsC != nullptr));
+  RETURN_UNLESS_GOOD(checkCsr(m, n, nnzA, rowsA, colsA, descrA->base));
+  RETURN_UNLESS_GOOD(checkCsr(m, n, nnzB, rowsB, colsB, descrB->base));
+  int count = 0;
+  mergeRows(m, descrA, rowsA, colsA, descrB, rowsB, colsB, [&](int, int, int, int) { ++count; });
+  checkOffsets(rowsC, m, count, descrC->base);  // csrgeam2Nnz has written them
   const T a = *alpha, b = *beta;
   int next = 0;
   mergeRows(m, descrA, rowsA, colsA, descrB, rowsB, colsB, [&](int, int column, int atA, int atB) {
     colsC[next] = column + descrC->base;
     valC[next++] = (atA < 0 ? T(0) : a * valA[atA]) + (atB < 0 ? T(0) : b * valB[atB]);
   });
-  (void)rowsC;  // csrgeam2Nnz has written them
   return CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -71,7 +107,8 @@ Status geam(int m, int n, const T* alpha, const cusparseMatDescr_t descrA, const
 MXMACA_EXPORT Status cusparseXcoo2csr(cusparseHandle_t handle, const int* rows, int nnz, int m, int* offsets,
                                       cusparseIndexBase_t base) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(nnz >= 0 && m >= 0 && offsets != nullptr);
+    MXMACA_REQUIRE(nnz >= 0 && m >= 0 && valid(base) && offsets != nullptr && (nnz == 0 || rows != nullptr));
+    for (int i = 0; i < nnz; ++i) inRange(rows[i] - base, m);
     std::fill(offsets, offsets + m + 1, 0);
     for (int i = 0; i < nnz; ++i) ++offsets[rows[i] - base + 1];
     offsets[0] = base;
@@ -82,9 +119,11 @@ MXMACA_EXPORT Status cusparseXcoo2csr(cusparseHandle_t handle, const int* rows, 
 MXMACA_EXPORT Status cusparseXcsr2coo(cusparseHandle_t handle, const int* offsets, int nnz, int m, int* rows,
                                       cusparseIndexBase_t base) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(nnz >= 0 && m >= 0);
+    MXMACA_REQUIRE(nnz >= 0 && m >= 0 && valid(base) && (nnz == 0 || rows != nullptr));
+    MXMACA_REQUIRE(offsets != nullptr);
+    checkOffsets(offsets, m, nnz, base);
     for (int row = 0; row < m; ++row) {
-      for (int i = offsets[row] - base; i < offsets[row + 1] - base && i < nnz; ++i) rows[i] = row + base;
+      for (int i = offsets[row] - base; i < offsets[row + 1] - base; ++i) rows[i] = row + base;
     }
     return CUSPARSE_STATUS_SUCCESS;
   });
@@ -96,34 +135,45 @@ MXMACA_EXPORT Status cusparseCreateIdentityPermutation(cusparseHandle_t handle, 
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
-MXMACA_EXPORT Status cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int, int, int, const int*, const int*,
-                                                    size_t* bytes) {
-  return guarded(handle, [&] { return needsLittle(bytes); });
-}
-MXMACA_EXPORT Status cusparseXcoosortByRow(cusparseHandle_t handle, int, int, int nnz, int* rows, int* columns, int* p,
-                                           void*) {
+MXMACA_EXPORT Status cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* rows,
+                                                    const int* columns, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(nnz >= 0);
+    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, rows, columns));
+    return needsLittle(bytes);
+  });
+}
+MXMACA_EXPORT Status cusparseXcoosortByRow(cusparseHandle_t handle, int m, int n, int nnz, int* rows, int* columns,
+                                           int* p, void* buffer) {
+  return guarded(handle, [&]() -> Status {
+    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, rows, columns));
+    MXMACA_REQUIRE(buffer != nullptr);
     sortCoordinates(nnz, rows, columns, p);
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
-MXMACA_EXPORT Status cusparseXcoosortByColumn(cusparseHandle_t handle, int, int, int nnz, int* rows, int* columns,
-                                              int* p, void*) {
+MXMACA_EXPORT Status cusparseXcoosortByColumn(cusparseHandle_t handle, int m, int n, int nnz, int* rows, int* columns,
+                                              int* p, void* buffer) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(nnz >= 0);
+    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, rows, columns));
+    MXMACA_REQUIRE(buffer != nullptr);
     sortCoordinates(nnz, columns, rows, p);
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
-MXMACA_EXPORT Status cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int, int, int, const int*, const int*,
-                                                    size_t* bytes) {
-  return guarded(handle, [&] { return needsLittle(bytes); });
-}
-MXMACA_EXPORT Status cusparseXcsrsort(cusparseHandle_t handle, int m, int, int nnz, const cusparseMatDescr_t descriptor,
-                                      const int* offsets, int* columns, int* p, void*) {
+MXMACA_EXPORT Status cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* offsets,
+                                                    const int* columns, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(m >= 0 && nnz >= 0 && live(descriptor));
+    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, offsets, columns));
+    return needsLittle(bytes);
+  });
+}
+MXMACA_EXPORT Status cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int nnz,
+                                      const cusparseMatDescr_t descriptor, const int* offsets, int* columns, int* p,
+                                      void* buffer) {
+  return guarded(handle, [&]() -> Status {
+    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, offsets, columns));
+    MXMACA_REQUIRE(live(descriptor) && offsets != nullptr && buffer != nullptr);
+    checkOffsets(offsets, m, nnz, descriptor->base);
     std::vector<int> rows(static_cast<size_t>(nnz));
     for (int row = 0; row < m; ++row) {
       for (int i = offsets[row] - descriptor->base; i < offsets[row + 1] - descriptor->base; ++i) {
@@ -134,19 +184,26 @@ MXMACA_EXPORT Status cusparseXcsrsort(cusparseHandle_t handle, int m, int, int n
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
-MXMACA_EXPORT Status cusparseCsr2cscEx2_bufferSize(cusparseHandle_t handle, int, int, int, const void*, const int*,
-                                                   const int*, void*, int*, int*, cudaDataType type, cusparseAction_t,
-                                                   cusparseIndexBase_t, cusparseCsr2CscAlg_t, size_t* bytes) {
-  return guarded(handle, [&] { return elementBytes(type) == 0 ? CUSPARSE_STATUS_NOT_SUPPORTED : needsLittle(bytes); });
+MXMACA_EXPORT Status cusparseCsr2cscEx2_bufferSize(cusparseHandle_t handle, int m, int n, int nnz, const void*,
+                                                   const int*, const int*, void*, int*, int*, cudaDataType type,
+                                                   cusparseAction_t action, cusparseIndexBase_t base,
+                                                   cusparseCsr2CscAlg_t algorithm, size_t* bytes) {
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0 && valid(action) && valid(base) && valid(algorithm));
+    return elementBytes(type) == 0 ? CUSPARSE_STATUS_NOT_SUPPORTED : needsLittle(bytes);
+  });
 }
 MXMACA_EXPORT Status cusparseCsr2cscEx2(cusparseHandle_t handle, int m, int n, int nnz, const void* values,
                                         const int* offsets, const int* columns, void* outValues, int* outOffsets,
                                         int* outRows, cudaDataType type, cusparseAction_t action,
-                                        cusparseIndexBase_t base, cusparseCsr2CscAlg_t, void*) {
+                                        cusparseIndexBase_t base, cusparseCsr2CscAlg_t algorithm, void* buffer) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0);
+    MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0 && valid(action) && valid(base) && valid(algorithm));
     const size_t bytes = elementBytes(type);
     if (bytes == 0) return CUSPARSE_STATUS_NOT_SUPPORTED;
+    MXMACA_REQUIRE(buffer != nullptr && outOffsets != nullptr && (nnz == 0 || outRows != nullptr));
+    MXMACA_REQUIRE(action == CUSPARSE_ACTION_SYMBOLIC || nnz == 0 || (values != nullptr && outValues != nullptr));
+    RETURN_UNLESS_GOOD(checkCsr(m, n, nnz, offsets, columns, base));
     std::vector<int> next(static_cast<size_t>(n + 1), 0);
     for (int i = 0; i < nnz; ++i) ++next[static_cast<size_t>(columns[i] - base + 1)];
     for (int column = 0; column < n; ++column)
@@ -166,13 +223,15 @@ MXMACA_EXPORT Status cusparseCsr2cscEx2(cusparseHandle_t handle, int m, int n, i
   });
 }
 
-MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n, const cusparseMatDescr_t descrA, int,
-                                          const int* rowsA, const int* colsA, const cusparseMatDescr_t descrB, int,
-                                          const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC,
-                                          int* rowsC, int* nnz, void*) {
+MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n, const cusparseMatDescr_t descrA,
+                                          int nnzA, const int* rowsA, const int* colsA, const cusparseMatDescr_t descrB,
+                                          int nnzB, const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC,
+                                          int* rowsC, int* nnz, void* buffer) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(m >= 0 && n >= 0 && rowsC != nullptr && nnz != nullptr && live(descrC));
-    if (!general(descrA) || !general(descrB) || !general(descrC)) return CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED;
+    RETURN_UNLESS_GOOD(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));
+    MXMACA_REQUIRE(rowsC != nullptr && nnz != nullptr && buffer != nullptr);
+    RETURN_UNLESS_GOOD(checkCsr(m, n, nnzA, rowsA, colsA, descrA->base));
+    RETURN_UNLESS_GOOD(checkCsr(m, n, nnzB, rowsB, colsB, descrB->base));
     std::fill(rowsC, rowsC + m + 1, 0);
     mergeRows(m, descrA, rowsA, colsA, descrB, rowsB, colsB, [&](int row, int, int, int) { ++rowsC[row + 1]; });
     rowsC[0] = descrC->base;
@@ -182,21 +241,27 @@ MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
   });
 }
 
-#define GEAM(letter, T)                                                                                               \
-  MXMACA_EXPORT Status cusparse##letter##csrgeam2_bufferSizeExt(                                                      \
-      cusparseHandle_t handle, int, int, const T*, const cusparseMatDescr_t, int, const T*, const int*, const int*,   \
-      const T*, const cusparseMatDescr_t, int, const T*, const int*, const int*, const cusparseMatDescr_t, const T*,  \
-      const int*, const int*, size_t* bytes) {                                                                        \
-    return guarded(handle, [&] { return needsLittle(bytes); });                                                       \
-  }                                                                                                                   \
-  MXMACA_EXPORT Status cusparse##letter##csrgeam2(                                                                    \
-      cusparseHandle_t handle, int m, int n, const T* alpha, const cusparseMatDescr_t descrA, int, const T* valA,     \
-      const int* rowsA, const int* colsA, const T* beta, const cusparseMatDescr_t descrB, int, const T* valB,         \
-      const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC, T* valC, int* rowsC, int* colsC, void*) {  \
-    return guarded(handle, [&] {                                                                                      \
-      return geam(m, n, native(alpha), descrA, native(valA), rowsA, colsA, native(beta), descrB, native(valB), rowsB, \
-                  colsB, descrC, native(valC), rowsC, colsC);                                                         \
-    });                                                                                                               \
+#define GEAM(letter, T)                                                                                                \
+  MXMACA_EXPORT Status cusparse##letter##csrgeam2_bufferSizeExt(                                                       \
+      cusparseHandle_t handle, int m, int n, const T* alpha, const cusparseMatDescr_t descrA, int nnzA, const T*,      \
+      const int*, const int*, const T* beta, const cusparseMatDescr_t descrB, int nnzB, const T*, const int*,          \
+      const int*, const cusparseMatDescr_t descrC, const T*, const int*, const int*, size_t* bytes) {                  \
+    return guarded(handle, [&]() -> Status {                                                                           \
+      RETURN_UNLESS_GOOD(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));                                          \
+      MXMACA_REQUIRE(alpha != nullptr && beta != nullptr);                                                             \
+      return needsLittle(bytes);                                                                                       \
+    });                                                                                                                \
+  }                                                                                                                    \
+  MXMACA_EXPORT Status cusparse##letter##csrgeam2(                                                                     \
+      cusparseHandle_t handle, int m, int n, const T* alpha, const cusparseMatDescr_t descrA, int nnzA, const T* valA, \
+      const int* rowsA, const int* colsA, const T* beta, const cusparseMatDescr_t descrB, int nnzB, const T* valB,     \
+      const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC, T* valC, int* rowsC, int* colsC,            \
+      void* buffer) {                                                                                                  \
+    return guarded(handle, [&]() -> Status {                                                                           \
+      MXMACA_REQUIRE(buffer != nullptr);                                                                               \
+      return geam(m, n, native(alpha), descrA, nnzA, native(valA), rowsA, colsA, native(beta), descrB, nnzB,           \
+                  native(valB), rowsB, colsB, descrC, native(valC), rowsC, colsC);                                     \
+    });                                                                                                                \
   }
 GEAM(S, float)
 GEAM(D, double)

@@ -93,6 +93,13 @@ using Index = int64_t;
     if (!(condition)) return CUSPARSE_STATUS_INVALID_VALUE; \
   } while (false)
 
+// An index of the caller's arrays lies outside its matrix or vector: on the device the access would fail.
+struct BadIndex {};
+inline int64_t inRange(int64_t index, int64_t count) {
+  if (index < 0 || index >= count) throw BadIndex();
+  return index;
+}
+
 template <class Work>
 Status guarded(cusparseHandle_t handle, Work&& work) {
   if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
@@ -101,6 +108,8 @@ Status guarded(cusparseHandle_t handle, Work&& work) {
   }
   try {
     return work();
+  } catch (const BadIndex&) {
+    return CUSPARSE_STATUS_EXECUTION_FAILED;
   } catch (const std::bad_alloc&) {
     return CUSPARSE_STATUS_ALLOC_FAILED;
   }
@@ -117,6 +126,38 @@ Status destroy(const Descriptor* descriptor) {
   return destroyObject(descriptor) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
+// Whether a descriptor has the memory that computing with it reads or writes. Before that it may be without.
+inline bool complete(const cusparseSpVecDescr* x) {
+  return x->nnz == 0 || (x->indices != nullptr && x->values != nullptr);
+}
+inline bool complete(const cusparseDnVecDescr* x) { return x->size == 0 || x->values != nullptr; }
+inline bool complete(const cusparseDnMatDescr* a) { return a->rows == 0 || a->columns == 0 || a->values != nullptr; }
+inline bool hasPattern(const cusparseSpMatDescr* a, const void* outer, const void* inner) {
+  const bool offsets = a->format != CUSPARSE_FORMAT_COO;
+  return (a->nnz == 0 && !offsets) || (outer != nullptr && (a->nnz == 0 || inner != nullptr));
+}
+inline bool complete(const cusparseSpMatDescr* a) {
+  return hasPattern(a, a->outer, a->inner) && (a->nnz == 0 || a->values != nullptr);
+}
+
+inline bool valid(cusparseSpMVAlg_t algorithm) {
+  return algorithm >= CUSPARSE_SPMV_ALG_DEFAULT && algorithm <= CUSPARSE_SPMV_SELL_ALG1;
+}
+inline bool valid(cusparseSpMMAlg_t algorithm) {
+  return (algorithm >= CUSPARSE_SPMM_ALG_DEFAULT && algorithm <= CUSPARSE_SPMM_CSR_ALG2) ||
+         algorithm == CUSPARSE_SPMM_CSR_ALG3 || algorithm == CUSPARSE_SPMM_BLOCKED_ELL_ALG1;
+}
+inline bool valid(cusparseSpGEMMAlg_t algorithm) {
+  return algorithm >= CUSPARSE_SPGEMM_DEFAULT && algorithm <= CUSPARSE_SPGEMM_ALG3;
+}
+inline bool valid(cusparseSDDMMAlg_t algorithm) { return algorithm == CUSPARSE_SDDMM_ALG_DEFAULT; }
+inline bool valid(cusparseSpSVAlg_t algorithm) { return algorithm == CUSPARSE_SPSV_ALG_DEFAULT; }
+inline bool valid(cusparseSpSMAlg_t algorithm) { return algorithm == CUSPARSE_SPSM_ALG_DEFAULT; }
+inline bool valid(cusparseSparseToDenseAlg_t algorithm) { return algorithm == CUSPARSE_SPARSETODENSE_ALG_DEFAULT; }
+inline bool valid(cusparseDenseToSparseAlg_t algorithm) { return algorithm == CUSPARSE_DENSETOSPARSE_ALG_DEFAULT; }
+inline bool valid(cusparseCsr2CscAlg_t algorithm) {
+  return algorithm == CUSPARSE_CSR2CSC_ALG1 || algorithm == CUSPARSE_CSR2CSC_ALG2;
+}
 inline bool valid(cusparseOperation_t op) {
   return op >= CUSPARSE_OPERATION_NON_TRANSPOSE && op <= CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
 }

@@ -14,27 +14,34 @@ Pattern patternOf(const cusparseSpMatDescr& matrix, cusparseOperation_t op, Inde
   result.rows = transposed ? matrix.columns : matrix.rows;
   result.columns = transposed ? matrix.rows : matrix.columns;
   const Index base = matrix.base;
+  const bool byColumn = matrix.format == CUSPARSE_FORMAT_CSC;
+  const Index outerCount = byColumn ? matrix.columns : matrix.rows;
+  const Index innerCount = byColumn ? matrix.rows : matrix.columns;
   const Index outerStart = batch * (matrix.format == CUSPARSE_FORMAT_COO ? matrix.innerStride : matrix.outerStride);
   const Index innerStart = batch * matrix.innerStride;
   std::vector<Index> row(static_cast<size_t>(matrix.nnz));
   std::vector<Index> column(static_cast<size_t>(matrix.nnz));
   for (Index i = 0; i < matrix.nnz; ++i) {
-    column[static_cast<size_t>(i)] = readIndex(matrix.inner, matrix.innerType, innerStart + i) - base;
+    const Index index = readIndex(matrix.inner, matrix.innerType, innerStart + i) - base;
+    column[static_cast<size_t>(i)] = inRange(index, innerCount);
   }
   if (matrix.format == CUSPARSE_FORMAT_COO) {
     for (Index i = 0; i < matrix.nnz; ++i) {
-      row[static_cast<size_t>(i)] = readIndex(matrix.outer, matrix.outerType, outerStart + i) - base;
+      const Index index = readIndex(matrix.outer, matrix.outerType, outerStart + i) - base;
+      row[static_cast<size_t>(i)] = inRange(index, outerCount);
     }
   } else {
-    const Index lines = matrix.format == CUSPARSE_FORMAT_CSR ? matrix.rows : matrix.columns;
-    for (Index line = 0; line < lines; ++line) {
-      const Index end = readIndex(matrix.outer, matrix.outerType, outerStart + line + 1) - base;
-      for (Index i = readIndex(matrix.outer, matrix.outerType, outerStart + line) - base; i < end; ++i) {
-        row[static_cast<size_t>(i)] = line;
-      }
+    Index end = readIndex(matrix.outer, matrix.outerType, outerStart) - base;
+    if (end != 0) throw BadIndex();
+    for (Index line = 0; line < outerCount; ++line) {
+      const Index begin = end;
+      end = readIndex(matrix.outer, matrix.outerType, outerStart + line + 1) - base;
+      if (end < begin || end > matrix.nnz) throw BadIndex();
+      for (Index i = begin; i < end; ++i) row[static_cast<size_t>(i)] = line;
     }
+    if (end != matrix.nnz) throw BadIndex();
   }
-  if ((matrix.format == CUSPARSE_FORMAT_CSC) != transposed) row.swap(column);
+  if (byColumn != transposed) row.swap(column);
   result.offsets.assign(static_cast<size_t>(result.rows + 1), 0);
   for (const Index r : row) ++result.offsets[static_cast<size_t>(r + 1)];
   for (size_t r = 0; r < static_cast<size_t>(result.rows); ++r) result.offsets[r + 1] += result.offsets[r];
@@ -75,7 +82,8 @@ Status createSparse(cusparseSpMatDescr_t* descriptor, cusparseFormat_t format, I
   return create(descriptor, value);
 }
 Status setPointers(cusparseSpMatDescr_t descriptor, cusparseFormat_t format, void* outer, void* inner, void* values) {
-  MXMACA_REQUIRE(live(descriptor) && descriptor->format == format);
+  MXMACA_REQUIRE(live(descriptor) && descriptor->format == format && hasPattern(descriptor, outer, inner));
+  MXMACA_REQUIRE(values != nullptr || descriptor->nnz == 0);
   descriptor->outer = outer;
   descriptor->inner = inner;
   descriptor->values = values;
@@ -230,7 +238,7 @@ MXMACA_EXPORT Status cusparseCreateSpVec(cusparseSpVecDescr_t* descriptor, Index
 }
 MXMACA_EXPORT Status cusparseDestroySpVec(cusparseConstSpVecDescr_t descriptor) { return destroy(descriptor); }
 MXMACA_EXPORT Status cusparseSpVecSetValues(cusparseSpVecDescr_t descriptor, void* values) {
-  MXMACA_REQUIRE(live(descriptor));
+  MXMACA_REQUIRE(live(descriptor) && (values != nullptr || descriptor->nnz == 0));
   descriptor->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -258,7 +266,7 @@ MXMACA_EXPORT Status cusparseDnVecGet(cusparseDnVecDescr_t descriptor, Index* si
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseDnVecSetValues(cusparseDnVecDescr_t descriptor, void* values) {
-  MXMACA_REQUIRE(live(descriptor));
+  MXMACA_REQUIRE(live(descriptor) && (values != nullptr || descriptor->size == 0));
   descriptor->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -294,6 +302,7 @@ MXMACA_EXPORT Status cusparseDnMatGet(cusparseDnMatDescr_t d, Index* rows, Index
 }
 MXMACA_EXPORT Status cusparseDnMatSetValues(cusparseDnMatDescr_t descriptor, void* values) {
   MXMACA_REQUIRE(live(descriptor));
+  MXMACA_REQUIRE(values != nullptr || descriptor->rows == 0 || descriptor->columns == 0);
   descriptor->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -391,7 +400,7 @@ MXMACA_EXPORT Status cusparseSpMatGetValues(cusparseSpMatDescr_t d, void** value
   return CUSPARSE_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cusparseSpMatSetValues(cusparseSpMatDescr_t d, void* values) {
-  MXMACA_REQUIRE(live(d));
+  MXMACA_REQUIRE(live(d) && (values != nullptr || d->nnz == 0));
   d->values = values;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -439,13 +448,16 @@ MXMACA_EXPORT Status cusparseSpMatGetStridedBatch(cusparseConstSpMatDescr_t d, i
 
 // ---- Vectors ----------------------------------------------------------------------------------------------------------------
 namespace {
-Index elementAt(const cusparseSpVecDescr& x, Index i) { return readIndex(x.indices, x.indexType, i) - x.base; }
+Index elementAt(const cusparseSpVecDescr& x, Index i) {
+  return inRange(readIndex(x.indices, x.indexType, i) - x.base, x.size);
+}
 }  // namespace
 
 MXMACA_EXPORT Status cusparseAxpby(cusparseHandle_t handle, const void* alpha, cusparseConstSpVecDescr_t x,
                                    const void* beta, cusparseDnVecDescr_t y) {
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && live(x) && live(y) && x->size == y->size);
+    MXMACA_REQUIRE(complete(x) && complete(y));
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
     // 16-bit vectors have scalars in float.
     const bool narrow = x->type == CUDA_R_16F || x->type == CUDA_R_16BF;
@@ -462,6 +474,7 @@ MXMACA_EXPORT Status cusparseAxpby(cusparseHandle_t handle, const void* alpha, c
 MXMACA_EXPORT Status cusparseGather(cusparseHandle_t handle, cusparseConstDnVecDescr_t y, cusparseSpVecDescr_t x) {
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(live(x) && live(y) && x->size == y->size);
+    MXMACA_REQUIRE(complete(x) && complete(y));
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
     for (Index i = 0; i < x->nnz; ++i) {
       writeElement(x->values, x->type, i, readElement(y->values, y->type, elementAt(*x, i)));
@@ -472,6 +485,7 @@ MXMACA_EXPORT Status cusparseGather(cusparseHandle_t handle, cusparseConstDnVecD
 MXMACA_EXPORT Status cusparseScatter(cusparseHandle_t handle, cusparseConstSpVecDescr_t x, cusparseDnVecDescr_t y) {
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(live(x) && live(y) && x->size == y->size);
+    MXMACA_REQUIRE(complete(x) && complete(y));
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
     for (Index i = 0; i < x->nnz; ++i) {
       writeElement(y->values, y->type, elementAt(*x, i), readElement(x->values, x->type, i));
@@ -479,14 +493,20 @@ MXMACA_EXPORT Status cusparseScatter(cusparseHandle_t handle, cusparseConstSpVec
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
-MXMACA_EXPORT Status cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t, cusparseConstSpVecDescr_t,
-                                             cusparseConstDnVecDescr_t, const void*, cudaDataType, size_t* bytes) {
-  return guarded(handle, [&] { return needsLittle(bytes); });
+MXMACA_EXPORT Status cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
+                                             cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y, const void*,
+                                             cudaDataType compute, size_t* bytes) {
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(op) && live(x) && live(y) && x->size == y->size);
+    if (!fits(x->type, compute) || !fits(y->type, compute)) return CUSPARSE_STATUS_NOT_SUPPORTED;
+    return needsLittle(bytes);
+  });
 }
 MXMACA_EXPORT Status cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t op, cusparseConstSpVecDescr_t x,
-                                  cusparseConstDnVecDescr_t y, void* result, cudaDataType compute, void*) {
+                                  cusparseConstDnVecDescr_t y, void* result, cudaDataType compute, void* buffer) {
   return guarded(handle, [&]() -> Status {
-    MXMACA_REQUIRE(valid(op) && live(x) && live(y) && result != nullptr && x->size == y->size);
+    MXMACA_REQUIRE(valid(op) && live(x) && live(y) && x->size == y->size);
+    MXMACA_REQUIRE(result != nullptr && buffer != nullptr && complete(x) && complete(y));
     if (!fits(x->type, compute) || !fits(y->type, compute)) return CUSPARSE_STATUS_NOT_SUPPORTED;
     return COMPUTE_IN(compute, {
       T sum(0);
@@ -503,23 +523,33 @@ MXMACA_EXPORT Status cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t o
 // ---- Products ---------------------------------------------------------------------------------------------------------------
 MXMACA_EXPORT Status cusparseSpMV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                              cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, const void* beta,
-                                             cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t,
+                                             cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t algorithm,
                                              size_t* bytes) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpMV(op, alpha, a, x, beta, y, compute));
     return needsLittle(bytes);
   });
 }
 MXMACA_EXPORT Status cusparseSpMV_preprocess(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                              cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, const void* beta,
-                                             cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t, void*) {
-  return guarded(handle, [&] { return checkSpMV(op, alpha, a, x, beta, y, compute); });  // nothing to prepare
+                                             cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t algorithm,
+                                             void* buffer) {
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
+    RETURN_UNLESS_GOOD(checkSpMV(op, alpha, a, x, beta, y, compute));
+    MXMACA_REQUIRE(complete(a));
+    return CUSPARSE_STATUS_SUCCESS;  // nothing to prepare
+  });
 }
 MXMACA_EXPORT Status cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                   cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, const void* beta,
-                                  cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t, void*) {
+                                  cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t algorithm,
+                                  void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkSpMV(op, alpha, a, x, beta, y, compute));
+    MXMACA_REQUIRE(complete(a) && complete(x) && complete(y));
     return COMPUTE_IN(compute, {
       const T scaleProduct = scalar<T>(alpha, compute), scaleOld = scalar<T>(beta, compute);
       std::vector<T> from(static_cast<size_t>(x->size));
@@ -533,8 +563,9 @@ MXMACA_EXPORT Status cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t o
 MXMACA_EXPORT Status cusparseSpMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                              const void* alpha, cusparseConstSpMatDescr_t a,
                                              cusparseConstDnMatDescr_t b, const void* beta, cusparseDnMatDescr_t c,
-                                             cudaDataType compute, cusparseSpMMAlg_t, size_t* bytes) {
+                                             cudaDataType compute, cusparseSpMMAlg_t algorithm, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpMM(opA, opB, alpha, a, b, beta, c, compute));
     return needsLittle(bytes);
   });
@@ -542,15 +573,22 @@ MXMACA_EXPORT Status cusparseSpMM_bufferSize(cusparseHandle_t handle, cusparseOp
 MXMACA_EXPORT Status cusparseSpMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                              const void* alpha, cusparseConstSpMatDescr_t a,
                                              cusparseConstDnMatDescr_t b, const void* beta, cusparseDnMatDescr_t c,
-                                             cudaDataType compute, cusparseSpMMAlg_t, void*) {
-  return guarded(handle, [&] { return checkSpMM(opA, opB, alpha, a, b, beta, c, compute); });  // nothing to prepare
+                                             cudaDataType compute, cusparseSpMMAlg_t algorithm, void* buffer) {
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
+    RETURN_UNLESS_GOOD(checkSpMM(opA, opB, alpha, a, b, beta, c, compute));
+    MXMACA_REQUIRE(complete(a));
+    return CUSPARSE_STATUS_SUCCESS;  // nothing to prepare
+  });
 }
 MXMACA_EXPORT Status cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                   const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                  const void* beta, cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpMMAlg_t,
-                                  void*) {
+                                  const void* beta, cusparseDnMatDescr_t c, cudaDataType compute,
+                                  cusparseSpMMAlg_t algorithm, void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkSpMM(opA, opB, alpha, a, b, beta, c, compute));
+    MXMACA_REQUIRE(complete(a) && complete(b) && complete(c));
     return COMPUTE_IN(compute, {
       const T scaleProduct = scalar<T>(alpha, compute), scaleOld = scalar<T>(beta, compute);
       for (Index batch = 0; batch < c->batch; ++batch) {
@@ -590,9 +628,10 @@ MXMACA_EXPORT Status cusparseSpGEMM_workEstimation(cusparseHandle_t handle, cusp
                                                    cusparseOperation_t opB, const void* alpha,
                                                    cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b,
                                                    const void* beta, cusparseSpMatDescr_t c, cudaDataType compute,
-                                                   cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t descriptor, size_t* bytes,
-                                                   void*) {
+                                                   cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor,
+                                                   size_t* bytes, void*) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpGemm(opA, opB, alpha, a, b, beta, c, compute, descriptor));
     return needsLittle(bytes);
   });
@@ -600,10 +639,12 @@ MXMACA_EXPORT Status cusparseSpGEMM_workEstimation(cusparseHandle_t handle, cusp
 MXMACA_EXPORT Status cusparseSpGEMM_compute(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                             const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b,
                                             const void* beta, cusparseSpMatDescr_t c, cudaDataType compute,
-                                            cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t descriptor, size_t* bytes,
-                                            void* buffer) {
+                                            cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor,
+                                            size_t* bytes, void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpGemm(opA, opB, alpha, a, b, beta, c, compute, descriptor));
+    MXMACA_REQUIRE(complete(a) && complete(b));
     if (buffer == nullptr) return needsLittle(bytes);
     return COMPUTE_IN(compute, {
       const T factor = scalar<T>(alpha, compute);
@@ -646,8 +687,9 @@ MXMACA_EXPORT Status cusparseSpGEMM_compute(cusparseHandle_t handle, cusparseOpe
 MXMACA_EXPORT Status cusparseSpGEMM_copy(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                          const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b,
                                          const void* beta, cusparseSpMatDescr_t c, cudaDataType compute,
-                                         cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t descriptor) {
+                                         cusparseSpGEMMAlg_t algorithm, cusparseSpGEMMDescr_t descriptor) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpGemm(opA, opB, alpha, a, b, beta, c, compute, descriptor));
     MXMACA_REQUIRE(descriptor->computed && c->nnz == static_cast<Index>(descriptor->column.size()));
     MXMACA_REQUIRE(c->outer != nullptr && (c->nnz == 0 || (c->inner != nullptr && c->values != nullptr)));
@@ -668,8 +710,9 @@ MXMACA_EXPORT Status cusparseSpGEMM_copy(cusparseHandle_t handle, cusparseOperat
 MXMACA_EXPORT Status cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                               const void* alpha, cusparseConstDnMatDescr_t a,
                                               cusparseConstDnMatDescr_t b, const void* beta, cusparseSpMatDescr_t c,
-                                              cudaDataType compute, cusparseSDDMMAlg_t, size_t* bytes) {
+                                              cudaDataType compute, cusparseSDDMMAlg_t algorithm, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSddmm(opA, opB, alpha, a, b, beta, c, compute));
     return needsLittle(bytes);
   });
@@ -677,15 +720,22 @@ MXMACA_EXPORT Status cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseO
 MXMACA_EXPORT Status cusparseSDDMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                               const void* alpha, cusparseConstDnMatDescr_t a,
                                               cusparseConstDnMatDescr_t b, const void* beta, cusparseSpMatDescr_t c,
-                                              cudaDataType compute, cusparseSDDMMAlg_t, void*) {
-  return guarded(handle, [&] { return checkSddmm(opA, opB, alpha, a, b, beta, c, compute); });  // nothing to prepare
+                                              cudaDataType compute, cusparseSDDMMAlg_t algorithm, void* buffer) {
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
+    RETURN_UNLESS_GOOD(checkSddmm(opA, opB, alpha, a, b, beta, c, compute));
+    MXMACA_REQUIRE(complete(c));
+    return CUSPARSE_STATUS_SUCCESS;  // nothing to prepare
+  });
 }
 MXMACA_EXPORT Status cusparseSDDMM(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                    const void* alpha, cusparseConstDnMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                   const void* beta, cusparseSpMatDescr_t c, cudaDataType compute, cusparseSDDMMAlg_t,
-                                   void*) {
+                                   const void* beta, cusparseSpMatDescr_t c, cudaDataType compute,
+                                   cusparseSDDMMAlg_t algorithm, void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkSddmm(opA, opB, alpha, a, b, beta, c, compute));
+    MXMACA_REQUIRE(complete(a) && complete(b) && complete(c));
     return COMPUTE_IN(compute, {
       const T scaleProduct = scalar<T>(alpha, compute), scaleOld = scalar<T>(beta, compute);
       // op(B)' row after row: both factors of an element lie in one piece.
@@ -722,29 +772,34 @@ MXMACA_EXPORT Status cusparseSpSV_createDescr(cusparseSpSVDescr_t* descriptor) {
 MXMACA_EXPORT Status cusparseSpSV_destroyDescr(cusparseSpSVDescr_t descriptor) { return destroy(descriptor); }
 MXMACA_EXPORT Status cusparseSpSV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                              cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
-                                             cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t,
+                                             cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t algorithm,
                                              cusparseSpSVDescr_t descriptor, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpSV(op, alpha, a, x, y, compute, descriptor));
     return needsLittle(bytes);
   });
 }
 MXMACA_EXPORT Status cusparseSpSV_analysis(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                            cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
-                                           cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t,
-                                           cusparseSpSVDescr_t descriptor, void*) {
+                                           cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t algorithm,
+                                           cusparseSpSVDescr_t descriptor, void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkSpSV(op, alpha, a, x, y, compute, descriptor));
+    MXMACA_REQUIRE(complete(a));
     descriptor->analysed = true;
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
 MXMACA_EXPORT Status cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                         cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
-                                        cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t,
+                                        cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t algorithm,
                                         cusparseSpSVDescr_t descriptor) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpSV(op, alpha, a, x, y, compute, descriptor));
+    MXMACA_REQUIRE(complete(a) && complete(x) && complete(y));
     MXMACA_REQUIRE(descriptor->analysed);
     return COMPUTE_IN(compute, {
       std::vector<T> line(static_cast<size_t>(x->size));
@@ -763,28 +818,34 @@ MXMACA_EXPORT Status cusparseSpSM_destroyDescr(cusparseSpSMDescr_t descriptor) {
 MXMACA_EXPORT Status cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                              const void* alpha, cusparseConstSpMatDescr_t a,
                                              cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c, cudaDataType compute,
-                                             cusparseSpSMAlg_t, cusparseSpSMDescr_t descriptor, size_t* bytes) {
+                                             cusparseSpSMAlg_t algorithm, cusparseSpSMDescr_t descriptor,
+                                             size_t* bytes) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpSM(opA, opB, alpha, a, b, c, compute, descriptor));
     return needsLittle(bytes);
   });
 }
 MXMACA_EXPORT Status cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                            const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                           cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t,
-                                           cusparseSpSMDescr_t descriptor, void*) {
+                                           cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                           cusparseSpSMDescr_t descriptor, void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkSpSM(opA, opB, alpha, a, b, c, compute, descriptor));
+    MXMACA_REQUIRE(complete(a));
     descriptor->analysed = true;
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
 MXMACA_EXPORT Status cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                         const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                        cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t,
+                                        cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t algorithm,
                                         cusparseSpSMDescr_t descriptor) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkSpSM(opA, opB, alpha, a, b, c, compute, descriptor));
+    MXMACA_REQUIRE(complete(a) && complete(b) && complete(c));
     MXMACA_REQUIRE(descriptor->analysed);
     return COMPUTE_IN(compute, {
       const T factor = scalar<T>(alpha, compute);
@@ -823,17 +884,20 @@ void eachNonzero(const cusparseDnMatDescr& dense, bool byColumn, Visit&& visit) 
 }
 }  // namespace
 MXMACA_EXPORT Status cusparseSparseToDense_bufferSize(cusparseHandle_t handle, cusparseConstSpMatDescr_t a,
-                                                      cusparseDnMatDescr_t b, cusparseSparseToDenseAlg_t,
+                                                      cusparseDnMatDescr_t b, cusparseSparseToDenseAlg_t algorithm,
                                                       size_t* bytes) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkBoth(a, b));
     return needsLittle(bytes);
   });
 }
 MXMACA_EXPORT Status cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpMatDescr_t a, cusparseDnMatDescr_t b,
-                                           cusparseSparseToDenseAlg_t, void*) {
+                                           cusparseSparseToDenseAlg_t algorithm, void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkBoth(a, b));
+    MXMACA_REQUIRE(complete(a) && complete(b));
     for (Index i = 0; i < b->rows; ++i) {
       for (Index j = 0; j < b->columns; ++j) writeElement(b->values, b->type, place(*b, i, j), 0);
     }
@@ -849,17 +913,21 @@ MXMACA_EXPORT Status cusparseSparseToDense(cusparseHandle_t handle, cusparseCons
   });
 }
 MXMACA_EXPORT Status cusparseDenseToSparse_bufferSize(cusparseHandle_t handle, cusparseConstDnMatDescr_t a,
-                                                      cusparseSpMatDescr_t b, cusparseDenseToSparseAlg_t,
+                                                      cusparseSpMatDescr_t b, cusparseDenseToSparseAlg_t algorithm,
                                                       size_t* bytes) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm));
     RETURN_UNLESS_GOOD(checkBoth(b, a));
     return needsLittle(bytes);
   });
 }
 MXMACA_EXPORT Status cusparseDenseToSparse_analysis(cusparseHandle_t handle, cusparseConstDnMatDescr_t a,
-                                                    cusparseSpMatDescr_t b, cusparseDenseToSparseAlg_t, void*) {
+                                                    cusparseSpMatDescr_t b, cusparseDenseToSparseAlg_t algorithm,
+                                                    void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkBoth(b, a));
+    MXMACA_REQUIRE(complete(a));
     Index count = 0;
     eachNonzero(*a, false, [&](Index, Index, std::complex<double>) { ++count; });
     b->nnz = count;
@@ -867,9 +935,12 @@ MXMACA_EXPORT Status cusparseDenseToSparse_analysis(cusparseHandle_t handle, cus
   });
 }
 MXMACA_EXPORT Status cusparseDenseToSparse_convert(cusparseHandle_t handle, cusparseConstDnMatDescr_t a,
-                                                   cusparseSpMatDescr_t b, cusparseDenseToSparseAlg_t, void*) {
+                                                   cusparseSpMatDescr_t b, cusparseDenseToSparseAlg_t algorithm,
+                                                   void* buffer) {
   return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     RETURN_UNLESS_GOOD(checkBoth(b, a));
+    MXMACA_REQUIRE(complete(a) && complete(b));
     const bool byColumn = b->format == CUSPARSE_FORMAT_CSC;
     const Index lines = byColumn ? b->columns : b->rows;
     std::vector<Index> counts(static_cast<size_t>(lines + 1), 0);

@@ -93,7 +93,7 @@ int main() {
   CHECK(cusparseCreateDnVec(&x, 2, a, CUDA_R_32F) == CUSPARSE_STATUS_SUCCESS);
   CHECK(cusparseCreateDnVec(&y, 2, c, CUDA_R_32F) == CUSPARSE_STATUS_SUCCESS);
   CHECK(cusparseSpMV(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, x, &zero, y, CUDA_R_32F,
-                     CUSPARSE_SPMV_ALG_DEFAULT, nullptr) == CUSPARSE_STATUS_SUCCESS);
+                     CUSPARSE_SPMV_ALG_DEFAULT, workspace) == CUSPARSE_STATUS_SUCCESS);
   CHECK(host(c, 2) == (std::vector<float>{6, 4}));
 
   cudnnHandle_t dnn;

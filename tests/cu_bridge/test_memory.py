@@ -1,7 +1,6 @@
 """Device memory: capacity, what a killed process held, what the host can back, other processes."""
 
 import os
-import pathlib
 import subprocess
 import sys
 from typing import Callable, Dict
@@ -114,11 +113,6 @@ assert lib.mcHostAlloc(pinned, 2 << 30, 0) == lib.mcErrorMemoryAllocation
 print(len(blocks))
 """
     run_python(MALLOC + code, MACA_DEVICE_MEMORY="900GiB")
-
-
-def test_an_unwritable_state_folder_does_not_stop_work(run_python: Callable[..., str], tmp_path: pathlib.Path) -> None:
-    code = "assert malloc(100)[0] == 0"
-    run_python(MALLOC + code, MACA_STATE_DIR=str(tmp_path / "not" / "there"))
 
 
 def test_a_forked_child_gets_an_error_and_leaves_the_parents_memory(run_python: Callable[..., str]) -> None:

@@ -192,6 +192,7 @@ std::string buildDevices(System& result) {
     }
     result.physical.push_back(makeDevice(static_cast<int>(i), *profile, memory));
   }
+  if (count > 0 && !ledger().problem().empty()) return ledger().problem();
   result.visible = visibleDevices(result.physical);
   return "";
 }

@@ -1,4 +1,4 @@
-// What the runtime asks of an open file.
+// What the runtime asks of files.
 #pragma once
 
 #include <fcntl.h>
@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace mc {
 
@@ -14,9 +15,11 @@ struct FileFacts {
   size_t bytes = 0;
   uint64_t inode = 0;
   uint32_t owner = 0;
+  uint32_t permissions = 0;
+  uint32_t links = 0;  // 0: deleted
 };
 
-// statx and not fstat: glibc 2.33 gave that a new symbol, which older systems lack.
+// Facts about an open file. statx and not fstat: glibc 2.33 gave that a new symbol, which older systems lack.
 inline FileFacts fileFacts(int file) {
   struct statx status{};
   FileFacts facts;
@@ -26,7 +29,15 @@ inline FileFacts fileFacts(int file) {
   facts.bytes = status.stx_size;
   facts.inode = status.stx_ino;
   facts.owner = status.stx_uid;
+  facts.permissions = status.stx_mode & 07777;
+  facts.links = status.stx_nlink;
   return facts;
 }
+
+// Reads a file whole, also one of /proc. false: it cannot be opened, and errno says why.
+bool readFile(const std::string& path, std::string* text);
+
+// The same, or "".
+std::string readFile(const std::string& path);
 
 }  // namespace mc

@@ -5,10 +5,10 @@
 
 namespace mc {
 
-// `bytes` more, beside everything that is allocated but not written yet.
-bool hostCanBack(size_t bytes);
+// Whether everything on the ledger can be backed, as far as it is not written yet, and `more` bytes beside it.
+bool hostCanBack(size_t more);
 
-// How much hostCanBack would grant.
-size_t hostAvailable();
+// How much more could be charged, at most `wanted`.
+size_t hostAvailable(size_t wanted);
 
 }  // namespace mc

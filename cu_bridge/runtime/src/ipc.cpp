@@ -7,12 +7,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "files.h"
+#include "host_memory.h"
 #include "memory.h"
 #include "state.h"
 
@@ -43,19 +46,36 @@ Imports& imports() {
   return *instance;
 }
 
-// Copies an allocation into a memfd and maps that in its place: the address stays. As with every use of device memory,
-// the caller orders this after the work of other threads on it.
+// Whether `bytes` at `memory` are all zero. Memory that was never written reads as zeros and stays unbacked.
+bool isZero(const char* memory, size_t bytes) {
+  return memory[0] == 0 && std::memcmp(memory, memory + 1, bytes - 1) == 0;
+}
+
+// Moves an allocation into a memfd, mapped in its place: the address stays. As with every use of device memory, the
+// caller orders this after the work of other threads on it. A part at a time, as memory that is being moved is there
+// twice; when the host cannot back that, what has been moved stays where it is, and the next call begins anew. Zeros
+// are not stored: the file reads as zeros where it was not written.
 int makeShareable(const mc::Allocation& allocation) {
+  constexpr size_t kPart = size_t{32} << 20;
+  constexpr size_t kUnit = 4096;
   const int file = memfd_create("mxmaca-ipc", MFD_CLOEXEC);
   if (file < 0) return -1;
   auto* const memory = reinterpret_cast<char*>(allocation.base);
   bool ok = ftruncate(file, static_cast<off_t>(allocation.mapped)) == 0;
-  for (size_t done = 0; ok && done < allocation.mapped;) {
-    const ssize_t written = pwrite(file, memory + done, allocation.mapped - done, static_cast<off_t>(done));
-    ok = written > 0;
-    done += ok ? static_cast<size_t>(written) : 0;
+  for (size_t done = 0; ok && done < allocation.mapped; done += kPart) {
+    const size_t part = std::min(kPart, allocation.mapped - done);
+    ok = mc::hostCanBack(part);
+    for (size_t at = done; ok && at < done + part; at += kUnit) {
+      if (isZero(memory + at, kUnit)) continue;
+      for (size_t written = 0; ok && written < kUnit;) {
+        const ssize_t more = pwrite(file, memory + at + written, kUnit - written, static_cast<off_t>(at + written));
+        ok = more > 0 || (more < 0 && errno == EINTR);
+        written += more > 0 ? static_cast<size_t>(more) : 0;
+      }
+    }
+    ok = ok && mmap(memory + done, part, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+                    static_cast<off_t>(done)) != MAP_FAILED;
   }
-  ok = ok && mmap(memory, allocation.mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
   if (ok && mc::updateAllocation(memory, file)) return file;
   close(file);
   return -1;

@@ -1,219 +1,168 @@
 #include "ledger.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/mman.h>
+#include <pthread.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
+#include <algorithm>
 
-#include "files.h"
+#include "process.h"
+#include "residency.h"
 
 namespace mc {
-namespace {
 
-// Reads a small file of /proc whole; empty if it cannot be read.
-std::string readSmallFile(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "";
-  char text[4096];
-  const ssize_t length = read(file, text, sizeof text);
-  close(file);
-  return length > 0 ? std::string(text, static_cast<size_t>(length)) : "";
-}
-
-// Start time of a process in clock ticks since boot; 0 if there is no such process.
-uint64_t startTime(int64_t pid) {
-  const std::string text = readSmallFile("/proc/" + std::to_string(pid) + "/stat");
-  size_t position = text.rfind(')');  // the command name may hold spaces
-  if (position == std::string::npos) return 0;
-  if (text.compare(position, 4, ") Z ") == 0 || text.compare(position, 4, ") X ") == 0) return 0;
-  for (int field = 2; field < 22; ++field) {
-    position = text.find(' ', position);
-    if (position == std::string::npos) return 0;
-    ++position;
-  }
-  return std::strtoull(text.c_str() + position, nullptr, 10);
-}
-
-size_t residentBytes(int64_t pid) {
-  const std::string text = readSmallFile("/proc/" + std::to_string(pid) + "/statm");
-  unsigned long long total = 0;
-  unsigned long long resident = 0;
-  if (std::sscanf(text.c_str(), "%llu %llu", &total, &resident) != 2) return 0;
-  return static_cast<size_t>(resident) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
-// One book a user and PID namespace: pids mean nothing across namespaces.
-int openBook(size_t bytes) {
-  const int space = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-  const std::string name = "/mxmaca-1-" + std::to_string(geteuid()) + "-" + std::to_string(fileFacts(space).inode);
-  if (space >= 0) close(space);
-  const char* const chosen = std::getenv("MACA_STATE_DIR");
-  for (const char* folder : {chosen, "/dev/shm", "/tmp"}) {
-    if (folder == nullptr) continue;
-    const int file = open((folder + name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0) continue;
-    const FileFacts facts = fileFacts(file);
-    const bool ours = facts.exists && facts.regular && facts.owner == geteuid();
-    if (ours && (facts.bytes == bytes || ftruncate(file, static_cast<off_t>(bytes)) == 0)) {
-      return file;
-    }
-    close(file);
-  }
-  return -1;
-}
-
-}  // namespace
-
-class Ledger::Lock {
+// One operation on the ledger. It begins with what the file may have lost of this process.
+class Ledger::Use {
  public:
-  explicit Lock(Ledger& ledger) : ledger_(ledger), guard_(ledger.mutex_) {
-    while (ledger_.file_ >= 0 && flock(ledger_.file_, LOCK_EX) != 0 && errno == EINTR) {
+  explicit Use(Ledger& ledger) : guard_(ledger.mutex_), session(ledger.file_) {
+    const int64_t pid = getpid();
+    if (ledger.pid_ != pid) {
+      // The first use, perhaps in a forked child, whose parent holds what is on its own account. Records of the same
+      // pid are those of an earlier program of this process, or of a dead one.
+      ledger.pid_ = pid;
+      ledger.start_ = startTime(pid);
+      ledger.own_.clear();
+      for (size_t place = 1; place < session.records().size(); ++place) {
+        if (session.records()[place].pid == pid) session.write(place, Record{});
+      }
     }
+    for (Own& entry : ledger.own_) ledger.publish(session, entry);
   }
-  ~Lock() {
-    if (ledger_.file_ >= 0) flock(ledger_.file_, LOCK_UN);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
 
  private:
-  Ledger& ledger_;
   std::lock_guard<std::mutex> guard_;
+
+ public:
+  LedgerFile::Session session;
 };
 
 Ledger::Ledger() {
-  file_ = openBook(sizeof(Book));
-  // Without a place for the file each process counts for itself.
-  void* const memory = file_ >= 0
-                           ? mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)
-                           : mmap(nullptr, sizeof(Book), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  book_ = memory == MAP_FAILED ? nullptr : static_cast<Book*>(memory);
+  // A child must not inherit the mutex or the file in use.
+  static Ledger* const self = this;
+  pthread_atfork([] { self->mutex_.lock(); }, [] { self->mutex_.unlock(); }, [] { self->mutex_.unlock(); });
 }
 
-Ledger::Account* Ledger::account(Slot& slot, uint64_t key) {
-  for (Account& entry : slot.accounts) {
-    if (entry.key == key) return &entry;
-    if (entry.key == 0) {
-      entry.key = key;
-      return &entry;
+Ledger::Own& Ledger::own(uint64_t key) {
+  const auto found = std::find_if(own_.begin(), own_.end(), [key](const Own& entry) { return entry.key == key; });
+  if (found != own_.end()) return *found;
+  own_.push_back({key, 0, LedgerFile::kNowhere});
+  return own_.back();
+}
+
+uint64_t Ledger::ownBytes(uint64_t key) const {
+  const auto found = std::find_if(own_.begin(), own_.end(), [key](const Own& entry) { return entry.key == key; });
+  return found == own_.end() ? 0 : found->bytes;
+}
+
+Record Ledger::recordOf(const Own& entry) const {
+  const RangesFile ranges = ownRanges();
+  return {pid_, start_, entry.key, entry.bytes, ranges.file, ranges.inode, {}};
+}
+
+void Ledger::publish(LedgerFile::Session& session, Own& entry) {
+  if (!session.usable() || (entry.bytes == 0 && entry.place == LedgerFile::kNowhere)) return;
+  const Record wanted = recordOf(entry);
+  const std::vector<Record>& records = session.records();
+  if (entry.place < records.size()) {
+    const Record& found = records[entry.place];
+    if (found.pid == pid_ && found.start == start_ && found.key == entry.key) {
+      const bool same = found.bytes == wanted.bytes && found.rangesFile == wanted.rangesFile &&
+                        found.rangesInode == wanted.rangesInode;
+      if (!same) session.write(entry.place, wanted);
+      return;
     }
   }
-  return nullptr;
-}
-
-Ledger::Slot* Ledger::ownSlot() {
-  const int64_t pid = getpid();
-  if (own_ != nullptr && ownPid_ == pid) return own_;
-  if (book_ == nullptr) return nullptr;
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    for (Slot& slot : book_->slots) {
-      if (slot.pid != 0 && slot.pid != pid) continue;  // the same pid: an earlier program of this or a dead process
-      std::memset(slot.accounts, 0, sizeof slot.accounts);
-      slot.start = startTime(pid);
-      slot.pid = pid;
-      own_ = &slot;
-      ownPid_ = pid;
-      return own_;
+  entry.place = LedgerFile::kNowhere;
+  if (session.locked()) {
+    for (size_t place = 1; place < records.size(); ++place) {
+      if (records[place].pid != 0 && isLiving(records[place].pid, records[place].start)) continue;
+      if (session.write(place, wanted)) entry.place = place;
+      return;
     }
-    freeDeadSlots();
   }
-  return nullptr;
+  entry.place = session.append(wanted);
 }
 
-void Ledger::freeDeadSlots() {
-  if (book_ == nullptr) return;
-  for (Slot& slot : book_->slots) {
-    if (slot.pid == 0 || slot.pid == getpid()) continue;
-    if (startTime(slot.pid) == slot.start) continue;
-    std::memset(slot.accounts, 0, sizeof slot.accounts);
-    slot.pid = 0;
-  }
-}
-
-uint64_t Ledger::sum(uint64_t key) const {
-  uint64_t total = 0;
-  for (const Slot& slot : book_->slots) {
-    if (slot.pid == 0) continue;
-    for (const Account& entry : slot.accounts) {
-      if (entry.key == 0) break;
-      if (entry.key == key) total += entry.bytes;
+uint64_t Ledger::sum(LedgerFile::Session& session, uint64_t key, bool onlyLiving) {
+  uint64_t total = ownBytes(key);
+  const std::vector<Record>& records = session.records();
+  for (size_t place = 0; place < records.size(); ++place) {
+    const Record& record = records[place];
+    if (record.key != key || record.pid == 0 || record.pid == pid_ || record.bytes == 0) continue;
+    if (onlyLiving && !isLiving(record.pid, record.start)) {
+      if (session.locked()) session.write(place, Record{});
+      continue;
     }
+    total += std::min(record.bytes, UINT64_MAX - total);
   }
   return total;
 }
 
 bool Ledger::charge(uint64_t key, size_t bytes, size_t capacity) {
-  const Lock lock(*this);
-  Slot* const slot = ownSlot();
-  Account* const entry = slot == nullptr ? nullptr : account(*slot, key);
-  if (entry == nullptr) return false;
-  if (bytes > capacity) return false;
-  if (sum(key) + bytes > capacity) {
-    freeDeadSlots();
-    if (sum(key) + bytes > capacity) return false;
-  }
-  entry->bytes += bytes;
-  return true;
+  Use use(*this);
+  Own& entry = own(key);
+  if (bytes > capacity || entry.bytes > capacity - bytes) return false;
+  entry.bytes += bytes;
+  publish(use.session, entry);
+  // Read again: what another process published before this one must be seen, or both might be granted the same bytes.
+  // What cannot be read was said at the beginning of the use, or will be at the next one.
+  if (use.session.usable()) use.session.read();
+  if (sum(use.session, key, false) <= capacity || sum(use.session, key, true) <= capacity) return true;
+  entry.bytes -= bytes;
+  publish(use.session, entry);
+  return false;
 }
 
 void Ledger::release(uint64_t key, size_t bytes) {
-  const Lock lock(*this);
-  Slot* const slot = ownSlot();
-  Account* const entry = slot == nullptr ? nullptr : account(*slot, key);
-  if (entry != nullptr) entry->bytes -= bytes < entry->bytes ? bytes : entry->bytes;
+  Use use(*this);
+  Own& entry = own(key);
+  entry.bytes -= std::min<uint64_t>(bytes, entry.bytes);
+  publish(use.session, entry);
 }
 
 size_t Ledger::used(uint64_t key) {
-  if (book_ == nullptr) return 0;
-  const Lock lock(*this);
-  freeDeadSlots();
-  return sum(key);
+  Use use(*this);
+  return sum(use.session, key, true);
 }
 
 std::vector<mcProcessUse> Ledger::users(uint64_t key) {
+  Use use(*this);
   std::vector<mcProcessUse> result;
-  if (book_ == nullptr) return result;
-  const Lock lock(*this);
-  freeDeadSlots();
-  for (const Slot& slot : book_->slots) {
-    if (slot.pid == 0) continue;
-    for (const Account& entry : slot.accounts) {
-      if (entry.key == key && entry.bytes != 0) result.push_back({static_cast<int>(slot.pid), entry.bytes});
-    }
+  if (ownBytes(key) != 0) result.push_back({static_cast<int>(pid_), ownBytes(key)});
+  for (const Record& record : use.session.records()) {
+    if (record.key != key || record.bytes == 0 || record.pid == pid_ || !isLiving(record.pid, record.start)) continue;
+    result.push_back({static_cast<int>(record.pid), record.bytes});
   }
   return result;
 }
 
-size_t Ledger::untouchedByOthers() {
-  size_t total = 0;
-  if (book_ == nullptr) return total;
-  const Lock lock(*this);
-  freeDeadSlots();
-  for (const Slot& slot : book_->slots) {
-    if (slot.pid == 0 || slot.pid == getpid()) continue;
-    size_t held = 0;
-    for (const Account& entry : slot.accounts) held += entry.bytes;
-    if (held == 0) continue;
-    const size_t resident = residentBytes(slot.pid);
-    total += held > resident ? held - resident : 0;
+size_t Ledger::heldByAll() {
+  Use use(*this);
+  uint64_t total = 0;
+  for (const Own& entry : own_) total += entry.bytes;
+  for (const Record& record : use.session.records()) {
+    if (record.pid != 0 && record.pid != pid_) total += std::min(record.bytes, UINT64_MAX - total);
   }
   return total;
 }
 
-size_t Ledger::ownBytes() {
-  if (book_ == nullptr) return 0;
-  const Lock lock(*this);
-  size_t held = 0;
-  const Slot* const slot = ownSlot();
-  if (slot == nullptr) return 0;
-  for (const Account& entry : slot->accounts) held += entry.bytes;
-  return held;
+std::vector<Holder> Ledger::holders() {
+  Use use(*this);
+  std::vector<Holder> result;
+  const auto add = [&result](const Record& record) {
+    if (record.bytes == 0) return;
+    const auto same = std::find_if(result.begin(), result.end(),
+                                   [&record](const Holder& holder) { return holder.pid == record.pid; });
+    if (same != result.end()) {
+      same->bytes += record.bytes;
+    } else {
+      result.push_back({record.pid, record.bytes, record.rangesFile, record.rangesInode});
+    }
+  };
+  for (const Own& entry : own_) add(recordOf(entry));
+  for (const Record& record : use.session.records()) {
+    if (record.pid != pid_ && isLiving(record.pid, record.start)) add(record);
+  }
+  return result;
 }
 
 Ledger& ledger() {

@@ -1,22 +1,34 @@
 // What all processes of this user hold: the account book that gives a device one capacity across processes.
 //
-// A small file, mapped shared. A process owns a slot, keyed by pid and start time, so that what a killed process held is
-// free for the next one. flock orders the changes: the kernel drops it with its holder.
+// A process is known by pid and start time, so what a killed process held is free for the next one. The lock makes a
+// request one step; without it a request is refused at worst: it is published before the sum is looked at.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "ledger_file.h"
 #include "mc_runtime.h"
 
 namespace mc {
 
+// What one living process holds, of all accounts, and where it says which ranges of addresses that is.
+struct Holder {
+  int64_t pid;
+  size_t bytes;
+  int64_t rangesFile;
+  uint64_t rangesInode;
+};
+
 class Ledger {
  public:
   Ledger();
+
+  // Why the environment's choice of a folder cannot be followed; empty if it can.
+  const std::string& problem() const { return file_.problem(); }
 
   // Charges `bytes` to account `key` unless the total would exceed `capacity`.
   bool charge(uint64_t key, size_t bytes, size_t capacity);
@@ -24,38 +36,28 @@ class Ledger {
 
   size_t used(uint64_t key);                      // by all living processes
   std::vector<mcProcessUse> users(uint64_t key);  // one entry a process
-  size_t untouchedByOthers();                     // bytes that others hold but have not written yet
-  size_t ownBytes();                              // bytes that this process holds, of all accounts
+  size_t heldByAll();                             // of all accounts; processes that have ended may be counted
+  std::vector<Holder> holders();                  // this process among them
 
  private:
-  static constexpr int kSlots = 512;
-  static constexpr int kAccounts = 66;  // devices, and pinned host memory
-
-  struct Account {
+  struct Own {
     uint64_t key;
     uint64_t bytes;
+    size_t place;
   };
-  struct Slot {
-    int64_t pid;  // 0: free
-    uint64_t start;
-    Account accounts[kAccounts];
-  };
-  struct Book {
-    Slot slots[kSlots];
-  };
+  class Use;
 
-  class Lock;
-
-  Account* account(Slot& slot, uint64_t key);
-  Slot* ownSlot();
-  void freeDeadSlots();
-  uint64_t sum(uint64_t key) const;
+  Own& own(uint64_t key);
+  uint64_t ownBytes(uint64_t key) const;
+  Record recordOf(const Own& entry) const;
+  void publish(LedgerFile::Session& session, Own& entry);
+  uint64_t sum(LedgerFile::Session& session, uint64_t key, bool onlyLiving);
 
   std::mutex mutex_;
-  int file_ = -1;
-  Book* book_ = nullptr;
-  Slot* own_ = nullptr;
-  int64_t ownPid_ = 0;
+  LedgerFile file_;
+  std::vector<Own> own_;  // what this process holds; the file only repeats it
+  int64_t pid_ = 0;
+  uint64_t start_ = 0;
 };
 
 Ledger& ledger();

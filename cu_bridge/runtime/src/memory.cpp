@@ -16,6 +16,7 @@
 #include "host_memory.h"
 #include "ledger.h"
 #include "module.h"
+#include "residency.h"
 #include "sanitizer.h"
 #include "state.h"
 
@@ -83,9 +84,10 @@ bool findAllocation(const void* address, Allocation* found, int way) {
   return cached.found;
 }
 
-void insertAllocation(const Allocation& allocation) {
+void insertAllocation(Allocation allocation) {
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  allocation.range = allocation.charged != 0 ? listRange(allocation.base, allocation.mapped) : kUnlisted;
   all.byBase[allocation.base] = allocation;
   all.generation.fetch_add(1, std::memory_order_release);
 }
@@ -98,6 +100,7 @@ bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocat
   const bool device = kind == mcMemoryDevice && found->second.kind == mcMemoryManaged;
   if (found->second.kind != kind && !device) return false;
   *erased = found->second;
+  unlistRange(erased->range);
   all.byBase.erase(found);
   all.generation.fetch_add(1, std::memory_order_release);
   return true;
@@ -111,28 +114,6 @@ bool updateAllocation(const void* base, int file) {
   found->second.file = file;
   all.generation.fetch_add(1, std::memory_order_release);
   return true;
-}
-
-size_t untouchedBytes() {
-  Registry& all = registry();
-  // A removal must not unmap what is being looked at, so the lock is held throughout; mincore itself is quick.
-  const std::shared_lock<std::shared_mutex> lock(all.mutex);
-  constexpr size_t kPagesAtOnce = size_t{1} << 18;
-  static thread_local std::vector<unsigned char> pages;
-  pages.resize(kPagesAtOnce);
-  size_t untouched = 0;
-  for (const auto& [base, allocation] : all.byBase) {
-    if (allocation.origin == Origin::Registered || allocation.origin == Origin::Imported) continue;
-    for (size_t offset = 0; offset < allocation.mapped; offset += kPagesAtOnce * pageSize()) {
-      const size_t length = std::min(allocation.mapped - offset, kPagesAtOnce * pageSize());
-      const size_t count = roundUp(length, pageSize()) / pageSize();
-      if (mincore(reinterpret_cast<void*>(base + offset), length, pages.data()) != 0) continue;
-      const auto absent = std::count_if(pages.begin(), pages.begin() + static_cast<long>(count),
-                                        [](unsigned char state) { return (state & 1) == 0; });
-      untouched += static_cast<size_t>(absent) * pageSize();
-    }
-  }
-  return untouched;
 }
 
 void* mapMemory(size_t bytes, size_t* mapped, int file) {
@@ -162,12 +143,13 @@ void* mapMemory(size_t bytes, size_t* mapped, int file) {
 
 namespace {
 
-// hostCanBack reads files of /proc: ask it for every large allocation, for small ones each time they add up.
+// hostCanBack reads files of /proc: ask it for every large allocation, for small ones each time they add up. `bytes` are
+// charged already.
 bool hostGrants(size_t bytes) {
-  constexpr size_t kUnchecked = size_t{32} << 20;
+  constexpr size_t kUnchecked = size_t{8} << 20;
   static std::atomic<size_t> sinceCheck{kUnchecked};
   if (bytes < kHugePage && sinceCheck.fetch_add(bytes, std::memory_order_relaxed) + bytes < kUnchecked) return true;
-  if (!hostCanBack(bytes)) return false;
+  if (!hostCanBack(0)) return false;
   sinceCheck.store(0, std::memory_order_relaxed);
   return true;
 }
@@ -295,6 +277,7 @@ mcError_t mcHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   allocation.file = -1;
   allocation.kind = mcMemoryHost;
   allocation.origin = Origin::Registered;
+  allocation.range = kUnlisted;
   allocation.id = nextAllocationId();
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
@@ -341,7 +324,7 @@ mcError_t mcMemGetInfo(size_t* free, size_t* total) {
   const Device* const device = visibleDevice(threadState.device);
   if (device == nullptr) return fail(system().visible.empty() ? mcErrorNoDevice : mcErrorInvalidDevice);
   mcDeviceMemoryInfo(device->properties.physicalIndex, free, total);
-  *free = std::min(*free, hostAvailable());
+  *free = hostAvailable(*free);
   return mcSuccess;
 }
 

@@ -19,7 +19,8 @@ struct Allocation {
   uint64_t account;
   int device;  // visible index
   unsigned int flags;
-  int file;  // memfd that backs it, or -1
+  int file;        // memfd that backs it, or -1
+  uint32_t range;  // its entry in the list of residency.h, if it is charged
   mcMemoryKind kind;
   Origin origin;
 };
@@ -28,13 +29,10 @@ struct Allocation {
 // sides of a copy do not push each other out.
 bool findAllocation(const void* address, Allocation* found, int way = 0);
 
-void insertAllocation(const Allocation& allocation);
+void insertAllocation(Allocation allocation);
 bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocation* erased);
 bool updateAllocation(const void* base, int file);
 uint64_t nextAllocationId();
-
-// Bytes of this process's allocations that have no page behind them yet.
-size_t untouchedBytes();
 
 // Address space of whole pages, on a 2 MiB boundary from 2 MiB up, so that huge pages can back it.
 void* mapMemory(size_t bytes, size_t* mapped, int file);

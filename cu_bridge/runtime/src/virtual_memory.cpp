@@ -191,6 +191,7 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
   Allocation allocation{};
   allocation.base = base;
   allocation.size = allocation.mapped = bytes;
+  allocation.charged = memory->account != 0 ? bytes : 0;
   allocation.device = memory->device;
   allocation.file = -1;
   allocation.kind = mcMemoryDevice;

@@ -70,7 +70,7 @@ def test_the_csv_has_the_specified_columns(tmp_path: Path) -> None:
     _run(tmp_path / "a")
     accuracy.gen_report(str(tmp_path / "a"), str(tmp_path / "a"), str(tmp_path / "out"))
     with open(tmp_path / "out" / "accuracy_report.csv", encoding="utf-8") as file:
-        lines = list(csv.reader(line for line in file if not line.startswith("#")))
+        lines = list(csv.reader(file))
     for column in (
         "dtype0",
         "shape1",
@@ -93,6 +93,43 @@ def test_the_csv_has_the_specified_columns(tmp_path: Path) -> None:
     assert {line[lines[0].index("verdict")] for line in lines[1:]} == {"same"}
 
 
+def test_the_first_line_of_the_csv_is_its_header(tmp_path: Path) -> None:
+    from maca_tools.accuracy import sheet
+
+    _run(tmp_path / "a")
+    _run(tmp_path / "b", factor=1.1)
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "out"))
+    path = tmp_path / "out" / "accuracy_report.csv"
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(report.COLUMNS)
+    assert {
+        row["verdict"] for row in rows if row["operator0"] == "torch.Tensor.mul.2.fwd" and row["part"] == "output"
+    } == {"wrong"}
+    # What stood above it is in a file beside it.
+    with open(tmp_path / "out" / "accuracy_report.json", encoding="utf-8") as file:
+        head = json.load(file)
+    assert head["headline"] == result.headline() and head["counts"] == result.counts
+    assert (head["dir0"], head["dir1"]) == (str(tmp_path / "a"), str(tmp_path / "b"))
+    assert {str(path), str(tmp_path / "out" / "accuracy_report.json")} <= set(result.files)
+    # The project's reader takes a report of an earlier version, too.
+    assert sheet.read_csv(str(path)) == rows
+    earlier = tmp_path / "earlier.csv"
+    with open(path, newline="", encoding="utf-8") as file:
+        earlier.write_bytes(b"# First culprit: x\n# side 0: a   side 1: b\n" + file.read().encode())
+    assert sheet.read_csv(str(earlier)) == rows
+
+
+def test_pandas_reads_the_csv(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    _run(tmp_path / "a")
+    result = report.generate(str(tmp_path / "a"), str(tmp_path / "a"), str(tmp_path / "out"))
+    table = pandas.read_csv(tmp_path / "out" / "accuracy_report.csv")
+    assert list(table.columns) == list(report.COLUMNS)
+    assert table["operator0"].nunique() == sum(result.counts.values())
+    assert (table["diff2"] == 0).all() and set(table["verdict"]) == {"same"}
+
+
 @pytest.mark.parametrize("level", [1, 2])
 def test_equal_values_in_other_strides_are_said_and_no_error(level: int, tmp_path: Path) -> None:
     # What a port does whose kernel gives another layout from the same input; one element's stride means nothing.
@@ -110,7 +147,7 @@ def test_equal_values_in_other_strides_are_said_and_no_error(level: int, tmp_pat
     assert result.culprit is None and result.counts["wrong"] == 0
     notes = [note for note in result.notes if "strides" in note]
     with open(tmp_path / "out" / "accuracy_report.csv", encoding="utf-8") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+        rows = list(csv.DictReader(file))
     outputs = {row["operator0"]: row for row in rows if row["part"] == "output" and row["tensor"] == "result"}
     product = outputs["torch.Tensor.mul.2.fwd"]
     assert (product["crc_equal"], product["strides_equal"]) == ("yes", "no")

@@ -80,7 +80,7 @@ class Result(NamedTuple):
 
 
 def generate(dir0: str, dir1: str, output_dir: str = "./", lines_only: bool = False) -> Result:
-    """Write the three files, or with lines_only a single one that has an operator a line.
+    """Write the files of the report, or with lines_only a single one that has an operator a line.
 
     AccuracyError for a folder that is no record or an output that cannot be written.
     """
@@ -152,7 +152,8 @@ def write(result: Result, spool: Any, dir0: str, dir1: str, output_dir: str) -> 
     base = os.path.join(output_dir, NAME)
     head = {"dir0": dir0, "dir1": dir1, "headline": result.headline(), "counts": result.counts, "notes": result.notes}
     files = [
-        sheet.write_csv(base + ".csv", COLUMNS, operators(), head),
+        sheet.write_csv(base + ".csv", COLUMNS, operators()),
+        sheet.write_head(base + ".json", head),
         page.write(base + ".html", operators(), head, result.culprit),
     ]
     written = sheet.write_xlsx(base + ".xlsx", COLUMNS, operators(), head)

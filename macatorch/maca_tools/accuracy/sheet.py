@@ -1,6 +1,10 @@
-"""The report as .csv and .xlsx: a line on top that names the culprit, then one row for each tensor."""
+"""The report as tables: .csv and .xlsx with one row for each tensor, and what is on top of them as .json.
+
+The first line of the .csv is its header, as every reader of that format expects; the .xlsx has the culprit above it.
+"""
 
 import csv
+import json
 import math
 from typing import Any, Dict, Iterator, List, Sequence
 
@@ -51,15 +55,31 @@ def _head_lines(head: Dict[str, Any]) -> List[str]:
     return [head["headline"], f"side 0: {head['dir0']}   side 1: {head['dir1']}   {counts}"]
 
 
-def write_csv(path: str, columns: Sequence[str], operators: Iterator[Any], head: Dict[str, Any]) -> str:
+def write_head(path: str, head: Dict[str, Any]) -> str:
+    """What the report says as a whole: its headline, the two folders, the operators of each verdict, notes."""
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(head, file, indent=1)
+        file.write("\n")
+    return path
+
+
+def write_csv(path: str, columns: Sequence[str], operators: Iterator[Any]) -> str:
     with open(path, "w", newline="", encoding="utf-8") as file:
-        for line in _head_lines(head):
-            file.write("# " + line.replace("\n", " ") + "\n")
         writer = csv.writer(file)
         writer.writerow(columns)
         for operator in operators:
             writer.writerows(rows(columns, operator))
     return path
+
+
+def read_csv(path: str) -> List[Dict[str, str]]:
+    """The rows of a .csv by column. Earlier versions wrote lines before the header that begin with "# "."""
+    with open(path, newline="", encoding="utf-8") as file:
+        start = file.tell()
+        while file.readline().startswith("# "):
+            start = file.tell()
+        file.seek(start)
+        return list(csv.DictReader(file))
 
 
 def write_xlsx(path: str, columns: Sequence[str], operators: Iterator[Any], head: Dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import ctypes
+import json
 import multiprocessing
 import os
 import platform
@@ -16,7 +17,7 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, List
 
 import pytest
 import torch
@@ -592,8 +593,9 @@ def test_what_was_written_before_a_kill_is_readable(tmp_path: Path, operators: A
         _load(tmp_path / f"{name}.output.pt")
 
 
+@pytest.mark.parametrize("end", ["start_record(enabled=False)", "record_switch(False)"])
 @pytest.mark.parametrize("elements", [100_000, 4_000_000])
-def test_a_full_disk_is_one_clear_error_and_no_half_file(elements: int, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_clear_error_and_no_half_file(elements: int, end: str, tmp_path: Path) -> None:
     code = f"""
         import resource, signal, torch
         from maca_tools import accuracy
@@ -602,7 +604,7 @@ def test_a_full_disk_is_one_clear_error_and_no_half_file(elements: int, tmp_path
         accuracy.start_record(output_dir={str(tmp_path)!r}, record_stack=False)
         torch.ones(10)
         torch.ones({elements})
-        accuracy.start_record(enabled=False)
+        accuracy.{end}
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -635,6 +637,74 @@ def test_large_files_are_whole_whatever_the_file_system_can_do(
         found = _load(path)["values"]["result"]
         assert torch.equal(found, tensor.cpu()) and found.stride() == tensor.stride()
         assert torch.equal(torch.load(path, weights_only=True, mmap=True)["values"]["result"], found)
+
+
+def _whole_record(folder: Path, key: str = "") -> List[str]:
+    """The names of all files of one stream: each must load, and be in the order file with its size."""
+    place = folder / key
+    with open(place / "order.jsonl", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    promised = {f"{line['name']}.{line['part']}.pt": line["bytes"] for line in lines}
+    assert len(promised) == len(lines)
+    present = {entry.name: entry.stat().st_size for entry in os.scandir(place) if entry.is_file()}
+    del present["record.json"], present["order.jsonl"]
+    assert present == promised
+    for name in present:
+        _load(place / name)
+    return sorted(present)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("elements, rounds", [(10, 40), (2_000_000, 6)], ids=["small", "big"])
+def test_every_file_is_complete_when_record_switch_returns(
+    level: int, elements: int, rounds: int, device: str, tmp_path: Path
+) -> None:
+    x = torch.ones(elements, device=device)
+    accuracy.start_record(output_dir=str(tmp_path), record_level=level)
+    for number in range(1, rounds + 1):
+        for _ in range(5):
+            x = x + 1
+        accuracy.record_switch(False)
+        assert len(_whole_record(tmp_path)) == 2 * 5 * number
+        # Nothing is recorded, or written late, while the record is paused.
+        x = x - 1
+        accuracy.record_switch(True)
+    accuracy.record_switch(False)
+    before = _whole_record(tmp_path)
+    accuracy.start_record(enabled=False)
+    assert _whole_record(tmp_path) == before
+
+
+def test_what_other_threads_recorded_is_complete_and_nothing_comes_later(device: str, tmp_path: Path) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait(*_: Any) -> None:
+        begun.set()
+        assert ended.wait(60)
+
+    layer = nn.Linear(4, 4).to(device)
+    x = torch.ones(2, 4, device=device)
+
+    def work() -> None:
+        for _ in range(200):
+            torch.relu(x)
+        layer.register_forward_hook(wait)
+        layer(x)
+
+    accuracy.start_record(output_dir=str(tmp_path))
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert begun.wait(60)
+        accuracy.record_switch(False)
+        names = _whole_record(tmp_path, "thread1")
+    finally:
+        ended.set()
+        thread.join()
+    assert len(names) == 2 * 200
+    accuracy.start_record(enabled=False)
+    # The module had not ended when the record was paused.
+    assert _whole_record(tmp_path, "thread1") == names
 
 
 def test_a_wrong_option_is_named(tmp_path: Path) -> None:

@@ -89,8 +89,9 @@ def record(
 def record_switch(enabled: bool) -> None:
     """Pause and resume the record that start_record began; numbers go on where they were.
 
-    When it returns with enabled=False, everything recorded so far is on its way to the disk, and nothing of the
-    recorder is left in torch. Raises AccuracyError where no record was started.
+    When it returns with enabled=False, nothing of the recorder is left in torch, and the files of every operator that
+    had ended before are complete; an operator of another thread that is still running is not recorded. Raises
+    AccuracyError where no record was started, and where a file could not be written.
     """
     session = _sessions.present()
     if session is None:
@@ -100,7 +101,7 @@ def record_switch(enabled: bool) -> None:
     if enabled:
         session.start()
     else:
-        session.stop()
+        session.pause()
 
 
 def gen_report(dir0: str, dir1: str, output_dir: str = "./") -> None:

@@ -385,6 +385,7 @@ class Stream:
     def _emit(self, run: Any, inputs: Any, outputs: Any) -> None:
         options = self.session.options
         name = str(run.name)
+        items = []
         for part, wanted, values in (
             ("input", options.record_input, inputs),
             ("output", options.record_output, outputs),
@@ -394,7 +395,8 @@ class Stream:
                 values = None if written is not None else values
                 if options.record_level == 1:
                     values = self.session.writer.summaries(values)
-                self.session.writer.put(Item(self.folder, name, part, values, _extra(run), written))
+                items.append(Item(self.folder, name, part, values, _extra(run), written))
+        self.session.writer.put(items)
 
     # -- what exchange.py calls -------------------------------------------------------------------------------------
 
@@ -619,10 +621,17 @@ class Session:
     def start(self) -> None:
         if self.running or os.getpid() != self.process:
             return
+        self.writer.resume()
         self.running = True
         self._installation = intercept.Installation(current_stream, self._new_thread)
         _local.stream = self._main
         intercept.enter(self._main.mode)
+
+    def pause(self) -> None:
+        """Stop, and wait until every file of what was recorded is complete. Raises AccuracyError if one cannot be."""
+        self.stop()
+        if os.getpid() == self.process:
+            self.writer.pause()
 
     def stop(self) -> None:
         """Stop seeing operators; what is queued goes on being written."""

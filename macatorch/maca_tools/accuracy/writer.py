@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Deque, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from maca_tools.accuracy import capture, summary, tensor_file
 from maca_tools.accuracy.direct_file import DirectFile
@@ -57,7 +57,12 @@ class Writer:
         self._queued = 0
         self.most_queued = 0
         self._changed = threading.Condition()
+        # What is put while the record is paused belongs to operators that had not ended by then: it is dropped.
+        self._accepting = True
         self._closing = False
+        # Threads that wait for room in the queue, and whether the writer's thread has work in its hands.
+        self._waiting = 0
+        self._busy = False
         self._error: Optional[AccuracyError] = None
         self._unfinished: Deque[Tuple[Item, Written]] = deque()
         self._orders: Dict[str, Any] = {}
@@ -68,16 +73,32 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="maca-accuracy-writer", daemon=True)
         self._thread.start()
 
-    def put(self, item: Item) -> None:
-        """Queue one file; waits while more than the limit is queued. Raises AccuracyError once writing has failed."""
+    def put(self, items: List[Item]) -> None:
+        """Queue the files of one operator, all or, while the record is paused, none.
+
+        Waits while more than the limit is queued. Raises AccuracyError once writing has failed.
+        """
+        size = sum(item.bytes for item in items)
         with self._changed:
-            while self._error is None and self._queued and self._queued + item.bytes > self._limit:
+            if not self._accepting:
+                self._drop(items)
+                return
+            self._waiting += 1
+            while self._error is None and self._queued and self._queued + size > self._limit:
                 self._changed.wait()
-            self._raise()
-            self._queue.append(item)
-            self._queued += item.bytes
+            self._waiting -= 1
+            if self._error is not None:
+                self._drop(items)
+                raise self._error
+            self._queue.extend(items)
+            self._queued += size
             self.most_queued = max(self.most_queued, self._queued)
             self._changed.notify_all()
+
+    def _drop(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if item.written is not None:
+                self.discard(item.written)
 
     def summaries(self, values: Any) -> Any:
         """values with the summary of each tensor in its place, which takes no copy; for level 1."""
@@ -104,20 +125,38 @@ class Writer:
         with contextlib.suppress(OSError):
             os.unlink(written.partial)
 
+    def pause(self) -> None:
+        """Take nothing more, and wait until the files of everything put so far are complete.
+
+        Raises AccuracyError if something could not be written.
+        """
+        with self._changed:
+            self._accepting = False
+            said = time.monotonic()
+            while self._error is None and (self._queue or self._waiting or self._busy):
+                self._changed.wait(_PROGRESS_EVERY_S)
+                if time.monotonic() - said >= _PROGRESS_EVERY_S:
+                    said = time.monotonic()
+                    _say(f"{len(self._queue)} files ({self._queued >> 20} MB) still to write")
+            self._raise()
+
+    def resume(self) -> None:
+        with self._changed:
+            self._accepting = True
+
     def close(self) -> None:
         """Write what is queued and stop. Raises AccuracyError if something could not be written."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        while self._thread.is_alive():
-            self._thread.join(timeout=_PROGRESS_EVERY_S)
-            if self._thread.is_alive():
-                _say(f"{len(self._queue)} files ({self._queued >> 20} MB) still to write")
-        self._seen.close()
-        for order in self._orders.values():
-            order.close()
-        self._orders.clear()
-        self._raise()
+        try:
+            self.pause()
+        finally:
+            with self._changed:
+                self._closing = True
+                self._changed.notify_all()
+            self._thread.join()
+            self._seen.close()
+            for order in self._orders.values():
+                order.close()
+            self._orders.clear()
 
     def _raise(self) -> None:
         if self._error is not None:
@@ -127,7 +166,10 @@ class Writer:
         while True:
             with self._changed:
                 while not self._queue and not self._closing and not self._unfinished:
+                    self._busy = False
+                    self._changed.notify_all()
                     self._changed.wait()
+                self._busy = True
                 if not self._queue and not self._unfinished:
                     return
                 item = self._queue.popleft() if self._queue else None
@@ -170,9 +212,7 @@ class Writer:
                     written.wait()
                 self.discard(written)
             self._unfinished.clear()
-            for left in [item, *self._queue]:
-                if left is not None and left.written is not None:
-                    self.discard(left.written)
+            self._drop([left for left in (item, *self._queue) if left is not None])
             self._queue.clear()
             self._queued = 0
             self._changed.notify_all()

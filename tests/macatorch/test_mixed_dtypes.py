@@ -1,0 +1,89 @@
+"""What CUDA refuses by its dtypes or shapes is refused, also where the CPU's kernel, or a wider one, would compute it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+LOW = (torch.float16, torch.bfloat16)
+
+
+def ones(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.ones(shape, dtype=dtype, device="cuda")
+
+
+NORMS: Any = {
+    "layer": lambda x, w: F.layer_norm(x, (4,), w, w),
+    "group": lambda x, w: F.group_norm(x, 2, w, w),
+    "batch": lambda x, w: F.batch_norm(x, None, None, w, w, training=True),
+}
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("low", LOW)
+def test_norms_refuse_parameters_of_another_dtype(norm: str, low: torch.dtype) -> None:
+    call: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = NORMS[norm]
+    x = torch.randn(3, 4, 4, device="cuda")
+    name = {torch.float16: "Half", torch.bfloat16: "BFloat16"}[low]
+    # group_norm's own check comes first, on every device.
+    words = {"layer": f"expected scalar type Float but found {name}", "group": "mixed dtype"}.get(norm)
+    with pytest.raises(RuntimeError, match=words):
+        call(x, ones(4, dtype=low))
+    if norm == "batch":
+        # Statistics in float are the rule there.
+        assert call(x.to(low), ones(4)).dtype == low
+    else:
+        with pytest.raises(RuntimeError, match=f"expected scalar type {name} but found Float"):
+            call(x.to(low), ones(4))
+    for dtype in (torch.float32, low):
+        assert call(x.to(dtype), ones(4, dtype=dtype)).dtype == dtype
+
+
+def test_kernels_that_take_one_dtype_are_not_given_two_made_one() -> None:
+    x = ones(2, 2, 2)
+    with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Half"):
+        torch.polar(x, x.half())
+    half = ones(2, 2, 2, dtype=torch.complex32)
+    with pytest.raises(RuntimeError, match="Input dtypes must be the same"):
+        torch.baddbmm(half.to(torch.complex64), half, half)
+
+
+def test_an_outer_product_does_not_resize_its_own_input() -> None:
+    rows, columns = ones(3), ones(4)
+    with pytest.raises(RuntimeError, match="2D tensor expected, got 0D tensor for input"):
+        ones().addr_(rows, columns)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        ones(1, 4).addr_(rows, columns)
+    assert ones(3, 4).addr_(rows, columns).tolist() == [[2.0] * 4] * 3
+    out = torch.empty(0, device="cuda")
+    assert torch.addr(ones(1, 4), rows, columns, out=out) is out and out.tolist() == [[2.0] * 4] * 3
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_out_has_its_size_when_its_kernel_raises(device: str) -> None:
+    x, out = torch.ones(2, 3, dtype=torch.complex64, device=device), torch.empty(0, device=device, dtype=torch.bool)
+    with pytest.raises(RuntimeError, match="not implemented for 'ComplexFloat'|not supported for complex"):
+        torch.nextafter(x, x, out=torch.empty(0, dtype=torch.complex64, device=device))
+    with pytest.raises(RuntimeError):
+        torch.lt(x, x, out=out)
+    half = torch.ones(2, 3, dtype=torch.int16, device=device)
+    out = torch.empty(0, device=device, dtype=torch.int16)
+    with pytest.raises(RuntimeError, match="not implemented for 'Short'"):
+        torch.hypot(half, half, out=out)
+    assert out.shape == (2, 3)
+
+
+@pytest.mark.parametrize("function", [torch.fmod, torch.remainder, torch.floor_divide])
+def test_an_integer_quotient_is_laid_out_as_its_operands(function: Callable[..., torch.Tensor]) -> None:
+    left = torch.randint(-9, 9, (10, 1, 5))
+    right = torch.randint(1, 9, (10, 5)).t().contiguous().t()[None]
+    wanted = function(left, right).stride()
+    assert function(left.cuda(), right.cuda()).stride() == wanted
+    # A divisor with 0 or -1 has a way of its own.
+    right = right.clone()
+    right[0, 0, 0] = -1
+    assert right.stride() != right.contiguous().stride()
+    assert function(left.cuda(), right.cuda()).stride() == function(left, right).stride() == wanted

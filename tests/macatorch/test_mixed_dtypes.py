@@ -1,4 +1,4 @@
-"""What CUDA refuses by its dtypes or shapes is refused, also where the CPU's kernel, or a wider one, would compute it."""
+"""What CUDA refuses by its dtypes or shapes is refused, also where the CPU or a wider kernel would compute it."""
 
 from __future__ import annotations
 

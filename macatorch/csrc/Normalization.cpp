@@ -115,13 +115,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
 
 /// CUDA's kernels read weight and bias as the input's dtype and refuse another; the CPU's have a form for both.
 /// `mixed`: they may be float where the input is of low precision.
-void check_parameters(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, bool mixed) {
-  for (const at::Tensor& parameter : {weight, bias}) {
-    if (parameter.defined() && input.numel() != 0) {
-      const bool wide = mixed && parameter.scalar_type() == at::toOpMathType(input.scalar_type());
-      TORCH_CHECK(wide || parameter.scalar_type() == input.scalar_type(), "expected scalar type ", input.scalar_type(),
-                  " but found ", parameter.scalar_type());
-    }
+void check_parameter(const at::Tensor& input, const at::Tensor& parameter, bool mixed) {
+  if (!parameter.defined() || C10_LIKELY(parameter.scalar_type() == input.scalar_type()) || input.numel() == 0) {
+    return;
+  }
+  TORCH_CHECK(mixed && parameter.scalar_type() == at::toOpMathType(input.scalar_type()), "expected scalar type ",
+              input.scalar_type(), " but found ", parameter.scalar_type());
+}
+
+void check_parameter(const at::Tensor& input, const std::optional<at::Tensor>& parameter) {
+  if (parameter) {
+    check_parameter(input, *parameter, /*mixed=*/false);
   }
 }
 
@@ -135,7 +139,8 @@ void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::Tensor input = given.tensor("input"), weight = given.tensor("weight"), bias = given.tensor("bias");
   const at::ScalarType dtype = at::toOpMathType(input.scalar_type());
   call_boxed(spec, op, stack);
-  check_parameters(input, weight, bias, /*mixed=*/true);
+  check_parameter(input, weight, /*mixed=*/true);
+  check_parameter(input, bias, /*mixed=*/true);
   if (training || !mean.defined() || !var.defined()) {
     return;
   }
@@ -322,7 +327,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(const at::Tensor& inpu
                                                           const std::optional<at::Tensor>& weight,
                                                           const std::optional<at::Tensor>& bias, double eps) {
   auto results = Unboxed<at::_ops::native_layer_norm, spec_native_layer_norm>::call(input, shape, weight, bias, eps);
-  check_parameters(input, weight.value_or(at::Tensor()), bias.value_or(at::Tensor()), /*mixed=*/false);
+  check_parameter(input, weight);
+  check_parameter(input, bias);
   return results;
 }
 
@@ -333,7 +339,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& inpu
                                                           double eps) {
   auto results = Unboxed<at::_ops::native_group_norm, spec_native_group_norm>::call(input, weight, bias, samples,
                                                                                     channels, places, groups, eps);
-  check_parameters(input, weight.value_or(at::Tensor()), bias.value_or(at::Tensor()), /*mixed=*/false);
+  check_parameter(input, weight);
+  check_parameter(input, bias);
   return results;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
 
 #include "DeviceScope.h"
 #include "Headers.h"
@@ -42,5 +43,14 @@ class DeviceCall {
   DeviceScope scope_;
   HeaderSet headers_;
 };
+
+/// Raises upstream's error where `out` is an operand that broadcasting would have to grow.
+inline void check_broadcast_into_operand(const at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
+  if (out.is_same(self) || out.is_same(other)) {
+    const std::vector<int64_t> shape = at::infer_size(self.sizes(), other.sizes());
+    TORCH_CHECK(out.sizes() == at::IntArrayRef(shape), "output with shape ", out.sizes(),
+                " doesn't match the broadcast shape ", at::IntArrayRef(shape));
+  }
+}
 
 }  // namespace macatorch

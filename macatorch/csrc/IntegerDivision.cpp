@@ -152,6 +152,7 @@ at::Tensor& divided_to(const at::Tensor& self, const at::Tensor& other, at::Tens
   if (C10_LIKELY(!special)) {
     return divide(other);
   }
+  check_broadcast_into_operand(out, self, other);
   divide(special->divisor);
   return out.copy_(at::where(special->where, special->values.to(out.scalar_type()), out));
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "DeviceCall.h"
 #include "NeuralNet.h"
 #include "Unboxed.h"
 
@@ -109,6 +110,7 @@ at::Tensor& to_out(const at::Tensor& self, const at::Tensor& other, const at::Sc
       at::canCast(at::result_type(self, other), out.scalar_type())) {
     const at::Tensor wide = wide_sum(&Functional::call, self, other, alpha);
     if (wide.device() == out.device()) {
+      check_broadcast_into_operand(out, self, other);
       at::native::resize_output(out, wide.sizes());
       return write(out, wide.to(at::result_type(self, other)), self, other);
     }

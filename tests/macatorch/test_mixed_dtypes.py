@@ -87,3 +87,13 @@ def test_an_integer_quotient_is_laid_out_as_its_operands(function: Callable[...,
     right[0, 0, 0] = -1
     assert right.stride() != right.contiguous().stride()
     assert function(left.cuda(), right.cuda()).stride() == function(left, right).stride() == wanted
+
+
+def test_an_operand_that_is_out_is_not_resized_by_a_sum_or_an_integer_quotient() -> None:
+    small, large = ones(1, 2, 1, dtype=torch.float16), ones(1, 2, 3, dtype=torch.float16)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        torch.sub(small, large, alpha=-1.5, out=small)
+    zero = torch.zeros(2, 1, dtype=torch.int64, device="cuda")
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        torch.floor_divide(ones(2, 3, dtype=torch.int64), zero, out=zero)
+    assert small.shape == (1, 2, 1) and zero.shape == (2, 1)

@@ -52,9 +52,11 @@ void nansum(const OperatorHandle& op, Stack* stack) {
   }
 }
 
-/// The same behind the function table, which nanmean(out=) calls by itself.
+/// The same behind the function table, which nanmean(out=) calls by itself. On CUDA upstream leaves it to the kernel to
+/// read low precision and to write float; the CPU's kernel would take the one's bytes for the other's.
 void nansum_table(at::TensorIterator& iterator) {
-  if (!at::isComplexType(iterator.dtype(iterator.noutputs()))) {
+  const at::ScalarType given = iterator.dtype(iterator.noutputs());
+  if (!at::isComplexType(given) && given == iterator.dtype(0)) {
     stubs::Rerouted<at::native::nansum_stub_DECLARE_DISPATCH_type, at::native::nansum_stub,
                     at::native::nansum_stub_DECLARE_DISPATCH_type::FnPtr>::call(iterator);
     return;
@@ -68,7 +70,7 @@ void nansum_table(at::TensorIterator& iterator) {
       dims.push_back(dim);
     }
   }
-  out.copy_(dims.empty() ? numbers : at::sum(numbers, dims, /*keepdim=*/true));
+  out.copy_(dims.empty() ? numbers : at::sum(numbers, dims, /*keepdim=*/true, out.scalar_type()));
 }
 
 /// CUDA's result is laid out by columns.

@@ -59,10 +59,11 @@ at::Tensor widened(const at::Tensor& tensor) {
   return is_low(dtype) ? tensor.to(dtype == at::kComplexHalf ? at::kComplexFloat : at::kFloat) : tensor;
 }
 
-/// True if `number` is one on the device, of another dtype than the low-precision elements that it meets.
+/// True if `number` is one on the device, of another dtype than the low-precision elements that it meets. A boolean is
+/// left to the operator, which may refuse it.
 bool is_device_number(const at::Tensor& number, const at::Tensor& elements) {
   return is_low(elements.scalar_type()) && C10_UNLIKELY(number.scalar_type() != elements.scalar_type()) &&
-         number.dim() == 0 && number.is_cuda() && is_low(at::result_type(number, elements));
+         number.scalar_type() != at::kBool && number.dim() == 0 && number.is_cuda() && is_low(at::result_type(number, elements));
 }
 
 /// `number` as CUDA's kernels read it.

@@ -35,6 +35,8 @@ Status guarded(cublasHandle_t handle, Work&& work) {
   }
   try {
     return work();
+  } catch (const BadPivot&) {
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   } catch (const BlasMissing&) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   } catch (const std::bad_alloc&) {
@@ -785,12 +787,6 @@ int factor(Index n, T* A, Index lda, int* pivots) {
   std::copy(wide.begin(), wide.end(), pivots);
   return static_cast<int>(info);
 }
-// The row exchanges as LAPACK wants them; none where the caller gave none.
-inline std::vector<BlasInt> widePivots(const int* pivots, Index n) {
-  std::vector<BlasInt> wide(static_cast<size_t>(n));
-  for (Index i = 0; i < n; ++i) wide[static_cast<size_t>(i)] = pivots != nullptr ? pivots[i] : i + 1;
-  return wide;
-}
 template <class T>
 int zeroOnDiagonal(Index n, const T* A, Index lda) {
   for (Index i = 0; i < n; ++i) {
@@ -806,10 +802,10 @@ Status getrfBatched(Index n, T* const* A, Index lda, int* P, int* info, Index ba
 }
 template <class T>
 void invert(Index n, const T* A, Index lda, const int* P, T* C, Index ldc, int* info) {
+  const std::vector<BlasInt> wide = widePivots(P, n);
   for (Index j = 0; j < n; ++j) std::copy(A + j * lda, A + j * lda + n, C + j * ldc);
   *info = zeroOnDiagonal(n, C, ldc);
   if (*info != 0) return;
-  const std::vector<BlasInt> wide = widePivots(P, n);
   *info = static_cast<int>(MXMACA_BLAS(T, "LAPACKE_?getri", BlasInt(int, BlasInt, T*, BlasInt, const BlasInt*))(
       kColumnMajor, n, C, ldc, wide.data()));
 }

@@ -41,6 +41,8 @@ Status guarded(cusolverDnHandle_t handle, Work&& work) {
   }
   try {
     return work();
+  } catch (const BadPivot&) {
+    return CUSOLVER_STATUS_EXECUTION_FAILED;
   } catch (const BlasMissing&) {
     return CUSOLVER_STATUS_NOT_INITIALIZED;
   } catch (const std::bad_alloc&) {
@@ -178,13 +180,6 @@ Status solve(cublasOperation_t trans, Index n, Index nrhs, const T* A, Index lda
   return report(info, MXMACA_BLAS(T, "LAPACKE_?getrs",
                                   BlasInt(int, char, BlasInt, BlasInt, const T*, BlasInt, const BlasInt*, T*, BlasInt))(
                           kColumnMajor, letter(trans), n, nrhs, A, lda, pivots, B, ldb));
-}
-// The row exchanges as LAPACK wants them; none where the caller gave none.
-template <class Integer>
-std::vector<BlasInt> widePivots(const Integer* pivots, Index n) {
-  std::vector<BlasInt> wide(static_cast<size_t>(n));
-  for (Index i = 0; i < n; ++i) wide[static_cast<size_t>(i)] = pivots != nullptr ? pivots[i] : i + 1;
-  return wide;
 }
 template <class T, class Integer>
 Status getrs(cublasOperation_t trans, Index n, Index nrhs, const T* A, Index lda, const Integer* pivots, T* B,
@@ -553,6 +548,9 @@ inline Status Xsytrs(cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType ty
                      int* info) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));
   if (typeB != type || pivots == nullptr) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  for (Index i = 0; i < n; ++i) {  // a minus marks the blocks of two rows
+    if (pivots[i] == 0 || pivots[i] < -n || pivots[i] > n) throw BadPivot();
+  }
   return MXMACA_TYPED(type, T, {
     return report(
         info, MXMACA_BLAS(T, "LAPACKE_?sytrs",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fft.h"
+#include "handle.h"
 #include "mc_runtime.h"
 #include "numbers.h"
 
@@ -54,6 +55,7 @@ std::shared_ptr<Plan> find(cufftHandle handle) {
 
 struct Types {
   cudaDataType in, out;
+  cudaDataType execution() const { return mxmaca::isComplex(in) ? in : out; }
 };
 bool typesOf(cufftType type, Types* types) {
   switch (type) {
@@ -77,6 +79,26 @@ bool goTogether(cudaDataType in, cudaDataType out, cudaDataType execution) {
   return false;
 }
 
+// Whether a transform can be planned. What is needed for one is taken from the host: the work area is empty.
+template <class Integer>
+cufftResult check(int rank, const Integer* n, const Integer* inembed, int64_t istride, int64_t idist, cudaDataType in,
+                  const Integer* onembed, int64_t ostride, int64_t odist, cudaDataType out, int64_t batch,
+                  size_t* workSize, cudaDataType execution) {
+  if (rank < 1 || rank > 3 || n == nullptr || workSize == nullptr || batch < 1) return CUFFT_INVALID_VALUE;
+  if (!goTogether(in, out, execution)) return CUFFT_INVALID_TYPE;
+  for (int i = 0; i < rank; ++i) {
+    if (n[i] < 1) return CUFFT_INVALID_SIZE;
+  }
+  if (inembed != nullptr && onembed != nullptr) {
+    if (istride < 1 || ostride < 1 || idist < 0 || odist < 0) return CUFFT_INVALID_VALUE;
+    for (int i = 1; i < rank; ++i) {  // the outermost is not used
+      if (inembed[i] < 1 || onembed[i] < 1) return CUFFT_INVALID_VALUE;
+    }
+  }
+  *workSize = 0;
+  return CUFFT_SUCCESS;
+}
+
 template <class Integer>
 cufftResult make(cufftHandle handle, int rank, const Integer* n, const Integer* inembed, int64_t istride, int64_t idist,
                  cudaDataType in, const Integer* onembed, int64_t ostride, int64_t odist, cudaDataType out,
@@ -84,11 +106,9 @@ cufftResult make(cufftHandle handle, int rank, const Integer* n, const Integer* 
   const std::shared_ptr<Plan> plan = find(handle);
   if (plan == nullptr) return CUFFT_INVALID_PLAN;
   if (!plan->lengths.empty()) return CUFFT_INVALID_PLAN;  // made already
-  if (rank < 1 || rank > 3 || n == nullptr || workSize == nullptr || batch < 1) return CUFFT_INVALID_VALUE;
-  if (!goTogether(in, out, execution)) return CUFFT_INVALID_TYPE;
-  for (int i = 0; i < rank; ++i) {
-    if (n[i] < 1) return CUFFT_INVALID_SIZE;
-  }
+  const cufftResult checked =
+      check(rank, n, inembed, istride, idist, in, onembed, ostride, odist, out, batch, workSize, execution);
+  if (checked != CUFFT_SUCCESS) return checked;
   plan->basic = inembed == nullptr || onembed == nullptr;
   plan->realIn = !mxmaca::isComplex(in);
   plan->realOut = !mxmaca::isComplex(out);
@@ -124,7 +144,6 @@ cufftResult make(cufftHandle handle, int rank, const Integer* n, const Integer* 
     return CUFFT_ALLOC_FAILED;
   }
   plan->lengths = lengths;
-  *workSize = 0;  // what a transform needs it takes from the host
   return CUFFT_SUCCESS;
 }
 
@@ -133,9 +152,19 @@ cufftResult makeTyped(cufftHandle handle, int rank, const Integer* n, const Inte
                       int64_t idist, const Integer* onembed, int64_t ostride, int64_t odist, cufftType type,
                       int64_t batch, size_t* workSize) {
   Types types;
+  if (find(handle) == nullptr) return CUFFT_INVALID_PLAN;
   if (!typesOf(type, &types)) return CUFFT_INVALID_TYPE;
   return make(handle, rank, n, inembed, istride, idist, types.in, onembed, ostride, odist, types.out, batch, workSize,
-              mxmaca::isComplex(types.in) ? types.in : types.out);
+              types.execution());
+}
+template <class Integer>
+cufftResult estimate(int rank, const Integer* n, const Integer* inembed, int64_t istride, int64_t idist,
+                     const Integer* onembed, int64_t ostride, int64_t odist, cufftType type, int64_t batch,
+                     size_t* workSize) {
+  Types types;
+  if (!typesOf(type, &types)) return CUFFT_INVALID_TYPE;
+  return check(rank, n, inembed, istride, idist, types.in, onembed, ostride, odist, types.out, batch, workSize,
+               types.execution());
 }
 
 // ---- Execution ----------------------------------------------------------------------------------------------------------
@@ -336,6 +365,7 @@ cufftResult cufftDestroy(cufftHandle handle) {
 cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream) {
   const std::shared_ptr<Plan> plan = find(handle);
   if (plan == nullptr) return CUFFT_INVALID_PLAN;
+  if (!mxmaca::isStream(stream)) return CUFFT_INVALID_VALUE;
   plan->stream = stream;
   return CUFFT_SUCCESS;
 }
@@ -389,24 +419,38 @@ cufftResult cufftPlanMany(cufftHandle* plan, int rank, int* n, int* inembed, int
   });
 }
 
-cufftResult cufftEstimate1d(int, cufftType, int, size_t* size) { return noWorkspace(size); }
-cufftResult cufftEstimate2d(int, int, cufftType, size_t* size) { return noWorkspace(size); }
-cufftResult cufftEstimate3d(int, int, int, cufftType, size_t* size) { return noWorkspace(size); }
-cufftResult cufftEstimateMany(int, int*, int*, int, int, int*, int, int, cufftType, int, size_t* size) {
-  return noWorkspace(size);
+cufftResult cufftEstimate1d(int nx, cufftType type, int batch, size_t* size) {
+  return estimate<int>(1, &nx, nullptr, 1, 0, nullptr, 1, 0, type, batch, size);
+}
+cufftResult cufftEstimate2d(int nx, int ny, cufftType type, size_t* size) {
+  const int n[] = {nx, ny};
+  return estimate<int>(2, n, nullptr, 1, 0, nullptr, 1, 0, type, 1, size);
+}
+cufftResult cufftEstimate3d(int nx, int ny, int nz, cufftType type, size_t* size) {
+  const int n[] = {nx, ny, nz};
+  return estimate<int>(3, n, nullptr, 1, 0, nullptr, 1, 0, type, 1, size);
+}
+cufftResult cufftEstimateMany(int rank, int* n, int* inembed, int istride, int idist, int* onembed, int ostride,
+                              int odist, cufftType type, int batch, size_t* size) {
+  return estimate(rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch, size);
 }
 cufftResult cufftGetSize(cufftHandle handle, size_t* size) {
   return find(handle) == nullptr ? CUFFT_INVALID_PLAN : noWorkspace(size);
 }
-cufftResult cufftGetSize1d(cufftHandle handle, int, cufftType, int, size_t* size) { return cufftGetSize(handle, size); }
-cufftResult cufftGetSizeMany(cufftHandle handle, int, int*, int*, int, int, int*, int, int, cufftType, int,
-                             size_t* size) {
-  return cufftGetSize(handle, size);
+cufftResult cufftGetSize1d(cufftHandle handle, int nx, cufftType type, int batch, size_t* size) {
+  return find(handle) == nullptr ? CUFFT_INVALID_PLAN : cufftEstimate1d(nx, type, batch, size);
 }
-cufftResult cufftXtGetSizeMany(cufftHandle handle, int, long long int*, long long int*, long long int, long long int,
-                               cudaDataType, long long int*, long long int, long long int, cudaDataType, long long int,
-                               size_t* size, cudaDataType) {
-  return cufftGetSize(handle, size);
+cufftResult cufftGetSizeMany(cufftHandle handle, int rank, int* n, int* inembed, int istride, int idist, int* onembed,
+                             int ostride, int odist, cufftType type, int batch, size_t* size) {
+  if (find(handle) == nullptr) return CUFFT_INVALID_PLAN;
+  return estimate(rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch, size);
+}
+cufftResult cufftXtGetSizeMany(cufftHandle handle, int rank, long long int* n, long long int* inembed,
+                               long long int istride, long long int idist, cudaDataType in, long long int* onembed,
+                               long long int ostride, long long int odist, cudaDataType out, long long int batch,
+                               size_t* size, cudaDataType execution) {
+  if (find(handle) == nullptr) return CUFFT_INVALID_PLAN;
+  return check(rank, n, inembed, istride, idist, in, onembed, ostride, odist, out, batch, size, execution);
 }
 
 cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction) {

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "handle.h"
 #include "mc_runtime.h"
 #include "refuse.h"
 
@@ -134,7 +135,11 @@ struct curandGenerator_st {
   std::unique_ptr<Source> source;  // made when the first number is wanted
 };
 
+MXMACA_OBJECT(curandGenerator_st, Curand);
+
 namespace {
+
+using mxmaca::live;
 
 curandStatus_t refused(const char* function) {
   mcReportRefusal("libcurand", function, "CURAND_STATUS_TYPE_ERROR");
@@ -143,7 +148,7 @@ curandStatus_t refused(const char* function) {
 
 template <class Fill>
 curandStatus_t generate(curandGenerator_t generator, const void* output, size_t count, bool pairs, Fill&& fill) {
-  if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (pairs && count % 2 != 0) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
   if (count == 0) return CURAND_STATUS_SUCCESS;
   if (output == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
@@ -199,37 +204,37 @@ curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType
     case CURAND_RNG_PSEUDO_MTGP32: return refused("curandCreateGenerator(CURAND_RNG_PSEUDO_MTGP32)");
     default: return isQuasi(type) ? refused("curandCreateGenerator(CURAND_RNG_QUASI_*)") : CURAND_STATUS_TYPE_ERROR;
   }
-  *generator = new curandGenerator_st{type, 0, 0, nullptr, nullptr};
-  return CURAND_STATUS_SUCCESS;
+  auto created =
+      std::unique_ptr<curandGenerator_st>(new (std::nothrow) curandGenerator_st{type, 0, 0, nullptr, nullptr});
+  return mxmaca::createObject(generator, std::move(created)) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
 }
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type) {
   return curandCreateGenerator(generator, type);
 }
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
-  if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
-  delete generator;
-  return CURAND_STATUS_SUCCESS;
+  return mxmaca::destroyObject(generator) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
 }
 curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream) {
-  if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
+  if (!mxmaca::isStream(stream)) return CURAND_STATUS_OUT_OF_RANGE;
   generator->stream = stream;
   return CURAND_STATUS_SUCCESS;
 }
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed) {
-  if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   generator->seed = seed;
   generator->source.reset();
   return CURAND_STATUS_SUCCESS;
 }
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset) {
-  if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (generator->type == CURAND_RNG_PSEUDO_MT19937) return CURAND_STATUS_TYPE_ERROR;  // it cannot skip
   generator->offset = offset;
   generator->source.reset();
   return CURAND_STATUS_SUCCESS;
 }
 curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrdering_t order) {
-  if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   switch (order) {
     case CURAND_ORDERING_PSEUDO_BEST:
     case CURAND_ORDERING_PSEUDO_DEFAULT:
@@ -241,7 +246,7 @@ curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrd
   }
 }
 curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned int) {
-  return generator == nullptr ? CURAND_STATUS_NOT_INITIALIZED : CURAND_STATUS_TYPE_ERROR;
+  return !live(generator) ? CURAND_STATUS_NOT_INITIALIZED : CURAND_STATUS_TYPE_ERROR;
 }
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
   static const int anything = 0;
@@ -254,7 +259,7 @@ curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int* output,
   });
 }
 curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long*, size_t) {
-  return generator == nullptr ? CURAND_STATUS_NOT_INITIALIZED : CURAND_STATUS_TYPE_ERROR;  // for 64-bit Sobol alone
+  return !live(generator) ? CURAND_STATUS_NOT_INITIALIZED : CURAND_STATUS_TYPE_ERROR;  // for 64-bit Sobol alone
 }
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* output, size_t count) {
   return generate(generator, output, count, false, [=](Source& source) {
@@ -299,6 +304,7 @@ curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double
   return status;
 }
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* output, size_t count, double lambda) {
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (!(lambda > 0 && lambda <= 400000)) return CURAND_STATUS_OUT_OF_RANGE;
   return generate(generator, output, count, false, [=](Source& source) {
     for (size_t i = 0; i < count; ++i) {
@@ -308,6 +314,7 @@ curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* 
 }
 curandStatus_t curandGenerateBinomial(curandGenerator_t generator, unsigned int* output, size_t count, unsigned int n,
                                       double p) {
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (!(p >= 0 && p <= 1) || n > 0x7fffffffU) return CURAND_STATUS_OUT_OF_RANGE;
   return generate(generator, output, count, false, [=](Source& source) {
     std::binomial_distribution<int> distribution(static_cast<int>(n), p);

@@ -3,7 +3,13 @@
 #pragma GCC visibility push(default)
 #include "mxmaca_cuda_version.h"
 
-extern "C" int cusparseLtGetVersion(const void*, int* version) {
+namespace {
+enum Status { kNotInitialized = 1, kInvalidValue = 3 };
+}
+
+extern "C" int cusparseLtGetVersion(const void* handle, int* version) {
+  if (handle == nullptr) return kNotInitialized;
+  if (version == nullptr) return kInvalidValue;
   *version = MXMACA_CUDA_MAJOR == 12 ? 602 : 801;
   return 0;
 }

@@ -10,10 +10,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <type_traits>
 #include <vector>
 
 #include "elements.h"
+#include "handle.h"
 #include "mc_runtime.h"
 #include "refuse.h"
 
@@ -54,7 +56,12 @@ struct ncclComm {
   int device = 0;
   std::map<int, double> scaledSums;  // the rank's own reductions: the factor of each
   int lastReduction = nccl::kAverage;
+  std::multiset<const void*> registered;
 };
+
+MXMACA_OBJECT(ncclComm, NcclCommunicator);
+
+using mxmaca::live;
 
 namespace {
 
@@ -184,6 +191,9 @@ int runGroup(const std::vector<Operation>& operations) {
   std::vector<Operation> transfers;
   std::map<Clique*, std::map<int, std::deque<Operation>>> collectives;
   for (const Operation& operation : operations) {
+    if (!live(operation.comm)) return fail(kInvalidArgument, "a communicator was destroyed within the group");
+  }
+  for (const Operation& operation : operations) {
     if (operation.kind == Kind::Send || operation.kind == Kind::Receive) {
       transfers.push_back(operation);
     } else {
@@ -211,11 +221,21 @@ int runGroup(const std::vector<Operation>& operations) {
   return runTransfers(transfers);
 }
 
+constexpr size_t kMostElements = size_t{1} << 40;
+
 int submit(const Operation& operation, mcStream_t stream) {
   const ncclComm* const comm = operation.comm;
   int result = kSuccess;
-  if (comm == nullptr) {
+  const bool reads = operation.kind != Kind::Receive;
+  const bool writes =
+      operation.kind != Kind::Send && (operation.kind != Kind::Reduce || (live(comm) && comm->rank == operation.peer));
+  if (!live(comm)) {
     result = fail(kInvalidArgument, "no communicator");
+  } else if (operation.count > kMostElements) {
+    result = fail(kInvalidArgument, "more elements than there can be");
+  } else if (operation.count > 0 &&
+             ((reads && operation.send == nullptr) || (writes && operation.receive == nullptr))) {
+    result = fail(kInvalidArgument, "a buffer is null");
   } else if (nccl::elementBytes(operation.type) == 0) {
     result = fail(kInvalidArgument, "element type is not implemented for the simulated device");
   } else if (operation.peer < 0 || operation.peer >= comm->clique->size) {
@@ -243,8 +263,7 @@ int makeSingle(ncclComm** comm, int ranks, int rank) {
   created->clique = std::make_shared<Clique>();
   created->clique->size = 1;
   if (mcGetDevice(&created->device) != mcSuccess) return fail(kCudaError, "there is no device");
-  *comm = created.release();
-  return kSuccess;
+  return mxmaca::createObject(comm, std::move(created)) ? kSuccess : fail(kSystemError, "no memory");
 }
 
 }  // namespace
@@ -309,7 +328,11 @@ int ncclCommInitAll(ncclComm** comms, int count, const int* devices) {
     }
     created.push_back(std::move(comm));
   }
-  for (int rank = 0; rank < count; ++rank) comms[rank] = created[static_cast<size_t>(rank)].release();
+  for (int rank = 0; rank < count; ++rank) {
+    if (!mxmaca::createObject(comms + rank, std::move(created[static_cast<size_t>(rank)]))) {
+      return fail(kSystemError, "no memory");
+    }
+  }
   return kSuccess;
 }
 
@@ -317,55 +340,66 @@ int ncclCommInitRank(ncclComm** comm, int ranks, UniqueId, int rank) { return ma
 int ncclCommInitRankConfig(ncclComm** comm, int ranks, UniqueId, int rank, void*) {
   return makeSingle(comm, ranks, rank);
 }
-int ncclCommInitRankScalable(ncclComm** comm, int ranks, int rank, int, UniqueId*, void*) {
+int ncclCommInitRankScalable(ncclComm** comm, int ranks, int rank, int idCount, UniqueId* ids, void*) {
+  if (idCount < 1 || ids == nullptr) return fail(kInvalidArgument, "no unique id");
   return makeSingle(comm, ranks, rank);
 }
+constexpr int kNoColor = -1;  // the rank takes no part
 int ncclCommSplit(ncclComm* comm, int color, int, ncclComm** split, void*) {
-  if (comm == nullptr || split == nullptr) return fail(kInvalidArgument, "no communicator");
+  if (!live(comm) || split == nullptr) return fail(kInvalidArgument, "no communicator");
+  if (color < kNoColor) return fail(kInvalidArgument, "a color is not negative");
   *split = nullptr;
-  return color < 0 ? kSuccess : makeSingle(split, comm->clique->size, comm->rank);
+  return color == kNoColor ? kSuccess : makeSingle(split, comm->clique->size, comm->rank);
 }
-int ncclCommFinalize(ncclComm* comm) { return comm == nullptr ? kInvalidArgument : kSuccess; }
+int ncclCommFinalize(ncclComm* comm) { return live(comm) ? kSuccess : kInvalidArgument; }
 int ncclCommDestroy(ncclComm* comm) {
-  delete comm;
-  return kSuccess;
+  if (comm == nullptr) return kSuccess;  // as NCCL has it
+  return mxmaca::destroyObject(comm) ? kSuccess : fail(kInvalidArgument, "no communicator");
 }
 int ncclCommAbort(ncclComm* comm) { return ncclCommDestroy(comm); }
 int ncclCommCount(const ncclComm* comm, int* count) {
-  if (comm == nullptr || count == nullptr) return kInvalidArgument;
+  if (!live(comm) || count == nullptr) return kInvalidArgument;
   *count = comm->clique->size;
   return kSuccess;
 }
 int ncclCommUserRank(const ncclComm* comm, int* rank) {
-  if (comm == nullptr || rank == nullptr) return kInvalidArgument;
+  if (!live(comm) || rank == nullptr) return kInvalidArgument;
   *rank = comm->rank;
   return kSuccess;
 }
 int ncclCommCuDevice(const ncclComm* comm, int* device) {
-  if (comm == nullptr || device == nullptr) return kInvalidArgument;
+  if (!live(comm) || device == nullptr) return kInvalidArgument;
   *device = comm->device;
   return kSuccess;
 }
 int ncclCommGetAsyncError(ncclComm* comm, int* error) {
-  if (comm == nullptr || error == nullptr) return kInvalidArgument;
+  if (!live(comm) || error == nullptr) return kInvalidArgument;
   *error = kSuccess;  // nothing runs behind the caller's back
   return kSuccess;
 }
 
 // Every address of the device is reachable: there is nothing to register, and any memory will do.
-int ncclCommRegister(const ncclComm* comm, void* buffer, size_t, void** handle) {
-  if (comm == nullptr || handle == nullptr) return kInvalidArgument;
+int ncclCommRegister(ncclComm* comm, void* buffer, size_t, void** handle) {
+  if (!live(comm) || buffer == nullptr || handle == nullptr) return kInvalidArgument;
+  comm->registered.insert(buffer);
   *handle = buffer;
   return kSuccess;
 }
-int ncclCommDeregister(const ncclComm* comm, void*) { return comm == nullptr ? kInvalidArgument : kSuccess; }
+int ncclCommDeregister(ncclComm* comm, void* handle) {
+  if (!live(comm)) return kInvalidArgument;
+  const auto found = comm->registered.find(handle);
+  if (found == comm->registered.end()) return fail(kInvalidUsage, "the memory is not registered");
+  comm->registered.erase(found);
+  return kSuccess;
+}
 int ncclMemAlloc(void** pointer, size_t bytes) {
   return mcMalloc(pointer, bytes) == mcSuccess ? kSuccess : fail(kCudaError, "out of memory");
 }
 int ncclMemFree(void* pointer) { return mcFree(pointer) == mcSuccess ? kSuccess : fail(kCudaError, "invalid pointer"); }
 
-int ncclRedOpCreatePreMulSum(int* reduction, void* scalar, int type, int, ncclComm* comm) {
-  if (reduction == nullptr || scalar == nullptr || comm == nullptr) return kInvalidArgument;
+int ncclRedOpCreatePreMulSum(int* reduction, void* scalar, int type, int residence, ncclComm* comm) {
+  if (reduction == nullptr || scalar == nullptr || !live(comm)) return kInvalidArgument;
+  if (residence != 0 && residence != 1) return fail(kInvalidArgument, "the factor is neither on host nor on device");
   double factor = 0;
   if (!nccl::readNumber(scalar, type, &factor)) return fail(kInvalidArgument, "a factor of an unknown type");
   *reduction = ++comm->lastReduction;
@@ -373,7 +407,7 @@ int ncclRedOpCreatePreMulSum(int* reduction, void* scalar, int type, int, ncclCo
   return kSuccess;
 }
 int ncclRedOpDestroy(int reduction, ncclComm* comm) {
-  if (comm == nullptr) return kInvalidArgument;
+  if (!live(comm)) return kInvalidArgument;
   return comm->scaledSums.erase(reduction) == 1 ? kSuccess : fail(kInvalidArgument, "unknown reduction");
 }
 

@@ -27,7 +27,7 @@ RESULTS = ("result", "info", "devInfo", "infoArray")  # written even where nothi
 
 
 class Parameter(NamedTuple):
-    """One parameter. A `?` after its name in the table means that it may be null."""
+    """One parameter. A `?` after its name in the table: it may be null, or it is a size that the family checks."""
 
     text: str  # as C declares it
     name: str
@@ -66,7 +66,10 @@ class Function(NamedTuple):
         """What is wrong with the arguments whatever the function computes: conditions in C++, each with its status."""
         objects = [p.name for p in self.parameters if p.text.endswith("_t params")]
         types = [p.name for p in self.parameters if p.text.startswith("cudaDataType ")]
+        checked = [p.name for p in self.parameters if p.optional]
+        sizes = [name for name in self.sizes(OUTER_SIZES + INNER_SIZES) if name not in checked]
         found = [(" || ".join(f"!live({name})" for name in objects), "kInvalidValue")]
+        found += [(" || ".join(f"{name} < 0" for name in sizes), "kInvalidValue")]
         found += [(" || ".join(f"!known({name})" for name in types), "kNotSupported")]
         if not self.family.endswith("_bufferSize"):  # they read no element, and ask for the places of the results
             found += [(self.missing(), "kInvalidValue")]

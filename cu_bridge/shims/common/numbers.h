@@ -151,6 +151,11 @@ void readMatrix(const void* data, cudaDataType type, int64_t rows, int64_t colum
 template <class T>
 void writeMatrix(void* data, cudaDataType type, int64_t rows, int64_t columns, int64_t ld, const T* in);
 
+// An address of a batch. A batch of empty matrices needs no addresses.
+template <class Pointer>
+Pointer at(const Pointer* pointers, int64_t index) {
+  return pointers == nullptr ? nullptr : pointers[index];
+}
 // Whether one of a batch's addresses is missing.
 template <class Pointer>
 bool hasNull(const Pointer* pointers, int64_t count) {

@@ -445,7 +445,7 @@ Status gemvBatched(cublasOperation_t trans, Index m, Index n, const T* alpha, co
                    const T* const* x, Index incx, const T* beta, T* const* y, Index incy, Index batch) {
   MXMACA_REQUIRE(batch >= 0);
   for (Index i = 0; i < batch; ++i) {
-    const Status status = gemv(trans, m, n, alpha, A[i], lda, x[i], incx, beta, y[i], incy);
+    const Status status = gemv(trans, m, n, alpha, at(A, i), lda, at(x, i), incx, beta, at(y, i), incy);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -516,7 +516,8 @@ Status gemmBatched(cublasOperation_t transa, cublasOperation_t transb, Index m, 
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && batch >= 0);
   if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
-  for (Index i = 0; i < batch; ++i) gemmOne(transa, transb, m, n, k, alpha, A[i], lda, B[i], ldb, beta, C[i], ldc);
+  for (Index i = 0; i < batch; ++i)
+    gemmOne(transa, transb, m, n, k, alpha, at(A, i), lda, at(B, i), ldb, beta, at(C, i), ldc);
   return CUBLAS_STATUS_SUCCESS;
 }
 // Nothing is computed where one of the groups is wrong.
@@ -718,7 +719,7 @@ Status trsmBatched(cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation
                    Index batch) {
   MXMACA_REQUIRE(batch >= 0);
   for (Index i = 0; i < batch; ++i) {
-    const Status status = trsmInPlace(side, uplo, trans, diag, m, n, alpha, A[i], lda, B[i], ldb);
+    const Status status = trsmInPlace(side, uplo, trans, diag, m, n, alpha, at(A, i), lda, at(B, i), ldb);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -797,7 +798,7 @@ int zeroOnDiagonal(Index n, const T* A, Index lda) {
 template <class T>
 Status getrfBatched(Index n, T* const* A, Index lda, int* P, int* info, Index batch) {
   MXMACA_REQUIRE(n >= 0 && lda >= least(n) && batch >= 0 && info != nullptr);
-  for (Index i = 0; i < batch; ++i) info[i] = factor(n, A[i], lda, P != nullptr ? P + i * n : nullptr);
+  for (Index i = 0; i < batch; ++i) info[i] = factor(n, at(A, i), lda, P != nullptr ? P + i * n : nullptr);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class T>
@@ -813,7 +814,8 @@ template <class T>
 Status getriBatched(Index n, const T* const* A, Index lda, const int* P, T* const* C, Index ldc, int* info,
                     Index batch) {
   MXMACA_REQUIRE(n >= 0 && lda >= least(n) && ldc >= least(n) && batch >= 0 && info != nullptr);
-  for (Index i = 0; i < batch; ++i) invert(n, A[i], lda, P != nullptr ? P + i * n : nullptr, C[i], ldc, info + i);
+  for (Index i = 0; i < batch; ++i)
+    invert(n, at(A, i), lda, P != nullptr ? P + i * n : nullptr, at(C, i), ldc, info + i);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class T>
@@ -834,7 +836,7 @@ Status getrsBatched(cublasOperation_t trans, Index n, Index nrhs, const T* const
     const std::vector<BlasInt> wide = widePivots(P != nullptr ? P + i * n : nullptr, n);
     MXMACA_BLAS(T, "LAPACKE_?getrs",
                 BlasInt(int, char, BlasInt, BlasInt, const T*, BlasInt, const BlasInt*, T*, BlasInt))
-    (kColumnMajor, letter(trans), n, nrhs, A[i], lda, wide.data(), B[i], ldb);
+    (kColumnMajor, letter(trans), n, nrhs, at(A, i), lda, wide.data(), at(B, i), ldb);
   }
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -845,7 +847,7 @@ Status geqrfBatched(Index m, Index n, T* const* A, Index lda, T* const* Tau, int
   MXMACA_REQUIRE(*info == 0);
   for (Index i = 0; i < batch; ++i) {
     MXMACA_BLAS(T, "LAPACKE_?geqrf", BlasInt(int, BlasInt, BlasInt, T*, BlasInt, T*))
-    (kColumnMajor, m, n, A[i], lda, Tau[i]);
+    (kColumnMajor, m, n, at(A, i), lda, at(Tau, i));
   }
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -859,7 +861,7 @@ Status gelsBatched(cublasOperation_t trans, Index m, Index n, Index nrhs, T* con
   for (Index i = 0; i < batch; ++i) {
     const BlasInt zero =
         MXMACA_BLAS(T, "LAPACKE_?gels", BlasInt(int, char, BlasInt, BlasInt, BlasInt, T*, BlasInt, T*, BlasInt))(
-            kColumnMajor, 'N', m, n, nrhs, A[i], lda, C[i], ldc);
+            kColumnMajor, 'N', m, n, nrhs, at(A, i), lda, at(C, i), ldc);
     if (devInfo != nullptr) devInfo[i] = static_cast<int>(zero);
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -871,9 +873,9 @@ Status matinvBatched(Index n, const T* const* A, Index lda, T* const* Ainv, Inde
   std::vector<T> copy(static_cast<size_t>(n * n));
   std::vector<int> pivots(static_cast<size_t>(n));
   for (Index i = 0; i < batch; ++i) {
-    for (Index j = 0; j < n; ++j) std::copy(A[i] + j * lda, A[i] + j * lda + n, copy.data() + j * n);
+    for (Index j = 0; j < n; ++j) std::copy(at(A, i) + j * lda, at(A, i) + j * lda + n, copy.data() + j * n);
     info[i] = factor(n, copy.data(), least(n), pivots.data());
-    if (info[i] == 0) invert(n, copy.data(), least(n), pivots.data(), Ainv[i], ldInverse, info + i);
+    if (info[i] == 0) invert(n, copy.data(), least(n), pivots.data(), at(Ainv, i), ldInverse, info + i);
   }
   return CUBLAS_STATUS_SUCCESS;
 }

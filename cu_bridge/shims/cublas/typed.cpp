@@ -92,8 +92,8 @@ Status gemmBatchedEx(cublasOperation_t transa, cublasOperation_t transb, Index m
                      cublasComputeType_t compute, cublasGemmAlgo_t algo) {
   MXMACA_REQUIRE(batch >= 0);
   for (Index i = 0; i < batch; ++i) {
-    const Status status = gemmEx(transa, transb, m, n, k, alpha, A[i], aType, lda, B[i], bType, ldb, beta, C[i], cType,
-                                 ldc, compute, algo);
+    const Status status = gemmEx(transa, transb, m, n, k, alpha, at(A, i), aType, lda, at(B, i), bType, ldb, beta,
+                                 at(C, i), cType, ldc, compute, algo);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
   }
   return CUBLAS_STATUS_SUCCESS;

@@ -121,7 +121,7 @@ Status potrfBatched(cublasFillMode_t uplo, Index n, T** A, Index lda, int* info,
   MXMACA_REQUIRE(batch >= 0 && info != nullptr);
   Status status = CUSOLVER_STATUS_SUCCESS;
   for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
-    status = potrf<T>(uplo, n, A[i], lda, nullptr, 0, info + i);
+    status = potrf<T>(uplo, n, at(A, i), lda, nullptr, 0, info + i);
   }
   return status;
 }
@@ -131,7 +131,7 @@ Status potrsBatched(cublasFillMode_t uplo, Index n, Index nrhs, T** A, Index lda
   MXMACA_REQUIRE(batch >= 0);
   Status status = CUSOLVER_STATUS_SUCCESS;
   for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
-    status = potrs<T>(uplo, n, nrhs, A[i], lda, B[i], ldb, info);
+    status = potrs<T>(uplo, n, nrhs, at(A, i), lda, at(B, i), ldb, info);
   }
   return status;
 }

@@ -66,6 +66,10 @@ typedef struct mcDeviceProperties {
 MC_API mcError_t mcGetDeviceCount(int* count);  // visible devices
 MC_API mcError_t mcGetDevice(int* device);
 MC_API mcError_t mcSetDevice(int device);
+// Whether the calling thread has a current context, for interfaces that know contexts. A thread begins with its device's;
+// it can be without one (0) until a device is set or the runtime interface makes it current again (1).
+MC_API void mcContextSet(int set);
+MC_API int mcContextIsSet(void);
 MC_API mcError_t mcGetDeviceProperties(mcDeviceProperties* properties, int device);
 MC_API int mcPhysicalDeviceCount(void);  // devices before CUDA_VISIBLE_DEVICES
 MC_API mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int physicalIndex);
@@ -247,7 +251,9 @@ MC_API mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction fu
 // code for it. The first call for a name counts.
 MC_API mcError_t mcKernelImplementNamed(const char* name, mcKernelFunction function, const size_t* argumentBytes,
                                         size_t count);
-MC_API mcError_t mcKernelCheck(const void* hostFunction);  // NoKernelImageForDevice without implementation; not sticky
+MC_API mcError_t mcKernelCheck(const void* hostFunction);  // as Known; NoKernelImageForDevice without implementation
+// InvalidDeviceFunction for an address that no library has registered as a kernel's.
+MC_API mcError_t mcKernelKnown(const void* hostFunction);
 MC_API mcError_t mcVariableCheck(const void* hostVariable);
 MC_API mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
                                 size_t sharedBytes, mcStream_t stream);

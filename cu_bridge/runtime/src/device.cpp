@@ -245,8 +245,12 @@ mcError_t mcGetDevice(int* device) {
 mcError_t mcSetDevice(int device) {
   if (visibleDevice(device) == nullptr) return system().visible.empty() ? noDevice() : fail(mcErrorInvalidDevice);
   threadState.device = device;
+  threadState.noContext = false;
   return mcSuccess;
 }
+
+void mcContextSet(int set) { threadState.noContext = set == 0; }
+int mcContextIsSet(void) { return threadState.noContext ? 0 : 1; }
 
 mcError_t mcGetDeviceProperties(mcDeviceProperties* properties, int device) {
   if (properties == nullptr) return fail(mcErrorInvalidValue);

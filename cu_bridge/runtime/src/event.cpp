@@ -15,7 +15,7 @@
 struct mcEvent {
   int device;
   unsigned int flags;
-  std::atomic<int64_t> nanoseconds{0};          // 0: never recorded
+  std::atomic<int64_t> nanoseconds{0};            // 0: never recorded
   std::shared_ptr<mc::CapturedEvent> captured{};  // of its last record, if that was in a capture; see capturedMutex
 };
 

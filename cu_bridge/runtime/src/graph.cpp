@@ -414,9 +414,7 @@ mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
                 [nodes] { return runNodes(*nodes); });
 }
 
-mcError_t mcGraphDestroy(mcGraph_t graph) {
-  return graphs.destroy(graph) ? checkSticky() : fail(mcErrorInvalidValue);
-}
+mcError_t mcGraphDestroy(mcGraph_t graph) { return graphs.destroy(graph) ? checkSticky() : fail(mcErrorInvalidValue); }
 
 mcError_t mcGraphExecDestroy(mcGraphExec_t exec) {
   return execs.destroy(exec) ? checkSticky() : fail(mcErrorInvalidValue);

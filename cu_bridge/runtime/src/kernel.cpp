@@ -87,9 +87,15 @@ mcKernelFunction implementation(const void* host) {
   return found == all.implementations.end() ? nullptr : found->second;
 }
 
-std::string describe(const void* host, const char* what) {
+// Why an address stands for nothing that runs: nobody knows it, or the device has no code for it.
+mcError_t missing(const void* host, const char* what, mcError_t unknown) {
   const std::string name = registeredName(host);
-  return std::string(what) + " " + (name.empty() ? "that was never registered" : name);
+  if (name.empty()) return failWith(unknown, (std::string(what) + " that was never registered").c_str());
+  return failWith(mcErrorNoKernelImageForDevice, (std::string(what) + " " + name).c_str());
+}
+
+bool canRun(const void* host) {
+  return isCompiledKernel(host) || implementation(host) != nullptr || namedImplementation(host) != nullptr;
 }
 
 mcError_t submitNamed(const Named& named, const void* host, mcDim3 grid, mcDim3 block, void** arguments,
@@ -169,14 +175,18 @@ mcError_t mcKernelImplementNamed(const char* name, mcKernelFunction function, co
 
 mcError_t mcKernelCheck(const void* hostFunction) {
   MC_RETURN_IF_STICKY();
-  if (isCompiledKernel(hostFunction) || implementation(hostFunction) != nullptr) return mcSuccess;
-  if (namedImplementation(hostFunction) != nullptr) return mcSuccess;
-  return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
+  return canRun(hostFunction) ? mcSuccess : missing(hostFunction, "kernel", mcErrorInvalidDeviceFunction);
+}
+
+mcError_t mcKernelKnown(const void* hostFunction) {
+  MC_RETURN_IF_STICKY();
+  if (canRun(hostFunction) || !registeredName(hostFunction).empty()) return mcSuccess;
+  return missing(hostFunction, "kernel", mcErrorInvalidDeviceFunction);
 }
 
 mcError_t mcVariableCheck(const void* hostVariable) {
   MC_RETURN_IF_STICKY();
-  return failWith(mcErrorNoKernelImageForDevice, describe(hostVariable, "device variable").c_str());
+  return missing(hostVariable, "device variable", mcErrorInvalidSymbol);
 }
 
 namespace {
@@ -203,12 +213,14 @@ mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, vo
   const mcKernelFunction function = compiled ? nullptr : implementation(hostFunction);
   const Named* const named = compiled || function != nullptr ? nullptr : namedImplementation(hostFunction);
   if (!compiled && function == nullptr && named == nullptr) {
+    const mcError_t error = missing(hostFunction, "kernel", mcErrorInvalidDeviceFunction);
+    if (error == mcErrorInvalidDeviceFunction) return error;
     if (launchWatch.depth != 0) {
       ++launchWatch.missed;
-      return failWith(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
+    } else {
+      setSticky(error, nullptr);
     }
-    setSticky(mcErrorNoKernelImageForDevice, describe(hostFunction, "kernel").c_str());
-    return mcErrorNoKernelImageForDevice;
+    return error;
   }
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
   const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0 || threads == 0;

@@ -343,6 +343,11 @@ mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* po
 
 namespace {
 
+// Bytes from the first to the last of `height` rows; false if that is no size.
+bool spanOfRows(size_t pitch, size_t width, size_t height, size_t* bytes) {
+  return !__builtin_mul_overflow(height - 1, pitch, bytes) && !__builtin_add_overflow(*bytes, width, bytes);
+}
+
 enum class Side { Unknown, Host, Device, Either };
 
 // Where [pointer, pointer + bytes) lies. Adjacent mappings count as one range. false: it runs out of its allocation.
@@ -355,6 +360,7 @@ bool classify(const void* pointer, size_t bytes, int way, Side* side) {
   *side = allocation.kind == mcMemoryDevice ? Side::Device
           : allocation.kind == mcMemoryHost ? Side::Host
                                             : Side::Either;
+  if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(pointer)) return false;
   if (allocation.kind == mcMemoryHost) return true;  // the rest may be plain host memory
   const uintptr_t end = reinterpret_cast<uintptr_t>(pointer) + bytes;
   for (uintptr_t next = allocation.base + allocation.size; next < end; next = allocation.base + allocation.size) {
@@ -429,8 +435,11 @@ mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fro
     if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
     if (width == 0 || height == 0) return mcSuccess;
     if (width > toPitch || width > fromPitch) return fail(mcErrorInvalidPitchValue);
-    const mcError_t problem =
-        checkCopy(to, (height - 1) * toPitch + width, from, (height - 1) * fromPitch + width, kind);
+    size_t toBytes = 0, fromBytes = 0;
+    if (!spanOfRows(toPitch, width, height, &toBytes) || !spanOfRows(fromPitch, width, height, &fromBytes)) {
+      return fail(mcErrorInvalidValue);
+    }
+    const mcError_t problem = checkCopy(to, toBytes, from, fromBytes, kind);
     if (problem != mcSuccess) return fail(problem);
     for (size_t row = 0; row < height; ++row) {
       std::memmove(static_cast<char*>(to) + row * toPitch, static_cast<const char*>(from) + row * fromPitch, width);
@@ -456,9 +465,12 @@ mcError_t mcMemset2DAsync(void* pointer, size_t pitch, unsigned int value, unsig
   if (elementBytes != 1 && elementBytes != 2 && elementBytes != 4) return fail(mcErrorInvalidValue);
   if (reinterpret_cast<uintptr_t>(pointer) % elementBytes != 0) return fail(mcErrorInvalidValue);
   if (width == 0 || height == 0) return mcSuccess;
-  if (height > 1 && width * elementBytes > pitch) return fail(mcErrorInvalidPitchValue);
-  return submit(stream, "memset", width * height * elementBytes, [=] {
-    const mcError_t problem = checkRange(pointer, (height - 1) * pitch + width * elementBytes);
+  size_t rowBytes = 0, bytes = 0;
+  if (__builtin_mul_overflow(width, elementBytes, &rowBytes)) return fail(mcErrorInvalidValue);
+  if (height > 1 && rowBytes > pitch) return fail(mcErrorInvalidPitchValue);
+  if (!spanOfRows(pitch, rowBytes, height, &bytes)) return fail(mcErrorInvalidValue);
+  return submit(stream, "memset", rowBytes * height, [=] {
+    const mcError_t problem = checkRange(pointer, bytes);
     if (problem != mcSuccess) return fail(problem);
     for (size_t row = 0; row < height; ++row) {
       char* const start = static_cast<char*>(pointer) + row * pitch;

@@ -79,6 +79,7 @@ mcError_t launchCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arg
                              "instantiates it";
     return failWith(mcErrorInvalidDeviceFunction, text.c_str());
   }
+  if (arguments == nullptr && kernel.entry->facts[2] != 0) return fail(mcErrorInvalidValue);
   const unsigned threads = block.x * block.y * block.z;
   const unsigned bound = kernel.entry->facts[0];
   if (bound != 0 && threads > bound) {
@@ -118,6 +119,7 @@ mcError_t submitCompiled(const void* host, mcDim3 grid, mcDim3 block, void** arg
     const auto found = all.kernels.find(reinterpret_cast<uintptr_t>(host));
     if (found == all.kernels.end()) return fail(mcErrorInvalidDeviceFunction);
     name = found->second.entry->name;
+    if (arguments == nullptr && found->second.entry->facts[2] != 0) return fail(mcErrorInvalidValue);
     size_t index = 0;
     for (const unsigned* fact = found->second.entry->facts + 2; *fact != 0; fact += 2) {
       void* const value = std::aligned_alloc(kLine, (*fact + kLine - 1) / kLine * kLine);

@@ -44,9 +44,7 @@ mcMemoryPool* createPool(int device) {
 }
 
 // nullptr if it is no pool.
-std::shared_ptr<Pool> poolOf(mcMemoryPool* handle) {
-  return poolHandles.contains(handle) ? handle->pool : nullptr;
-}
+std::shared_ptr<Pool> poolOf(mcMemoryPool* handle) { return poolHandles.contains(handle) ? handle->pool : nullptr; }
 
 struct Pools {
   std::mutex mutex;

@@ -10,7 +10,7 @@
 
 namespace mc {
 
-thread_local ThreadState threadState = {0, mcSuccess};
+thread_local ThreadState threadState = {0, mcSuccess, false};
 std::atomic<int> stickyError{0};
 
 namespace {

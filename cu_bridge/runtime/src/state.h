@@ -11,6 +11,7 @@ namespace mc {
 struct ThreadState {
   int device;
   mcError_t lastError;
+  bool noContext;  // the thread has popped its last context; see mcContextSet
 };
 extern thread_local ThreadState threadState;
 

@@ -29,7 +29,8 @@ mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int
   if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
   markInitialized();
   static std::atomic<unsigned long long> lastId{16};
-  *stream = streams.create(threadState.device, flags, std::clamp(priority, kGreatestPriority, kLeastPriority), ++lastId);
+  *stream =
+      streams.create(threadState.device, flags, std::clamp(priority, kGreatestPriority, kLeastPriority), ++lastId);
   return mcSuccess;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "device.h"
 #include "files.h"
@@ -46,6 +47,17 @@ mc::HandleTable<mcPhysicalMemory> physicalMemory;
 
 void dropReference(mcPhysicalMemory* memory) {
   if (--memory->references == 0) physicalMemory.destroy(memory);
+}
+
+constexpr char kFileName[] = "mxmaca";
+
+// Whether a descriptor is that of physical memory: any other file would be written to.
+bool isPhysicalMemory(int file) {
+  char target[64] = "";
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  const ssize_t length = readlink(link.c_str(), target, sizeof target - 1);
+  const std::string wanted = std::string("/memfd:") + kFileName;
+  return length > 0 && std::string(target).compare(0, wanted.size(), wanted) == 0;
 }
 
 // Whether it is a handle. The mutex is held.
@@ -107,8 +119,7 @@ mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device)
   if (visibleDevice(device) == nullptr) return fail(mcErrorInvalidDevice);
   uint64_t account = 0;
   if (bytes > SIZE_MAX / 4 || !chargeDevice(device, bytes, &account)) return fail(mcErrorMemoryAllocation);
-  mcPhysicalMemory* const created =
-      physicalMemory.create(memfd_create("mxmaca", MFD_CLOEXEC), device, bytes, account);
+  mcPhysicalMemory* const created = physicalMemory.create(memfd_create(kFileName, MFD_CLOEXEC), device, bytes, account);
   if (created->file < 0 || ftruncate(created->file, static_cast<off_t>(bytes)) != 0) {
     physicalMemory.destroy(created);
     return fail(mcErrorOperatingSystem);
@@ -160,7 +171,7 @@ mcError_t mcPhysicalExport(mcPhysicalMemory_t memory, int* fileDescriptor) {
 mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor) {
   MC_RETURN_IF_STICKY();
   const FileFacts facts = fileFacts(fileDescriptor);
-  if (memory == nullptr || facts.bytes == 0) return fail(mcErrorInvalidValue);
+  if (memory == nullptr || facts.bytes == 0 || !isPhysicalMemory(fileDescriptor)) return fail(mcErrorInvalidValue);
   const int file = fcntl(fileDescriptor, F_DUPFD_CLOEXEC, 0);
   if (file < 0) return fail(mcErrorOperatingSystem);
   *memory = physicalMemory.create(file, threadState.device, facts.bytes, uint64_t{0});

@@ -20,13 +20,11 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "mc_kernel.h"
 #include "mc_runtime.h"
 #include "module_image.h"
-
-#pragma GCC visibility push(default)
-#include "cuda.h"
-#pragma GCC visibility pop
+#include "result.h"
 
 struct CUmod_st {
   void* handle = nullptr;
@@ -37,7 +35,7 @@ namespace {
 
 using mxmaca::ImageKind;
 
-CUresult result(mcError_t error) { return static_cast<CUresult>(error); }
+CUresult result(mcError_t error) { return mxmaca::driverResult(error); }
 CUresult fail(mcError_t error, const char* detail) { return result(mcSetLastError(error, detail)); }
 
 struct Modules {
@@ -93,6 +91,7 @@ CUresult loadShared(CUmodule* out, const char* bytes, size_t size) {
 
 CUresult load(CUmodule* out, const void* image) {
   int count = 0;
+  NEEDS_CONTEXT();
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const mcError_t error = mcGetDeviceCount(&count);
   if (error != mcSuccess) return result(error);
@@ -150,11 +149,33 @@ CUresult unpack(CUfunction function, void** extra, std::vector<void*>* arguments
   return CUDA_SUCCESS;
 }
 
+constexpr int kLastJitOption = 40, kLastLibraryOption = 1;
+
+// Lists of options: ids from 0 on, and their values.
+template <class Option>
+mcError_t checkOptions(unsigned int count, const Option* options, void** values, int last) {
+  if (count != 0 && (options == nullptr || values == nullptr)) return mcErrorInvalidValue;
+  for (unsigned int i = 0; i < count; ++i) {
+    const int option = options[i];
+    if (option < 0 || option > last) return mcErrorInvalidValue;
+  }
+  return mcSuccess;
+}
+
+CUresult checkLibraryOptions(const CUjit_option* options, void** values, unsigned int count,
+                             const CUlibraryOption* libraryOptions, void** libraryValues, unsigned int libraryCount) {
+  RETURN_IF_WRONG(checkOptions(count, options, values, kLastJitOption));
+  RETURN_IF_WRONG(checkOptions(libraryCount, libraryOptions, libraryValues, kLastLibraryOption));
+  return CUDA_SUCCESS;
+}
+
 using Launcher = mcError_t (*)(const void*, mcDim3, mcDim3, void**, size_t, mcStream_t);
 
 CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 block, unsigned int sharedBytes,
                 CUstream stream, void** arguments, void** extra) {
   std::vector<void*> unpacked;
+  NEEDS_CONTEXT();
+  RETURN_IF_WRONG(mcKernelKnown(function));
   if (extra != nullptr) {
     if (arguments != nullptr) return CUDA_ERROR_INVALID_VALUE;
     const CUresult error = unpack(function, extra, &unpacked);
@@ -175,7 +196,7 @@ CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return loa
 // The options speak of registers, caches and logs of an assembler; there is none.
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
                             void** values) {
-  if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  RETURN_IF_WRONG(checkOptions(count, options, values, kLastJitOption));
   const CUresult error = load(module, image);
   char* log = nullptr;
   size_t room = 0;
@@ -254,13 +275,17 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned int, CUlibraryOption*,
-                           void**, unsigned int) {
-  return load(reinterpret_cast<CUmodule*>(library), image);
+CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* options, void** values,
+                           unsigned int count, CUlibraryOption* libraryOptions, void** libraryValues,
+                           unsigned int libraryCount) {
+  const CUresult error = checkLibraryOptions(options, values, count, libraryOptions, libraryValues, libraryCount);
+  return error != CUDA_SUCCESS ? error : load(reinterpret_cast<CUmodule*>(library), image);
 }
-CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned int,
-                               CUlibraryOption*, void**, unsigned int) {
-  return cuModuleLoad(reinterpret_cast<CUmodule*>(library), path);
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* options, void** values,
+                               unsigned int count, CUlibraryOption* libraryOptions, void** libraryValues,
+                               unsigned int libraryCount) {
+  const CUresult error = checkLibraryOptions(options, values, count, libraryOptions, libraryValues, libraryCount);
+  return error != CUDA_SUCCESS ? error : cuModuleLoad(reinterpret_cast<CUmodule*>(library), path);
 }
 CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload(own(library)); }
 CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
@@ -304,6 +329,10 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsi
                 arguments, nullptr);
 }
 
+namespace {
+constexpr int kPtxVersion = 5, kBinaryVersion = 6, kLastFunctionAttribute = 15;
+}  // namespace
+
 // What holds for a kernel here; the rest of the attributes speaks of registers and caches, of which there are none.
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -314,17 +343,23 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = static_cast<int>(facts.maxThreads); break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.maxDynamicShared); break;
-    default: *value = 0;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.staticShared); break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;  // as cudaFuncGetAttributes has it
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
+    default:
+      if (attribute < 0 || attribute > kLastFunctionAttribute) return CUDA_ERROR_INVALID_VALUE;
+      *value = attribute == kPtxVersion || attribute == kBinaryVersion ? 80 : 0;
   }
   return CUDA_SUCCESS;
 }
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  const mcError_t error = mcKernelCheck(function);
-  if (error != mcSuccess || attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return result(error);
-  if (value < 0) return CUDA_ERROR_INVALID_VALUE;
-  return result(mcKernelSetMaxDynamicShared(function, static_cast<unsigned int>(value)));
+  RETURN_IF_WRONG(mxmaca::setFunctionAttribute(function, attribute, value));
+  return CUDA_SUCCESS;
 }
-CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) { return result(mcKernelCheck(function)); }
+CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
+  RETURN_IF_WRONG(mxmaca::checkCacheConfig(config));
+  return result(mcKernelCheck(function));
+}
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int blockSize,
                                                      size_t dynamicSharedBytes) {
   if (blocks == nullptr || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
@@ -334,7 +369,9 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
   return CUDA_SUCCESS;
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int blockSize,
-                                                              size_t dynamicSharedBytes, unsigned int) {
+                                                              size_t dynamicSharedBytes, unsigned int flags) {
+  constexpr unsigned int kDisableCachingOverride = 1;
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, kDisableCachingOverride));
   return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, blockSize, dynamicSharedBytes);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "checks.h"
 #include "device_facts.h"
 #include "mc_kernel.h"
 #include "mc_runtime.h"
@@ -24,6 +25,13 @@ mcMemcpyKind own(cudaMemcpyKind kind) { return static_cast<mcMemcpyKind>(kind); 
 mcDim3 own(dim3 size) { return {size.x, size.y, size.z}; }
 
 cudaError_t fail(mcError_t error) { return result(mcSetLastError(error, nullptr)); }
+
+// Leaves the function with what a check of mxmaca has found.
+#define RETURN_IF_WRONG(check)                    \
+  do {                                            \
+    const mcError_t wrong_ = (check);             \
+    if (wrong_ != mcSuccess) return fail(wrong_); \
+  } while (0)
 
 // The function exists, the feature does not: the error's text says so.
 cudaError_t unsupported(const char* function) { return result(mcSetLastError(mcErrorNotSupported, function)); }
@@ -63,12 +71,15 @@ const char* cudaGetErrorName(cudaError_t error) {
 cudaError_t cudaGetDeviceCount(int* count) { return result(mcGetDeviceCount(count)); }
 cudaError_t cudaGetDevice(int* device) { return result(mcGetDevice(device)); }
 cudaError_t cudaSetDevice(int device) { return result(mcSetDevice(device)); }
-cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
-  mcDeviceProperties properties;
-  return result(mcGetDeviceProperties(&properties, device));
+cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags) {
+  constexpr unsigned int kDeviceFlagsAreValid = 1;
+  RETURN_IF_WRONG(mxmaca::checkDevice(device));
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, kDeviceFlagsAreValid));
+  if ((flags & kDeviceFlagsAreValid) != 0) RETURN_IF_WRONG(mxmaca::checkDeviceFlags(deviceFlags));
+  return cudaSuccess;
 }
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
-  if (device == nullptr) return fail(mcErrorInvalidValue);
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
+  if (device == nullptr || wanted == nullptr) return fail(mcErrorInvalidValue);
   *device = 0;
   int count = 0;
   return result(mcGetDeviceCount(&count));
@@ -166,7 +177,10 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
   return *device < 0 ? fail(mcErrorInvalidDevice) : cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize(void) { return result(mcDeviceSynchronize()); }
+cudaError_t cudaDeviceSynchronize(void) {
+  mcContextSet(1);
+  return result(mcDeviceSynchronize());
+}
 cudaError_t cudaDeviceReset(void) { return result(mcDeviceReset()); }
 
 // Limits and preferences of kernels: what is set is read again, and nothing depends on it.
@@ -196,11 +210,13 @@ cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+  RETURN_IF_WRONG(mxmaca::checkCacheConfig(config));
   cacheConfig = config;
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+  RETURN_IF_WRONG(mxmaca::checkDeviceFlags(flags));
   deviceFlags = flags | cudaDeviceMapHost;
   return cudaSuccess;
 }
@@ -247,7 +263,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
     void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     return reinterpret_cast<GetProcAddress>(driver == nullptr ? nullptr : dlsym(driver, "cuGetProcAddress_v2"));
   }();
-  if (symbol == nullptr || function == nullptr) return fail(mcErrorInvalidValue);
+  if (symbol == nullptr || function == nullptr || flags > cudaEnablePerThreadDefaultStream) {
+    return fail(mcErrorInvalidValue);
+  }
   if (getProcAddress == nullptr) {
     return result(mcSetLastError(mcErrorInsufficientDriver, "libcuda.so.1 of the mxmaca package was not found"));
   }
@@ -265,11 +283,14 @@ cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigne
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------
 
-cudaError_t cudaMalloc(void** pointer, size_t size) { return result(mcMalloc(pointer, size)); }
+cudaError_t cudaMalloc(void** pointer, size_t size) {
+  mcContextSet(1);
+  return result(mcMalloc(pointer, size));
+}
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   constexpr size_t kUnit = 512;
-  if (pitch == nullptr || width > SIZE_MAX - kUnit) return fail(mcErrorInvalidValue);
+  if (pointer == nullptr || pitch == nullptr || width > SIZE_MAX - kUnit) return fail(mcErrorInvalidValue);
   *pitch = (width + kUnit - 1) / kUnit * kUnit;
   size_t bytes = 0;
   if (__builtin_mul_overflow(*pitch, height, &bytes)) return fail(mcErrorMemoryAllocation);
@@ -280,12 +301,18 @@ cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
   return result(mcMallocManaged(pointer, size, flags));
 }
 cudaError_t cudaMallocHost(void** pointer, size_t size) { return result(mcHostAlloc(pointer, size, 0)); }
-cudaError_t cudaFree(void* pointer) { return result(mcFree(pointer)); }
+cudaError_t cudaFree(void* pointer) {
+  mcContextSet(1);
+  return result(mcFree(pointer));
+}
 cudaError_t cudaFreeHost(void* pointer) { return result(mcFreeHost(pointer)); }
 cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
   return result(mcHostAlloc(pointer, size, flags));
 }
 cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
+  RETURN_IF_WRONG(mxmaca::checkFlags(
+      flags, cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly));
+  RETURN_IF_WRONG(mxmaca::checkHostRange(pointer, size));
   return result(mcHostRegister(pointer, size, flags));
 }
 cudaError_t cudaHostUnregister(void* pointer) { return result(mcHostUnregister(pointer)); }
@@ -350,30 +377,50 @@ cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t wid
   return result(mcMemset2DAsync(pointer, pitch, static_cast<unsigned char>(value), 1, width, height, own(stream)));
 }
 
-// Managed memory is everywhere at once: a hint where to keep it has nothing to do.
+// Managed memory is everywhere at once: a hint where to keep it has nothing to do once it is known to be a right one.
+#if MXMACA_CUDA_MAJOR >= 13
+using Place = cudaMemLocation;
+#else
+using Place = int;
+#endif
+
 namespace {
-cudaError_t checkManaged(const void* pointer) {
-  mcPointerAttributes attributes;
-  const mcError_t error = mcPointerGetAttributes(&attributes, pointer);
-  if (error != mcSuccess) return result(error);
-  return attributes.kind == mcMemoryManaged ? cudaSuccess : fail(mcErrorInvalidValue);
+#if MXMACA_CUDA_MAJOR >= 13
+mcError_t checkPlace(const cudaMemLocation& place) { return mxmaca::checkLocation(place.type, place.id); }
+#else
+constexpr int kHost = -1;
+mcError_t checkPlace(int device) { return device == kHost ? mcSuccess : mxmaca::checkDevice(device); }
+#endif
+
+cudaError_t prefetch(const void* pointer, size_t count, const Place& place, unsigned int flags, cudaStream_t stream) {
+  RETURN_IF_WRONG(mcStreamCheck(own(stream)));
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, 0));
+  RETURN_IF_WRONG(mxmaca::checkManagedRange(pointer, count));
+  RETURN_IF_WRONG(checkPlace(place));
+  return cudaSuccess;
 }
 }  // namespace
 
-#if MXMACA_CUDA_MAJOR >= 13
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t, cudaMemLocation, unsigned int, cudaStream_t) {
-  return checkManaged(pointer);
+cudaError_t cudaMemAdvise(const void* pointer, size_t count, cudaMemoryAdvise advice, Place place) {
+  RETURN_IF_WRONG(mxmaca::checkAdvice(advice));
+  RETURN_IF_WRONG(mxmaca::checkManagedRange(pointer, count));
+  if (mxmaca::adviceNamesPlace(advice)) RETURN_IF_WRONG(checkPlace(place));
+  return cudaSuccess;
 }
-cudaError_t cudaMemAdvise(const void* pointer, size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return checkManaged(pointer);
+#if MXMACA_CUDA_MAJOR >= 13
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, cudaMemLocation location, unsigned int flags,
+                                 cudaStream_t stream) {
+  return prefetch(pointer, count, location, flags, stream);
 }
 #else
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t, int, cudaStream_t) { return checkManaged(pointer); }
-cudaError_t cudaMemAdvise(const void* pointer, size_t, cudaMemoryAdvise, int) { return checkManaged(pointer); }
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, int device, cudaStream_t stream) {
+  return prefetch(pointer, count, device, 0, stream);
+}
 #endif
 
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void* pointer, size_t, unsigned int) {
-  return checkManaged(pointer);
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t length, unsigned int flags) {
+  RETURN_IF_WRONG(mxmaca::checkAttachment(own(stream), pointer, length, flags));
+  return cudaSuccess;
 }
 
 // Variables of device code.
@@ -448,7 +495,10 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return result(mcDeviceSetMemPool(device, own(pool)));
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
-  if (props == nullptr || props->location.type != cudaMemLocationTypeDevice) return fail(mcErrorInvalidValue);
+  if (pool == nullptr || props == nullptr || props->allocType != cudaMemAllocationTypePinned ||
+      props->location.type != cudaMemLocationTypeDevice) {
+    return fail(mcErrorInvalidValue);
+  }
   if (props->handleTypes != cudaMemHandleTypeNone) return unsupported("shareable memory pools");
   return result(mcMemPoolCreate(reinterpret_cast<mcMemoryPool_t*>(pool), props->location.id));
 }
@@ -460,14 +510,27 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, vo
   return result(mcMemPoolSetAttribute(own(pool), static_cast<mcPoolAttribute>(attr), value));
 }
 // Every device reaches every pool, so access can be given, and not taken away from another device.
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc* descs, size_t count) {
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descs, size_t count) {
+  int owner = 0;
+  RETURN_IF_WRONG(mcMemPoolGetDevice(own(pool), &owner));
+  if (descs == nullptr && count != 0) return fail(mcErrorInvalidValue);
+  for (size_t i = 0; i < count; ++i) {
+    if (descs[i].location.type != cudaMemLocationTypeDevice) return fail(mcErrorInvalidValue);
+    RETURN_IF_WRONG(mxmaca::checkDevice(descs[i].location.id));
+    RETURN_IF_WRONG(mxmaca::checkFlags(static_cast<unsigned int>(descs[i].flags), cudaMemAccessFlagsProtReadWrite));
+  }
   for (size_t i = 0; i < count; ++i) {
     if (descs[i].flags != cudaMemAccessFlagsProtReadWrite) return unsupported("pools with restricted access");
   }
   return cudaSuccess;
 }
-cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t, cudaMemLocation*) {
-  if (flags == nullptr) return fail(mcErrorInvalidValue);
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
+  int owner = 0;
+  RETURN_IF_WRONG(mcMemPoolGetDevice(own(pool), &owner));
+  if (flags == nullptr || location == nullptr || location->type != cudaMemLocationTypeDevice) {
+    return fail(mcErrorInvalidValue);
+  }
+  RETURN_IF_WRONG(mxmaca::checkDevice(location->id));
   *flags = cudaMemAccessFlagsProtReadWrite;
   return cudaSuccess;
 }
@@ -480,7 +543,8 @@ static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(mcIpcHandle) && sizeof(cudaIp
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   return result(mcIpcGetMemHandle(reinterpret_cast<mcIpcHandle*>(handle), pointer));
 }
-cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int) {
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int flags) {
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, cudaIpcMemLazyEnablePeerAccess));
   return result(mcIpcOpenMemHandle(pointer, reinterpret_cast<const mcIpcHandle*>(&handle)));
 }
 cudaError_t cudaIpcCloseMemHandle(void* pointer) { return result(mcIpcCloseMemHandle(pointer)); }
@@ -494,6 +558,7 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t hand
 // ---- Streams --------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+  mcContextSet(1);
   return result(mcStreamCreateWithPriority(reinterpret_cast<mcStream_t*>(stream), flags, priority));
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
@@ -503,8 +568,10 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWith
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return result(mcStreamDestroy(own(stream))); }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return result(mcStreamCheck(own(stream))); }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return result(mcStreamCheck(own(stream))); }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
-  return result(mcStreamWaitEvent(own(stream), own(event)));
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, cudaEventWaitExternal));
+  return result((flags & cudaEventWaitExternal) != 0 ? mcStreamWaitEventExternal(own(stream), own(event))
+                                                     : mcStreamWaitEvent(own(stream), own(event)));
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
   return result(mcStreamGetPriority(own(stream), priority));
@@ -573,15 +640,21 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return result(mcThreadExchangeCaptureMode(reinterpret_cast<mcCaptureMode*>(mode)));
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload |
+                                                cudaGraphInstantiateFlagDeviceLaunch |
+                                                cudaGraphInstantiateFlagUseNodePriority));
+  if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0) return unsupported("graphs that device code launches");
   return result(mcGraphInstantiate(reinterpret_cast<mcGraphExec_t*>(exec), reinterpret_cast<mcGraph_t>(graph)));
 }
 #if MXMACA_CUDA_MAJOR >= 13
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, cudaGraphEdgeData* edges,
                                          size_t* count) {
-  if (edges != nullptr && count != nullptr) std::memset(edges, 0, *count * sizeof *edges);
-  return result(mcGraphNodeDependencies(reinterpret_cast<mcGraphNode_t>(node),
-                                        reinterpret_cast<mcGraphNode_t*>(dependencies), count));
+  const size_t room = count == nullptr ? 0 : *count;
+  const mcError_t error = mcGraphNodeDependencies(reinterpret_cast<mcGraphNode_t>(node),
+                                                  reinterpret_cast<mcGraphNode_t*>(dependencies), count);
+  if (error == mcSuccess && edges != nullptr) std::memset(edges, 0, (*count < room ? *count : room) * sizeof *edges);
+  return result(error);
 }
 #else
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, size_t* count) {
@@ -602,13 +675,16 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   return result(mcGraphGetNodes(reinterpret_cast<mcGraph_t>(graph), reinterpret_cast<mcGraphNode_t*>(nodes), count));
 }
-cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int) {
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int flags) {
+  constexpr unsigned int kKnownFlags = 0x1ffff;  // all of them: the file has one amount of detail
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, kKnownFlags));
   return result(mcGraphDebugDotPrint(reinterpret_cast<mcGraph_t>(graph), path));
 }
 
 // ---- Events ---------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
+  mcContextSet(1);
   return result(mcEventCreate(reinterpret_cast<mcEvent_t*>(event), flags));
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
@@ -616,8 +692,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) { return result(mcEventDestroy(o
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return result(mcEventRecord(own(event), own(stream)));
 }
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int) {
-  return result(mcEventRecord(own(event), own(stream)));
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, cudaEventRecordExternal));
+  return result((flags & cudaEventRecordExternal) != 0 ? mcEventRecordExternal(own(event), own(stream))
+                                                       : mcEventRecord(own(event), own(stream)));
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return result(mcEventCheck(own(event))); }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) { return result(mcEventCheck(own(event))); }
@@ -664,6 +742,9 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes, 
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* sharedBytes, void* stream) {
+  if (grid == nullptr || block == nullptr || sharedBytes == nullptr || stream == nullptr) {
+    return fail(mcErrorInvalidValue);
+  }
   if (!configured) return fail(mcErrorMissingConfiguration);
   *grid = configuration.grid;
   *block = configuration.block;
@@ -677,36 +758,32 @@ cudaError_t cudaLaunchKernel(const void* func, dim3 grid, dim3 block, void** arg
                              cudaStream_t stream) {
   return result(mcLaunchKernel(func, own(grid), own(block), args, sharedBytes, own(stream)));
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* func, void** args) {
-  if (config == nullptr) return fail(mcErrorInvalidValue);
-  for (unsigned int i = 0; i < config->numAttrs; ++i) {
-    if (config->attrs[i].id == cudaLaunchAttributeCooperative && config->attrs[i].val.cooperative != 0) {
-      return cudaLaunchCooperativeKernel(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
-                                         config->stream);
-    }
-  }
-  return cudaLaunchKernel(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
-}
 cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 grid, dim3 block, void** args, size_t sharedBytes,
                                         cudaStream_t stream) {
   return result(mcLaunchCooperative(func, own(grid), own(block), args, sharedBytes, own(stream)));
 }
 
-// A kernel handle is the address of its host function.
-cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* func) {
+// A kernel handle is the address of its host function. Code of the compiler's asks for the handle of each kernel that it
+// launches, and hears from the launch if it is none.
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* func) {
   if (kernel == nullptr) return fail(mcErrorInvalidValue);
   *kernel = static_cast<cudaKernel_t>(const_cast<void*>(func));
   return cudaSuccess;
 }
-cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* func) { return cudaGetKernel(kernel, func); }
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* func) {
+  if (kernel == nullptr) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcKernelKnown(func);
+  return error == mcSuccess ? __cudaGetKernel(kernel, func) : result(error);
+}
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t sharedBytes,
                                cudaStream_t stream) {
   return cudaLaunchKernel(kernel, grid, block, args, sharedBytes, stream);
 }
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
   if (function == nullptr) return fail(mcErrorInvalidValue);
-  *function = static_cast<cudaFunction_t>(const_cast<void*>(symbol));
-  return cudaSuccess;
+  const mcError_t error = mcKernelKnown(symbol);
+  if (error == mcSuccess) *function = static_cast<cudaFunction_t>(const_cast<void*>(symbol));
+  return result(error);
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* func) {
@@ -725,16 +802,19 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attribute, int value) {
-  const mcError_t error = mcKernelCheck(func);
-  if (error != mcSuccess || attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return result(error);
-  if (value < 0) return fail(mcErrorInvalidValue);
-  return result(mcKernelSetMaxDynamicShared(func, static_cast<unsigned int>(value)));
+  RETURN_IF_WRONG(mxmaca::setFunctionAttribute(func, attribute, value));
+  return cudaSuccess;
 }
-cudaError_t cudaFuncSetCacheConfig(const void* func, cudaFuncCache) { return result(mcKernelCheck(func)); }
+cudaError_t cudaFuncSetCacheConfig(const void* func, cudaFuncCache config) {
+  RETURN_IF_WRONG(mxmaca::checkCacheConfig(config));
+  return result(mcKernelCheck(func));
+}
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* func, int blockSize,
-                                                                   size_t dynamicSharedBytes, unsigned int) {
+                                                                   size_t dynamicSharedBytes, unsigned int flags) {
+  constexpr unsigned int kDisableCachingOverride = 1;
   if (blocks == nullptr || blockSize <= 0) return fail(mcErrorInvalidValue);
+  RETURN_IF_WRONG(mxmaca::checkFlags(flags, kDisableCachingOverride));
   const mcError_t error = mcKernelCheck(func);
   if (error != mcSuccess) return result(error);
   *blocks = static_cast<int>(mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(blockSize), dynamicSharedBytes));

@@ -37,15 +37,23 @@ Quick start for a new library
    row.
 
 2. Values: an integer (passed in 64 bits, which suits any width); a float (as double), "float:1.5"; "null"; "out"
-   (64 KiB of zeros); "host" (memory that CUDA does not know); "text:..."; "callback"; "garbage" (as a bad value four
-   of them: no memory there, memory of zeros, memory of ones, a small number; elsewhere the first); "freed" (in `bad`:
-   the good handle, destroyed) or "freed:NAME"; the name of a handle; `{ struct = "iQP", values = [1, 2, "host"] }`
-   (the address of such bytes, in the format of Python's struct module) and
-   `{ by_value = "III", values = [1, 1, 1] }`. A bad value with a label of its own is
+   (64 KiB of zeros); "host" (memory that CUDA does not know; "host:NAME" in steps is $NAME afterwards); "text:...";
+   "callback"; "garbage" (as a bad value four of them: no memory there, memory of zeros, memory of ones, a small
+   number; elsewhere the first); "freed" (in `bad`: the good handle, destroyed) or "freed:NAME"; the name of a handle;
+   `{ struct = "iQP", values = [1, 2, "host"] }` (the address of such bytes, in the format of Python's struct module)
+   and `{ by_value = "III", values = [1, 1, 1] }`. A bad value with a label of its own is
    `{ label = "too_many", value = 65 }`, and with a status of its own `{ label = ..., value = ..., status = ... }`.
 
 3. Functions that the library refuses as a whole (the generated ones, weak symbols) need no row: each is called
    without arguments, and must return the library's own "not supported" status.
+
+   What fails in a state of the process, whatever its arguments are, is a section of its own:
+
+       [states.no_context]
+       enter = [["cuCtxPopCurrent_v2", 0]]         # before the values are used, after they are made
+       leave = [["cuCtxSetCurrent", "context"]]
+       status = "InvalidContext"
+       functions = ["cuCtxSynchronize", "cuMemAlloc_v2"]   # called with their good arguments
 
 4. Run `pytest tests/cu_bridge/bad_arguments -k cublas`. A failure names the function, the argument and what came
    back. One library by hand: `python tests/cu_bridge/bad_arguments/engine.py SDK MAJOR FOLDER`, SDK being
@@ -61,7 +69,6 @@ with the call behind it. A status of 0 is never accepted. The error that a call 
 import ctypes
 import itertools
 import json
-import mmap
 import os
 import pathlib
 import re
@@ -94,6 +101,8 @@ class Call(NamedTuple):
     arguments: List[Any]
     allowed: List[Status]
     returns: str
+    enter: List[List[Any]] = []
+    leave: List[List[Any]] = []
 
 
 class Row(NamedTuple):
@@ -128,7 +137,8 @@ class Table:
 
     def __init__(self, folder: str, major: int, exported: Set[str]) -> None:
         files = [tomllib.loads((HERE / name).read_text(encoding="utf-8")) for name in ("common.toml", folder + ".toml")]
-        known = {"controls", "statuses", "handles", "kinds", "functions", "functions12", "functions13", "families"}
+        known = {"controls", "families", "functions", "functions12", "functions13", "handles", "kinds", "states"}
+        known.add("statuses")
         for file in files:
             assert set(file) <= known, f"{folder}: unknown sections {set(file) - known}"
         self.statuses: Dict[str, int] = {}
@@ -138,6 +148,7 @@ class Table:
             self.statuses.update(file.get("statuses", {}))
             self.handles.update(file.get("handles", {}))
             self.kinds.update(file.get("kinds", {}))
+        self.states: Dict[str, Dict[str, Any]] = files[1].get("states", {})
         self.rows: Dict[str, Dict[str, Any]] = {}
         for section in ("functions", f"functions{major}"):
             for name, row in files[1].get(section, {}).items():
@@ -178,7 +189,7 @@ class Table:
                 continue
             returns = row.get("returns", "status")
             arguments = row.get("arguments", [])
-            good = [self.kinds[one]["good"] if self.is_kind(one) else one for one in arguments]
+            good = self.good_arguments(name)
             if self.controls and arguments and returns == "status" and "uncontrolled" not in row:
                 found.append(Call(name, "good values alone", good, [0], returns))
             expect, skip = dict(row.get("expect", {})), dict(row.get("skip", {}))
@@ -198,7 +209,19 @@ class Table:
             assert not stale, f"{name}: no such bad value: {sorted(stale)}"
             for case in row.get("cases", []):
                 found.append(Call(name, case["label"], case["arguments"], self.status(case["status"]), returns))
+        for state, rule in self.states.items():
+            for name in rule["functions"]:
+                assert name in self.rows, f"{state}: {name} has no row"
+                if name in functions:
+                    label, status = f"in {state}", self.status(rule["status"])
+                    good = self.good_arguments(name)
+                    found.append(Call(name, label, good, status, "status", rule["enter"], rule["leave"]))
         return found
+
+    def good_arguments(self, name: str) -> List[Any]:
+        """What a function's row passes where nothing is wrong."""
+        arguments = self.rows[name].get("arguments", [])
+        return [self.kinds[one]["good"] if self.is_kind(one) else one for one in arguments]
 
     def is_kind(self, entry: Any) -> bool:
         """Whether an argument's entry names a kind."""
@@ -226,17 +249,16 @@ class Child:
         folder = sdk / "lib" / f"cuda{major}"
         self.runtime = ctypes.CDLL(str(sdk / "lib" / "libmcruntime.so"))
         self.cudart = ctypes.CDLL(str(next(folder.glob("libcudart.so.*"))))
+        ctypes.CDLL(str(folder / "libcuda.so.1"))  # as in a process with torch, where libraries find it by name
         self.library = ctypes.CDLL(str(folder / soname))
         self.handles = handles
-        self.kept: List[Any] = []
-        self.garbage = {"small": 7}
+        self.kept: List[Any] = []  # until the call has been made
+        self.lasting: List[Any] = []  # what a library knows the address of
+        self.garbage = {"small": 7, "no_memory": 2 << 20}  # below all programs, where the kernel places nothing unasked
+        self.nothing = ctypes.CFUNCTYPE(None)(lambda: None)
         for name, byte in (("zeros", b"\0"), ("ones", b"\xff")):
-            self.garbage[name] = self.address(ctypes.create_string_buffer(byte * ROOM, ROOM))
-        page = mmap.mmap(-1, mmap.PAGESIZE)
-        place = ctypes.c_char.from_buffer(page)
-        self.garbage["no_memory"] = ctypes.addressof(place)
-        del place
-        page.close()
+            self.lasting.append(ctypes.create_string_buffer(byte * ROOM, ROOM))
+            self.garbage[name] = ctypes.addressof(self.lasting[-1])
 
     def address(self, thing: Any) -> int:
         """Keep an object and return its address."""
@@ -244,11 +266,11 @@ class Child:
         return ctypes.addressof(thing)
 
     def find(self, name: str) -> Any:
-        """A function of the library, else of the CUDA runtime."""
-        for place in (self.library, self.cudart):
+        """A function of the library, else of the CUDA runtime, else of the runtime below."""
+        for place in (self.library, self.cudart, self.runtime):
             if hasattr(place, name):
                 return place[name]  # an object of its own, whose result type nobody else sets
-        raise AttributeError(f"neither the library nor cudart has {name}")
+        raise AttributeError(f"no library has {name}")
 
     def make(self, recipe: Any, names: Dict[str, int]) -> Any:
         """Make a value; integers and addresses as int, other things as ctypes objects."""
@@ -261,12 +283,12 @@ class Child:
         word, _, rest = recipe.partition(":")
         if word == "null":
             return 0
-        if word == "out" and not rest or word == "host":
-            return self.address(ctypes.create_string_buffer(ROOM))
-        if word == "out":
-            buffer = ctypes.create_string_buffer(ROOM)
-            names["&" + rest] = self.address(buffer)
-            return names["&" + rest]
+        if word in ("out", "host"):
+            place = self.address(ctypes.create_string_buffer(ROOM))
+            if rest:
+                self.lasting.append(self.kept[-1])
+                names[("&" if word == "out" else "$") + rest] = place
+            return place
         if word == "text":
             return self.address(ctypes.create_string_buffer(rest.encode()))
         if word == "float":
@@ -281,8 +303,7 @@ class Child:
 
     def address_of_callback(self) -> int:
         """The address of a C function that does nothing."""
-        self.kept.append(ctypes.CFUNCTYPE(None)(lambda: None))
-        return ctypes.cast(self.kept[-1], ctypes.c_void_p).value or 0
+        return ctypes.cast(self.nothing, ctypes.c_void_p).value or 0
 
     def make_struct(self, recipe: Dict[str, Any], names: Dict[str, int]) -> Any:
         """Bytes by address, or fields by value."""
@@ -332,12 +353,16 @@ class Child:
 
     def run(self, call: Call) -> Dict[str, Any]:
         """Make the call's values and call."""
-        self.kept = self.kept[:2]  # the garbage of the start stays
+        self.kept = []
         try:
             arguments = [self.make(one, {}) for one in call.arguments]
         except (RuntimeError, AttributeError, KeyError, struct.error) as error:
             return {"problem": f"{type(error).__name__}: {error}"}
+        for step in call.enter:
+            self.step(call.label, step, {})
         result: Dict[str, Any] = {"status": self.call(call.function, arguments, call.returns)}
+        for step in call.leave:
+            self.step(call.label, step, {})
         if self.runtime.mcStickyError() != 0:
             result["sticky"] = self.runtime.mcStickyError()
             self.runtime.mcDeviceReset()

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,13 +36,26 @@ enum Status {
   kNotSupported = 3,
   kNotFound = 6,
   kInsufficientSize = 7,
+  kArgumentVersionMismatch = 25,
 };
+
+// Initialisations that no shutdown has ended yet.
+std::atomic<int> initialized{0};
+
+#define NEEDS_INITIALIZATION()                          \
+  do {                                                  \
+    if (initialized.load() == 0) return kUninitialized; \
+  } while (0)
 
 using Device = struct nvmlDevice_st*;
 
 // A handle is the physical index, counted from one.
 Device handleOf(int index) { return reinterpret_cast<Device>(static_cast<uintptr_t>(index) + 1); }
-int indexOf(Device device) { return static_cast<int>(reinterpret_cast<uintptr_t>(device)) - 1; }
+// -1 for what is no handle.
+int indexOf(Device device) {
+  const uintptr_t number = reinterpret_cast<uintptr_t>(device);
+  return number <= static_cast<uintptr_t>(mcPhysicalDeviceCount()) ? static_cast<int>(number) - 1 : -1;
+}
 
 bool properties(Device device, mcDeviceProperties* p) {
   return mcGetPhysicalDeviceProperties(p, indexOf(device)) == mcSuccess;
@@ -107,6 +121,7 @@ std::vector<mcProcessUse> users(int index) {
 template <class Process>
 int runningProcesses(Device device, unsigned int* count, Process* processes) {
   mcDeviceProperties p;
+  NEEDS_INITIALIZATION();
   if (count == nullptr || !properties(device, &p)) return kInvalidArgument;
   const std::vector<mcProcessUse> found = users(indexOf(device));
   const unsigned int room = *count;
@@ -181,10 +196,20 @@ unsigned int computeUtilization(int index) {
 
 extern "C" {
 
-int nvmlInit_v2(void) { return kSuccess; }
-int nvmlInit(void) { return kSuccess; }
-int nvmlInitWithFlags(unsigned int) { return kSuccess; }
-int nvmlShutdown(void) { return kSuccess; }
+int nvmlInitWithFlags(unsigned int flags) {
+  constexpr unsigned int kKnownFlags = 3;  // without devices, without attaching to them
+  if ((flags & ~kKnownFlags) != 0) return kInvalidArgument;
+  ++initialized;
+  return kSuccess;
+}
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+int nvmlInit(void) { return nvmlInitWithFlags(0); }
+int nvmlShutdown(void) {
+  for (int count = initialized.load(); count > 0;) {
+    if (initialized.compare_exchange_weak(count, count - 1)) return kSuccess;
+  }
+  return kUninitialized;
+}
 
 const char* nvmlErrorString(int status) {
   switch (status) {
@@ -194,11 +219,15 @@ const char* nvmlErrorString(int status) {
     case kNotSupported: return "Not Supported";
     case kNotFound: return "Not Found";
     case kInsufficientSize: return "Insufficient Size";
+    case kArgumentVersionMismatch: return "Argument version mismatch";
     default: return "Unknown Error";
   }
 }
 
-int nvmlSystemGetDriverVersion(char* version, unsigned int length) { return copyText(version, length, MXMACA_VERSION); }
+int nvmlSystemGetDriverVersion(char* version, unsigned int length) {
+  NEEDS_INITIALIZATION();
+  return copyText(version, length, MXMACA_VERSION);
+}
 int nvmlSystemGetNVMLVersion(char* version, unsigned int length) {
   return copyText(version, length, std::to_string(CUDA_VERSION / 1000) + "." + MXMACA_VERSION);
 }
@@ -212,6 +241,7 @@ int nvmlSystemGetCudaDriverVersion_v2(int* version) { return nvmlSystemGetCudaDr
 int nvmlSystemGetProcessName(unsigned int pid, char* name, unsigned int length) {
   char path[4096];
   const ssize_t size = readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
+  NEEDS_INITIALIZATION();
   if (name == nullptr || length == 0) return kInvalidArgument;
   if (size <= 0) return kNotFound;
   std::snprintf(name, length, "%.*s", static_cast<int>(size), path);
@@ -219,12 +249,14 @@ int nvmlSystemGetProcessName(unsigned int pid, char* name, unsigned int length) 
 }
 
 int nvmlUnitGetCount(unsigned int* count) {
+  NEEDS_INITIALIZATION();
   if (count == nullptr) return kInvalidArgument;
   *count = 0;
   return kSuccess;
 }
 
 int nvmlDeviceGetCount_v2(unsigned int* count) {
+  NEEDS_INITIALIZATION();
   if (count == nullptr) return kInvalidArgument;
   *count = static_cast<unsigned int>(mcPhysicalDeviceCount());
   return kSuccess;
@@ -232,6 +264,7 @@ int nvmlDeviceGetCount_v2(unsigned int* count) {
 int nvmlDeviceGetCount(unsigned int* count) { return nvmlDeviceGetCount_v2(count); }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, Device* device) {
+  NEEDS_INITIALIZATION();
   if (device == nullptr || index >= static_cast<unsigned int>(mcPhysicalDeviceCount())) return kInvalidArgument;
   *device = handleOf(static_cast<int>(index));
   return kSuccess;
@@ -241,6 +274,7 @@ int nvmlDeviceGetHandleByIndex(unsigned int index, Device* device) {
 }
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (uuid == nullptr || device == nullptr) return kInvalidArgument;
   for (int i = 0; i < mcPhysicalDeviceCount(); ++i) {
@@ -252,6 +286,7 @@ int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
 }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char* id, Device* device) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   unsigned int domain = 0;
   unsigned int bus = 0;
@@ -272,6 +307,7 @@ int nvmlDeviceGetHandleByPciBusId(const char* id, Device* device) {
 }
 
 int nvmlDeviceGetIndex(Device device, unsigned int* index) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (index == nullptr || !properties(device, &p)) return kInvalidArgument;
   *index = static_cast<unsigned int>(indexOf(device));
@@ -280,16 +316,19 @@ int nvmlDeviceGetIndex(Device device, unsigned int* index) {
 int nvmlDeviceGetMinorNumber(Device device, unsigned int* minor) { return nvmlDeviceGetIndex(device, minor); }
 
 int nvmlDeviceGetName(Device device, char* name, unsigned int length) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   return properties(device, &p) ? copyText(name, length, p.name) : kInvalidArgument;
 }
 
 int nvmlDeviceGetUUID(Device device, char* uuid, unsigned int length) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   return properties(device, &p) ? copyText(uuid, length, uuidText(p)) : kInvalidArgument;
 }
 
 int nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (info == nullptr || !properties(device, &p)) return kInvalidArgument;
   std::memset(info, 0, sizeof *info);
@@ -304,6 +343,7 @@ int nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {
 int nvmlDeviceGetPciInfo_v2(Device device, PciInfo* info) { return nvmlDeviceGetPciInfo_v3(device, info); }
 
 int nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (major == nullptr || minor == nullptr || !properties(device, &p)) return kInvalidArgument;
   *major = p.major;
@@ -312,6 +352,7 @@ int nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
 }
 
 int nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
+  NEEDS_INITIALIZATION();
   size_t free = 0;
   size_t total = 0;
   if (memory == nullptr || mcDeviceMemoryInfo(indexOf(device), &free, &total) != mcSuccess) return kInvalidArgument;
@@ -320,14 +361,18 @@ int nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
 }
 
 int nvmlDeviceGetMemoryInfo_v2(Device device, Memory2* memory) {
+  NEEDS_INITIALIZATION();
   Memory plain;
   if (memory == nullptr) return kInvalidArgument;
+  constexpr unsigned int kVersion = sizeof(Memory2) | 2U << 24;
+  if (memory->version != kVersion) return kArgumentVersionMismatch;
   const int status = nvmlDeviceGetMemoryInfo(device, &plain);
   if (status == kSuccess) *memory = {memory->version, plain.total, 0, plain.free, plain.used};
   return status;
 }
 
 int nvmlDeviceGetUtilizationRates(Device device, Utilization* utilization) {
+  NEEDS_INITIALIZATION();
   Memory memory;
   if (utilization == nullptr) return kInvalidArgument;
   const int status = nvmlDeviceGetMemoryInfo(device, &memory);
@@ -349,6 +394,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned int* count, 
 }
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned int* count, Process2*) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (count == nullptr || !properties(device, &p)) return kInvalidArgument;
   *count = 0;
@@ -360,6 +406,7 @@ int nvmlDeviceGetGraphicsRunningProcesses_v2(Device device, unsigned int* count,
 
 // Clocks of the profile, in MHz: graphics (0), multiprocessors (1), memory (2).
 int nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned int* clock) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (clock == nullptr || type < 0 || type > 2 || !properties(device, &p)) return kInvalidArgument;
   *clock = static_cast<unsigned int>((type == 2 ? p.memoryClockKHz : p.clockKHz) / 1000);
@@ -370,6 +417,7 @@ int nvmlDeviceGetClockInfo(Device device, int type, unsigned int* clock) {
 }
 
 int nvmlDeviceGetMemoryBusWidth(Device device, unsigned int* width) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (width == nullptr || !properties(device, &p)) return kInvalidArgument;
   *width = static_cast<unsigned int>(p.memoryBusBits);
@@ -377,14 +425,19 @@ int nvmlDeviceGetMemoryBusWidth(Device device, unsigned int* width) {
 }
 
 // Every device reaches every other.
-int nvmlDeviceGetP2PStatus(Device first, Device second, int, int* status) {
+int nvmlDeviceGetP2PStatus(Device first, Device second, int capability, int* status) {
+  NEEDS_INITIALIZATION();
+  constexpr int kLastCapability = 5;
   mcDeviceProperties p;
-  if (status == nullptr || !properties(first, &p) || !properties(second, &p)) return kInvalidArgument;
+  if (status == nullptr || capability < 0 || capability > kLastCapability || !properties(first, &p) ||
+      !properties(second, &p))
+    return kInvalidArgument;
   *status = 0;
   return kSuccess;
 }
 
 int nvmlDeviceGetComputeMode(Device device, int* mode) {
+  NEEDS_INITIALIZATION();
   mcDeviceProperties p;
   if (mode == nullptr || !properties(device, &p)) return kInvalidArgument;
   *mode = 0;

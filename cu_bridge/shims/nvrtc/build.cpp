@@ -253,6 +253,8 @@ void toCache(const Cache& cache, const Source& source, const Built& built, const
 
 // ---- Building -------------------------------------------------------------------------------------------------------
 
+// What cucc says, and nothing else, of an option that it does not know.
+constexpr char kUnknownOption[] = "cucc: fatal: Unknown option";
 constexpr char kExpressionVariable[] = "mxmaca_name_expression_";
 
 std::string programText(const Source& source) {
@@ -325,6 +327,7 @@ void compile(const Source& source, const std::vector<std::string>& options, cons
   built->log += readFile(output);
   if (status != 0) {
     if (built->log.empty()) built->log = "error: cucc ended with status " + std::to_string(status) + "\n";
+    built->badOption = built->log.rfind(kUnknownOption, 0) == 0;
     return;
   }
   built->module = readFile(module);

@@ -2,10 +2,10 @@
 
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <string>
 
 #include "build.h"
+#include "handle_table.h"
 #include "module_image.h"
 #include "refuse.h"
 
@@ -33,7 +33,10 @@ nvrtcResult give(const std::string& value, size_t extra, char* out) {
   return NVRTC_SUCCESS;
 }
 
-bool ready(nvrtcProgram program) { return program != nullptr && program->built.done; }
+mc::HandleTable<_nvrtcProgram> programs;
+
+bool isProgram(nvrtcProgram program) { return programs.contains(program); }
+bool ready(nvrtcProgram program) { return isProgram(program) && program->built.done; }
 
 }  // namespace
 
@@ -70,8 +73,10 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const 
                                const char* const* headers, const char* const* includeNames) {
   const bool noHeaders = headerCount > 0 && (headers == nullptr || includeNames == nullptr);
   if (program == nullptr || source == nullptr || headerCount < 0 || noHeaders) return NVRTC_ERROR_INVALID_INPUT;
-  auto* created = new (std::nothrow) _nvrtcProgram;
-  if (created == nullptr) return NVRTC_ERROR_OUT_OF_MEMORY;
+  for (int i = 0; i < headerCount; ++i) {
+    if (headers[i] == nullptr || includeNames[i] == nullptr) return NVRTC_ERROR_INVALID_INPUT;
+  }
+  _nvrtcProgram* const created = programs.create();
   created->source.text = source;
   created->source.name = name != nullptr && *name != '\0' ? name : "default_program";
   for (int i = 0; i < headerCount; ++i) created->source.headers.emplace_back(includeNames[i], headers[i]);
@@ -80,14 +85,13 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const 
 }
 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
-  if (program == nullptr || *program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
-  delete *program;
+  if (program == nullptr || !programs.destroy(*program)) return NVRTC_ERROR_INVALID_PROGRAM;
   *program = nullptr;
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char* expression) {
-  if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
+  if (!isProgram(program)) return NVRTC_ERROR_INVALID_PROGRAM;
   if (expression == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   if (program->compiled) return NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION;
   for (const std::string& known : program->source.expressions) {
@@ -98,8 +102,11 @@ nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char* expression)
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int optionCount, const char* const* options) {
-  if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
+  if (!isProgram(program)) return NVRTC_ERROR_INVALID_PROGRAM;
   if (optionCount < 0 || (optionCount > 0 && options == nullptr)) return NVRTC_ERROR_INVALID_INPUT;
+  for (int i = 0; i < optionCount; ++i) {
+    if (options[i] == nullptr) return NVRTC_ERROR_INVALID_INPUT;
+  }
   program->source.options.assign(options, options + optionCount);
   program->compiled = true;
   program->built = mxmaca::buildModule(program->source);
@@ -110,7 +117,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int optionCount, const cha
 }
 
 nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char* expression, const char** lowered) {
-  if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
+  if (!isProgram(program)) return NVRTC_ERROR_INVALID_PROGRAM;
   if (expression == nullptr || lowered == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   if (!ready(program)) return NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION;
   const auto found = program->built.lowered.find(expression);
@@ -133,10 +140,10 @@ nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
   return ready(program) ? give(program->built.module, 0, cubin) : NVRTC_ERROR_INVALID_PROGRAM;
 }
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {
-  return program != nullptr ? giveSize(program->built.log, 1, size) : NVRTC_ERROR_INVALID_PROGRAM;
+  return isProgram(program) ? giveSize(program->built.log, 1, size) : NVRTC_ERROR_INVALID_PROGRAM;
 }
 nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
-  return program != nullptr ? give(program->built.log, 1, log) : NVRTC_ERROR_INVALID_PROGRAM;
+  return isProgram(program) ? give(program->built.log, 1, log) : NVRTC_ERROR_INVALID_PROGRAM;
 }
 
 nvrtcResult nvrtcGetNumSupportedArchs(int* count) {

@@ -34,7 +34,7 @@ Quick start for a new library
    `[families]` is the same with a regular expression in the place of the name: each exported function that it matches
    as a whole has the row. With `controls = true` at the file's beginning every row is also called with good values
    alone and must succeed, so that no other argument can be what a bad call fails by; `uncontrolled = "why"` excepts a
-   row.
+   row. `setup = [["nvmlInit_v2"]]` at the beginning are calls that each child makes before all others.
 
 2. Values: an integer (passed in 64 bits, which suits any width); a float (as double), "float:1.5"; "null"; "out"
    (64 KiB of zeros); "host" (memory that CUDA does not know; "host:NAME" in steps is $NAME afterwards); "text:...";
@@ -77,7 +77,7 @@ import signal
 import struct
 import subprocess
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -138,7 +138,7 @@ class Table:
     def __init__(self, folder: str, major: int, exported: Set[str]) -> None:
         files = [tomllib.loads((HERE / name).read_text(encoding="utf-8")) for name in ("common.toml", folder + ".toml")]
         known = {"controls", "families", "functions", "functions12", "functions13", "handles", "kinds", "states"}
-        known.add("statuses")
+        known |= {"setup", "statuses"}
         for file in files:
             assert set(file) <= known, f"{folder}: unknown sections {set(file) - known}"
         self.statuses: Dict[str, int] = {}
@@ -148,6 +148,7 @@ class Table:
             self.statuses.update(file.get("statuses", {}))
             self.handles.update(file.get("handles", {}))
             self.kinds.update(file.get("kinds", {}))
+        self.setup: List[List[Any]] = files[1].get("setup", [])
         self.states: Dict[str, Dict[str, Any]] = files[1].get("states", {})
         self.rows: Dict[str, Dict[str, Any]] = {}
         for section in ("functions", f"functions{major}"):
@@ -375,6 +376,8 @@ def child_main() -> None:
     plan = json.loads(pathlib.Path(sys.argv[2]).read_text(encoding="utf-8"))
     start, pipe = int(sys.argv[3]), int(sys.argv[4])
     child = Child(pathlib.Path(plan["sdk"]), plan["major"], plan["soname"], plan["handles"])
+    for step in plan["setup"]:
+        child.step("setup", step, {})
     for index, call in enumerate(plan["calls"]):
         if index < start:
             continue
@@ -395,13 +398,12 @@ def run_calls(
     calls: List[Call],
     folder: pathlib.Path,
     environment: Dict[str, str],
+    setup: Sequence[List[Any]] = (),
 ) -> List[str]:
     """Carry out calls in child processes; return what is wrong, a line each."""
     plan = folder / f"{row.folder}{row.major}.json"
-    plan.write_text(
-        json.dumps({"sdk": str(sdk), "major": row.major, "soname": row.soname, "handles": handles, "calls": calls}),
-        encoding="utf-8",
-    )
+    text = {"sdk": str(sdk), "major": row.major, "soname": row.soname, "setup": setup}
+    plan.write_text(json.dumps({**text, "handles": handles, "calls": calls}), encoding="utf-8")
     problems: List[str] = []
     start = 0
     while start < len(calls):
@@ -427,7 +429,9 @@ def run_child(plan: pathlib.Path, start: int, environment: Dict[str, str]) -> Tu
     command = [sys.executable, str(HERE / "engine.py"), "--child", str(plan), str(start), str(writer)]
     output = plan.with_suffix(".log")
     with output.open("wb") as log:
-        process = subprocess.Popen(command, env=environment, pass_fds=(writer,), stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, env=environment, pass_fds=(writer,), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
     os.close(writer)
     with os.fdopen(reader, encoding="utf-8") as stream:
         lines = stream.read().splitlines()
@@ -476,7 +480,8 @@ def try_library(sdk: pathlib.Path, folder: str, major: int, work: pathlib.Path, 
     problems = [f"{name}: exported, and has no row" for name in sorted(own - set(table.rows))]
     tried = {call.function for call in calls} | {name for name, line in table.rows.items() if "none" in line}
     problems += [f"{name}: its row tries nothing" for name in sorted((set(table.rows) & own) - tried)]
-    problems += run_calls(sdk, row, table.handles, calls, work, {**environment, "MACA_DEVICE_COUNT": "2"})
+    variables = {**environment, "MACA_DEVICE_COUNT": "2"}
+    problems += run_calls(sdk, row, table.handles, calls, work, variables, table.setup)
     return Outcome(problems, len(own | refused), len(calls))
 
 

@@ -51,34 +51,47 @@ bool isZero(const char* memory, size_t bytes) {
   return memory[0] == 0 && std::memcmp(memory, memory + 1, bytes - 1) == 0;
 }
 
+// Writes what is not zero in a part of an allocation: a file reads as zeros where it was not written.
+bool store(int file, const char* memory, size_t offset, size_t bytes) {
+  constexpr size_t kUnit = 4096;
+  for (size_t at = offset; at < offset + bytes; at += kUnit) {
+    if (isZero(memory + at, kUnit)) continue;
+    for (size_t done = 0; done < kUnit;) {
+      const ssize_t more = pwrite(file, memory + at + done, kUnit - done, static_cast<off_t>(at + done));
+      if (more < 0 && errno == EINTR) continue;
+      if (more <= 0) return false;
+      done += static_cast<size_t>(more);
+    }
+  }
+  return true;
+}
+
 // Moves an allocation into a memfd, mapped in its place: the address stays. As with every use of device memory, the
 // caller orders this after the work of other threads on it. A part at a time, as memory that is being moved is there
-// twice; when the host cannot back that, what has been moved stays where it is, and the next call begins anew. Zeros
-// are not stored: the file reads as zeros where it was not written.
+// twice. When the host cannot back that, what has been moved stays where it is, and the next call goes on from there.
 int makeShareable(const mc::Allocation& allocation) {
   constexpr size_t kPart = size_t{32} << 20;
-  constexpr size_t kUnit = 4096;
-  const int file = memfd_create("mxmaca-ipc", MFD_CLOEXEC);
-  if (file < 0) return -1;
   auto* const memory = reinterpret_cast<char*>(allocation.base);
-  bool ok = ftruncate(file, static_cast<off_t>(allocation.mapped)) == 0;
-  for (size_t done = 0; ok && done < allocation.mapped; done += kPart) {
-    const size_t part = std::min(kPart, allocation.mapped - done);
-    ok = mc::hostCanBack(part);
-    for (size_t at = done; ok && at < done + part; at += kUnit) {
-      if (isZero(memory + at, kUnit)) continue;
-      for (size_t written = 0; ok && written < kUnit;) {
-        const ssize_t more = pwrite(file, memory + at + written, kUnit - written, static_cast<off_t>(at + written));
-        ok = more > 0 || (more < 0 && errno == EINTR);
-        written += more > 0 ? static_cast<size_t>(more) : 0;
-      }
+  int file = allocation.file;
+  if (file < 0) {
+    file = memfd_create("mxmaca-ipc", MFD_CLOEXEC);
+    if (file < 0) return -1;
+    if (ftruncate(file, static_cast<off_t>(allocation.mapped)) != 0 || !mc::updateAllocation(memory, file, 0)) {
+      close(file);
+      return -1;
     }
-    ok = ok && mmap(memory + done, part, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
-                    static_cast<off_t>(done)) != MAP_FAILED;
   }
-  if (ok && mc::updateAllocation(memory, file)) return file;
-  close(file);
-  return -1;
+  for (size_t moved = allocation.moved; moved < allocation.mapped;) {
+    const size_t part = std::min(kPart, allocation.mapped - moved);
+    if (!mc::hostCanBack(part) || !store(file, memory, moved, part)) return -1;
+    if (mmap(memory + moved, part, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+             static_cast<off_t>(moved)) == MAP_FAILED) {
+      return -1;
+    }
+    moved += part;
+    if (!mc::updateAllocation(memory, file, moved)) return -1;
+  }
+  return file;
 }
 
 }  // namespace
@@ -93,7 +106,7 @@ mcError_t mcIpcGetMemHandle(mcIpcHandle* handle, void* pointer) {
   Allocation allocation;
   if (!findAllocation(pointer, &allocation) || allocation.kind != mcMemoryDevice) return fail(mcErrorInvalidValue);
   if (allocation.origin != Origin::Owned) return fail(mcErrorNotSupported);
-  const int file = allocation.file >= 0 ? allocation.file : makeShareable(allocation);
+  const int file = makeShareable(allocation);
   const FileFacts facts = fileFacts(file);
   if (!facts.exists) return fail(mcErrorMemoryAllocation);
   Handle filled{};

@@ -88,6 +88,7 @@ void insertAllocation(Allocation allocation) {
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   allocation.range = allocation.charged != 0 ? listRange(allocation.base, allocation.mapped) : kUnlisted;
+  allocation.memfd = kUnlisted;
   all.byBase[allocation.base] = allocation;
   all.generation.fetch_add(1, std::memory_order_release);
 }
@@ -100,18 +101,26 @@ bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocat
   const bool device = kind == mcMemoryDevice && found->second.kind == mcMemoryManaged;
   if (found->second.kind != kind && !device) return false;
   *erased = found->second;
-  unlistRange(erased->range);
+  unlist(erased->range);
+  unlist(erased->memfd);
   all.byBase.erase(found);
   all.generation.fetch_add(1, std::memory_order_release);
   return true;
 }
 
-bool updateAllocation(const void* base, int file) {
+bool updateAllocation(const void* base, int file, size_t moved) {
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   const auto found = all.byBase.find(reinterpret_cast<uintptr_t>(base));
   if (found == all.byBase.end()) return false;
-  found->second.file = file;
+  Allocation& allocation = found->second;
+  unlist(allocation.range);
+  unlist(allocation.memfd);
+  const size_t rest = allocation.mapped - moved;
+  allocation.range = rest > 0 ? listRange(allocation.base + moved, rest) : kUnlisted;
+  allocation.memfd = listMemfd(file, moved);
+  allocation.file = file;
+  allocation.moved = moved;
   all.generation.fetch_add(1, std::memory_order_release);
   return true;
 }
@@ -277,7 +286,7 @@ mcError_t mcHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   allocation.file = -1;
   allocation.kind = mcMemoryHost;
   allocation.origin = Origin::Registered;
-  allocation.range = kUnlisted;
+  allocation.range = allocation.memfd = kUnlisted;
   allocation.id = nextAllocationId();
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);

@@ -19,8 +19,9 @@ struct Allocation {
   uint64_t account;
   int device;  // visible index
   unsigned int flags;
-  int file;        // memfd that backs it, or -1
-  uint32_t range;  // its entry in the list of residency.h, if it is charged
+  int file;               // memfd that backs it, or -1
+  size_t moved;           // bytes from the base on that lie in that memfd
+  uint32_t range, memfd;  // the entries in the list of residency.h for the rest of it and for the memfd
   mcMemoryKind kind;
   Origin origin;
 };
@@ -31,7 +32,7 @@ bool findAllocation(const void* address, Allocation* found, int way = 0);
 
 void insertAllocation(Allocation allocation);
 bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocation* erased);
-bool updateAllocation(const void* base, int file);
+bool updateAllocation(const void* base, int file, size_t moved);
 uint64_t nextAllocationId();
 
 // Address space of whole pages, on a 2 MiB boundary from 2 MiB up, so that huge pages can back it.

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <string>
@@ -17,8 +19,10 @@ namespace mc {
 namespace {
 
 struct Range {
-  uint64_t base;
+  uint64_t base;   // 1 for a memfd; 0: the entry and all after it have never been used
   uint64_t bytes;  // 0: the entry is free
+  int64_t file;    // the memfd, or -1
+  uint64_t inode;
 };
 
 // Only pages with entries take memory.
@@ -64,7 +68,7 @@ void openList(List& all) {
   all.file = {file, fileFacts(file).inode};
 }
 
-// The ranges of a process in the order of their addresses; empty if they cannot be read.
+// The list of a process; empty if it cannot be read.
 std::vector<Range> readRanges(int64_t pid, const RangesFile& ranges) {
   std::vector<Range> found;
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(ranges.file);
@@ -82,11 +86,10 @@ std::vector<Range> readRanges(int64_t pid, const RangesFile& ranges) {
     }
   }
   if (file >= 0) close(file);
-  std::sort(found.begin(), found.end(), [](const Range& a, const Range& b) { return a.base < b.base; });
   return found;
 }
 
-// Bytes that [start, end) shares with the ranges.
+// Bytes that [start, end) shares with ranges in the order of their addresses.
 uint64_t overlap(const std::vector<Range>& ranges, uint64_t start, uint64_t end) {
   uint64_t shared = 0;
   auto range = std::partition_point(ranges.begin(), ranges.end(),
@@ -95,6 +98,27 @@ uint64_t overlap(const std::vector<Range>& ranges, uint64_t start, uint64_t end)
     shared += std::min(end, range->base + range->bytes) - std::max(start, range->base);
   }
   return shared;
+}
+
+// Gives each line of a file to `work`, until that returns false. No more of the file is read than that needs.
+template <typename Work>
+void forEachLine(const std::string& path, Work work) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  std::string text;
+  char block[4096];
+  ssize_t length;
+  bool goOn = true;
+  while (goOn && ((length = read(file, block, sizeof block)) > 0 || (length < 0 && errno == EINTR))) {
+    if (length > 0) text.append(block, static_cast<size_t>(length));
+    size_t start = 0;
+    for (size_t end; goOn && (end = text.find('\n', start)) != std::string::npos; start = end + 1) {
+      text[end] = '\0';
+      goOn = work(text.c_str() + start);
+    }
+    text.erase(0, start);
+  }
+  close(file);
 }
 
 }  // namespace
@@ -106,7 +130,9 @@ RangesFile ownRanges() {
   return all.file;
 }
 
-uint32_t listRange(uintptr_t base, size_t bytes) {
+namespace {
+
+uint32_t addToList(const Range& range) {
   List& all = list();
   const std::lock_guard<std::mutex> lock(all.mutex);
   openList(all);
@@ -118,11 +144,17 @@ uint32_t listRange(uintptr_t base, size_t bytes) {
     entry = all.unused.back();
     all.unused.pop_back();
   }
-  all.entries[entry] = {base, bytes};
+  all.entries[entry] = range;
   return entry;
 }
 
-void unlistRange(uint32_t entry) {
+}  // namespace
+
+uint32_t listRange(uintptr_t base, size_t bytes) { return addToList({base, bytes, -1, 0}); }
+
+uint32_t listMemfd(int file, size_t bytes) { return addToList({1, bytes, file, fileFacts(file).inode}); }
+
+void unlist(uint32_t entry) {
   if (entry == kUnlisted) return;
   List& all = list();
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -132,26 +164,34 @@ void unlistRange(uint32_t entry) {
 }
 
 size_t residentBytes(int64_t pid, const RangesFile& ranges) {
-  const std::vector<Range> listed = readRanges(pid, ranges);
-  if (listed.empty()) return 0;
-  const std::string maps = readFile("/proc/" + std::to_string(pid) + "/smaps");
+  std::vector<Range> listed = readRanges(pid, ranges);
+  const std::string process = "/proc/" + std::to_string(pid);
   uint64_t resident = 0;
+  for (const Range& range : listed) {
+    if (range.file < 0) continue;
+    const FileFacts facts = fileFacts(process + "/fd/" + std::to_string(range.file));
+    if (facts.inode == range.inode) resident += std::min<uint64_t>(facts.stored, range.bytes);
+  }
+  listed.erase(std::remove_if(listed.begin(), listed.end(), [](const Range& range) { return range.file >= 0; }),
+               listed.end());
+  if (listed.empty()) return resident;
+  std::sort(listed.begin(), listed.end(), [](const Range& a, const Range& b) { return a.base < b.base; });
+  // Read line by line, and not beyond the last range: the pages of a program's libraries take the kernel long to count,
+  // and they lie above what is mapped after them.
   uint64_t shared = 0;  // of the mapping that is being read
-  for (size_t position = 0; position < maps.size();) {
-    size_t end = maps.find('\n', position);
-    if (end == std::string::npos) end = maps.size();
-    const char* const line = maps.c_str() + position;
-    position = end + 1;
+  forEachLine(process + "/smaps", [&](const char* line) {
     // A mapping begins with its addresses, in small hexadecimal digits; the names of its counters with a capital.
     if (*line < 'A' || *line > 'Z') {
       char* rest = nullptr;
       const uint64_t first = std::strtoull(line, &rest, 16);
       const uint64_t last = *rest == '-' ? std::strtoull(rest + 1, nullptr, 16) : 0;
+      if (first >= listed.back().base + listed.back().bytes) return false;
       shared = overlap(listed, first, last);
-    } else if (shared != 0 && maps.compare(static_cast<size_t>(line - maps.c_str()), 4, "Rss:") == 0) {
+    } else if (shared != 0 && std::strncmp(line, "Rss:", 4) == 0) {
       resident += std::min<uint64_t>(shared, std::strtoull(line + 4, nullptr, 10) << 10);
     }
-  }
+    return true;
+  });
   return resident;
 }
 

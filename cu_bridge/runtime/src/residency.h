@@ -2,10 +2,10 @@
 //
 // Note: counting what is resident
 // The kernel counts the resident pages of a process for each mapping, and ordinary memory of the program must not be
-// taken for the device's. So each process says which ranges of addresses are on its account, in a memfd that others of
-// the same user open through /proc; /proc/PID/smaps has the pages. Pages that were only read are not counted: the kernel
-// lends them one page of zeros, and takes real memory with the first write. A process that cannot be looked into counts
-// as having written nothing, which is safe.
+// taken for the device's. So each process says which ranges of addresses and which memfds are on its account, in a memfd
+// that others of the same user open through /proc. /proc/PID/smaps has the pages of the ranges; pages that were only read
+// are not counted there: the kernel lends them one page of zeros, and takes real memory with the first write. A memfd
+// knows its pages itself. A process that cannot be looked into counts as having written nothing, which is safe.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,14 @@ struct RangesFile {
 // The list of this process; made at the first call.
 RangesFile ownRanges();
 
-// Puts a range on the list of this process and takes it off. Both under the lock of the registry of allocations.
-// Returns the entry to withdraw; a range that finds no room (kUnlisted) counts as not written.
+// Put private memory, or a memfd of `bytes`, on the list of this process. They return the entry to take off again;
+// what finds no room (kUnlisted) counts as not written.
 uint32_t listRange(uintptr_t base, size_t bytes);
-void unlistRange(uint32_t entry);
+uint32_t listMemfd(int file, size_t bytes);
+void unlist(uint32_t entry);
 constexpr uint32_t kUnlisted = UINT32_MAX;
 
-// Bytes of the ranges of process `pid` that have memory of their own.
+// Bytes on the list of process `pid` that have memory of their own.
 size_t residentBytes(int64_t pid, const RangesFile& ranges);
 
 }  // namespace mc

@@ -15,6 +15,7 @@
 #include "handle_table.h"
 #include "ledger.h"
 #include "memory.h"
+#include "residency.h"
 #include "state.h"
 
 struct mcPhysicalMemory {
@@ -24,7 +25,9 @@ struct mcPhysicalMemory {
   uint64_t account;    // 0: imported, charged to the exporter
   int references = 1;  // handles and mappings
   int handles = 1;     // without one the memory lives as long as it is mapped, and nobody may name it
+  uint32_t listed = mc::kUnlisted;
   ~mcPhysicalMemory() {
+    mc::unlist(listed);
     close(file);
     if (account != 0) mc::ledger().release(account, bytes);
   }
@@ -125,6 +128,7 @@ mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device)
     return fail(mcErrorOperatingSystem);
   }
   markInitialized();
+  created->listed = listMemfd(created->file, bytes);
   *memory = created;
   return mcSuccess;
 }
@@ -202,7 +206,6 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
   Allocation allocation{};
   allocation.base = base;
   allocation.size = allocation.mapped = bytes;
-  allocation.charged = memory->account != 0 ? bytes : 0;
   allocation.device = memory->device;
   allocation.file = -1;
   allocation.kind = mcMemoryDevice;

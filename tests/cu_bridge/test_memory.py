@@ -115,6 +115,26 @@ print(len(blocks))
     run_python(MALLOC + code, MACA_DEVICE_MEMORY="900GiB")
 
 
+def test_without_a_file_descriptor_left_nothing_is_granted_unchecked(run_python: Callable[..., str]) -> None:
+    code = """
+import os, resource
+assert malloc(1 << 20)[0] == 0
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+opened = []
+try:
+    while True:
+        opened.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+assert malloc(64 << 20)[0] == lib.mcErrorMemoryAllocation
+for file in opened:
+    os.close(file)
+assert malloc(64 << 20)[0] == 0
+assert runtime.physical_devices()[0].memory_used == 65 << 20
+"""
+    assert "Too many open files" in run_python(MALLOC + code)
+
+
 def test_a_forked_child_gets_an_error_and_leaves_the_parents_memory(run_python: Callable[..., str]) -> None:
     code = """
 import os

@@ -1,4 +1,7 @@
 // Address ranges and physical memory as two things: a memfd is the physical memory, mapped into reserved addresses.
+//
+// Only the driver interface has these functions, and cudaGetLastError knows nothing of that interface's errors: they are
+// returned and not recorded. PyTorch's allocator asks for the last error after a refused cuMemCreate.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -87,11 +90,11 @@ size_t mcVirtualGranularity(void) { return kHugePage; }
 mcError_t mcAddressReserve(void** pointer, size_t bytes, size_t alignment, void* wish) {
   MC_RETURN_IF_STICKY();
   const bool powerOfTwo = (alignment & (alignment - 1)) == 0;
-  if (pointer == nullptr || bytes == 0 || bytes % kHugePage != 0 || !powerOfTwo) return fail(mcErrorInvalidValue);
-  if (bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) return fail(mcErrorMemoryAllocation);
+  if (pointer == nullptr || bytes == 0 || bytes % kHugePage != 0 || !powerOfTwo) return mcErrorInvalidValue;
+  if (bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) return mcErrorMemoryAllocation;
   const size_t unit = alignment > kHugePage ? alignment : kHugePage;
   void* const whole = mmap(wish, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (whole == MAP_FAILED) return fail(mcErrorMemoryAllocation);
+  if (whole == MAP_FAILED) return mcErrorMemoryAllocation;
   const auto start = reinterpret_cast<uintptr_t>(whole);
   const uintptr_t base = (start + unit - 1) / unit * unit;
   if (base > start) munmap(whole, base - start);
@@ -108,9 +111,9 @@ mcError_t mcAddressFree(void* pointer, size_t bytes) {
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto base = reinterpret_cast<uintptr_t>(pointer);
   const auto found = all.reserved.find(base);
-  if (found == all.reserved.end() || found->second != bytes) return fail(mcErrorInvalidValue);
+  if (found == all.reserved.end() || found->second != bytes) return mcErrorInvalidValue;
   const auto mapped = all.mapped.lower_bound(base);
-  if (mapped != all.mapped.end() && mapped->first < base + bytes) return fail(mcErrorInvalidValue);
+  if (mapped != all.mapped.end() && mapped->first < base + bytes) return mcErrorInvalidValue;
   munmap(pointer, bytes);
   all.reserved.erase(found);
   return checkSticky();
@@ -118,14 +121,14 @@ mcError_t mcAddressFree(void* pointer, size_t bytes) {
 
 mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device) {
   MC_RETURN_IF_STICKY();
-  if (memory == nullptr || bytes == 0 || bytes % kHugePage != 0) return fail(mcErrorInvalidValue);
-  if (visibleDevice(device) == nullptr) return fail(mcErrorInvalidDevice);
+  if (memory == nullptr || bytes == 0 || bytes % kHugePage != 0) return mcErrorInvalidValue;
+  if (visibleDevice(device) == nullptr) return mcErrorInvalidDevice;
   uint64_t account = 0;
-  if (bytes > SIZE_MAX / 4 || !chargeDevice(device, bytes, &account)) return fail(mcErrorMemoryAllocation);
+  if (bytes > SIZE_MAX / 4 || !chargeDevice(device, bytes, &account)) return mcErrorMemoryAllocation;
   mcPhysicalMemory* const created = physicalMemory.create(memfd_create(kFileName, MFD_CLOEXEC), device, bytes, account);
   if (created->file < 0 || ftruncate(created->file, static_cast<off_t>(bytes)) != 0) {
     physicalMemory.destroy(created);
-    return fail(mcErrorOperatingSystem);
+    return mcErrorOperatingSystem;
   }
   markInitialized();
   created->listed = listMemfd(created->file, bytes);
@@ -134,13 +137,13 @@ mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device)
 }
 
 mcError_t mcPhysicalRetain(mcPhysicalMemory_t* memory, void* mapped) {
-  if (memory == nullptr) return fail(mcErrorInvalidValue);
+  if (memory == nullptr) return mcErrorInvalidValue;
   VirtualMemory& all = virtualMemory();
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto after = all.mapped.upper_bound(reinterpret_cast<uintptr_t>(mapped));
-  if (after == all.mapped.begin()) return fail(mcErrorInvalidValue);
+  if (after == all.mapped.begin()) return mcErrorInvalidValue;
   const auto& [base, found] = *std::prev(after);
-  if (base + found->bytes <= reinterpret_cast<uintptr_t>(mapped)) return fail(mcErrorInvalidValue);
+  if (base + found->bytes <= reinterpret_cast<uintptr_t>(mapped)) return mcErrorInvalidValue;
   ++found->references;
   ++found->handles;
   *memory = found;
@@ -150,7 +153,7 @@ mcError_t mcPhysicalRetain(mcPhysicalMemory_t* memory, void* mapped) {
 mcError_t mcPhysicalRelease(mcPhysicalMemory_t memory) {
   VirtualMemory& all = virtualMemory();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (!isHandle(memory)) return fail(mcErrorInvalidValue);
+  if (!isHandle(memory)) return mcErrorInvalidValue;
   --memory->handles;
   dropReference(memory);
   return checkSticky();
@@ -158,7 +161,7 @@ mcError_t mcPhysicalRelease(mcPhysicalMemory_t memory) {
 
 mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes) {
   const std::lock_guard<std::mutex> lock(virtualMemory().mutex);
-  if (!isHandle(memory)) return fail(mcErrorInvalidValue);
+  if (!isHandle(memory)) return mcErrorInvalidValue;
   *device = memory->device;
   *bytes = memory->bytes;
   return mcSuccess;
@@ -167,17 +170,17 @@ mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes) 
 mcError_t mcPhysicalExport(mcPhysicalMemory_t memory, int* fileDescriptor) {
   MC_RETURN_IF_STICKY();
   const std::lock_guard<std::mutex> lock(virtualMemory().mutex);
-  if (!isHandle(memory) || fileDescriptor == nullptr) return fail(mcErrorInvalidValue);
+  if (!isHandle(memory) || fileDescriptor == nullptr) return mcErrorInvalidValue;
   *fileDescriptor = fcntl(memory->file, F_DUPFD_CLOEXEC, 0);
-  return *fileDescriptor < 0 ? fail(mcErrorOperatingSystem) : mcSuccess;
+  return *fileDescriptor < 0 ? mcErrorOperatingSystem : mcSuccess;
 }
 
 mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor) {
   MC_RETURN_IF_STICKY();
   const FileFacts facts = fileFacts(fileDescriptor);
-  if (memory == nullptr || facts.bytes == 0 || !isPhysicalMemory(fileDescriptor)) return fail(mcErrorInvalidValue);
+  if (memory == nullptr || facts.bytes == 0 || !isPhysicalMemory(fileDescriptor)) return mcErrorInvalidValue;
   const int file = fcntl(fileDescriptor, F_DUPFD_CLOEXEC, 0);
-  if (file < 0) return fail(mcErrorOperatingSystem);
+  if (file < 0) return mcErrorOperatingSystem;
   *memory = physicalMemory.create(file, threadState.device, facts.bytes, uint64_t{0});
   return mcSuccess;
 }
@@ -187,17 +190,17 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
   VirtualMemory& all = virtualMemory();
   const std::lock_guard<std::mutex> lock(all.mutex);
   if (!isHandle(memory) || !aligned(pointer, bytes) || offset != 0 || bytes != memory->bytes) {
-    return fail(mcErrorInvalidValue);
+    return mcErrorInvalidValue;
   }
   const auto base = reinterpret_cast<uintptr_t>(pointer);
-  if (!isReserved(all, base, bytes)) return fail(mcErrorInvalidValue);
+  if (!isReserved(all, base, bytes)) return mcErrorInvalidValue;
   const auto next = all.mapped.lower_bound(base);
   const bool overlapsNext = next != all.mapped.end() && next->first < base + bytes;
   const bool overlapsPrevious =
       next != all.mapped.begin() && std::prev(next)->first + std::prev(next)->second->bytes > base;
-  if (overlapsNext || overlapsPrevious) return fail(mcErrorInvalidValue);
+  if (overlapsNext || overlapsPrevious) return mcErrorInvalidValue;
   if (mmap(pointer, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory->file, 0) == MAP_FAILED) {
-    return fail(mcErrorMapBufferObjectFailed);
+    return mcErrorMapBufferObjectFailed;
   }
   madvise(pointer, bytes, MADV_HUGEPAGE);
   madvise(pointer, bytes, MADV_DONTFORK);
@@ -219,13 +222,13 @@ mcError_t mcUnmap(void* pointer, size_t bytes) {
   VirtualMemory& all = virtualMemory();
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto start = reinterpret_cast<uintptr_t>(pointer);
-  if (!aligned(pointer, bytes)) return fail(mcErrorInvalidValue);
+  if (!aligned(pointer, bytes)) return mcErrorInvalidValue;
   // Only whole mappings: look first, so that a wrong range changes nothing.
   size_t covered = 0;
   for (auto it = all.mapped.lower_bound(start); it != all.mapped.end() && it->first < start + bytes; ++it) {
     covered += it->second->bytes;
   }
-  if (covered != bytes) return fail(mcErrorInvalidValue);
+  if (covered != bytes) return mcErrorInvalidValue;
   for (auto it = all.mapped.lower_bound(start); it != all.mapped.end() && it->first < start + bytes;) {
     Allocation erased;
     auto* const base = reinterpret_cast<void*>(it->first);
@@ -242,8 +245,8 @@ mcError_t mcSetAccess(void* pointer, size_t bytes, int readable, int writable) {
   VirtualMemory& all = virtualMemory();
   const std::lock_guard<std::mutex> lock(all.mutex);
   if (!aligned(pointer, bytes) || !isReserved(all, reinterpret_cast<uintptr_t>(pointer), bytes)) {
-    return fail(mcErrorInvalidValue);
+    return mcErrorInvalidValue;
   }
   const int protection = (readable != 0 ? PROT_READ : PROT_NONE) | (writable != 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
-  return mprotect(pointer, bytes, protection) == 0 ? mcSuccess : fail(mcErrorInvalidValue);
+  return mprotect(pointer, bytes, protection) == 0 ? mcSuccess : mcErrorInvalidValue;
 }

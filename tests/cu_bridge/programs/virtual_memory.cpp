@@ -1,5 +1,6 @@
 // Physical memory mapped into reserved addresses through the driver interface.
 #include <cuda.h>
+#include <cuda_runtime_api.h>
 
 #include <cstring>
 
@@ -53,4 +54,14 @@ int main() {
   CHECK(cuMemsetD8(base, 5, 1) == CUDA_SUCCESS);
   char byte = 0;
   CHECK(cuMemcpyDtoH(&byte, base + unit, 1) == CUDA_SUCCESS && byte == 5);
+
+  // What is refused here is no error of the runtime interface.
+  cudaGetLastError();
+  CHECK(cuMemCreate(&exported, size_t{1} << 40, &prop, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(cuMemAddressReserve(&base, 1, 0, 0, 0) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemUnmap(base + 8 * unit, unit) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemSetAccess(base + 8 * unit, unit, &access, 1) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemAddressFree(base, 64 * unit) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cudaGetLastError() == cudaSuccess);
 }

@@ -272,6 +272,20 @@ def test_what_is_no_ledger_is_left_alone_and_named(
     assert state_of(path) == before
 
 
+@pytest.mark.parametrize("begun, zeros", [(0, 0), (1, 0), (63, 0), (0, 64), (5, 59), (0, 2 * PAGE), (10, 100)])
+def test_a_ledger_that_was_only_begun_is_completed(
+    run_python: Callable[..., str], environment: Dict[str, str], begun: int, zeros: int
+) -> None:
+    # What a process that is killed while it makes the file leaves, or one that shortens it at that moment.
+    run_python("runtime.physical_devices()")
+    path = the_file(environment)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:begun] + bytes(zeros))
+    assert run_python(PROLOGUE + "assert malloc(1 << 20)[0] == 0 and used() == 1") == ""
+    assert path.read_bytes()[: RECORD.size] == whole[: RECORD.size]
+    assert [record.nbytes for record in records(path)] == [1 << 20]
+
+
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_a_ledger_that_is_replaced_stops_nobody(
     stepper: Callable[..., Stepper], environment: Dict[str, str], kind: str

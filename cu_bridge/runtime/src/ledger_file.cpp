@@ -77,6 +77,15 @@ void release(int file) {
   close(file);
 }
 
+// Whether the first record is a part of the header, perhaps none of it, and zeros behind: the file is new, or it was cut
+// short at any moment, also while this process was reading it or completing it.
+bool beginsHeader(const Record& first) {
+  const auto* const begin = reinterpret_cast<const char*>(&first);
+  const auto* const wanted = reinterpret_cast<const char*>(&kHeader);
+  const char* const differs = std::mismatch(begin, begin + sizeof first, wanted).first;
+  return std::all_of(differs, begin + sizeof first, [](char each) { return each == 0; });
+}
+
 size_t missingToRecord(size_t bytes) { return (sizeof(Record) - bytes % sizeof(Record)) % sizeof(Record); }
 
 }  // namespace
@@ -194,16 +203,12 @@ std::string LedgerFile::checkAndRead(int file, const FileFacts& facts) {
   const char* const foreign = "is there, but not as an account of this user's device memory: remove it";
   if (!facts.regular || facts.owner != geteuid() || facts.bytes > kMostBytes) return foreign;
   if ((facts.permissions & 077) != 0) return "may be read or written by other users: remove it";
-  if (facts.bytes < sizeof kHeader) {
-    char begin[sizeof kHeader];
-    const ssize_t length = pread(file, begin, sizeof begin, 0);
-    if (length < 0) return systemError();
-    if (std::memcmp(begin, &kHeader, static_cast<size_t>(length)) != 0) return foreign;
-    if (!writeWhole(file, &kHeader, sizeof kHeader, 0)) return systemError();
-  }
   const std::string problem = readRecords(file, std::max(facts.bytes, sizeof kHeader));
   if (!problem.empty()) return problem;
-  if (std::memcmp(records_.data(), &kHeader, sizeof kHeader) != 0) return foreign;
+  if (std::memcmp(records_.data(), &kHeader, sizeof kHeader) != 0) {
+    if (!beginsHeader(records_[0])) return foreign;
+    if (!writeWhole(file, &kHeader, sizeof kHeader, 0)) return systemError();
+  }
   records_[0] = Record{};
   const size_t bytes = facts.bytes < kFirstBytes ? fileFacts(file).bytes : facts.bytes;
   if (bytes >= kFirstBytes) return "";

@@ -104,9 +104,8 @@ bool Ledger::charge(uint64_t key, size_t bytes, size_t capacity) {
   entry.bytes += bytes;
   publish(use.session, entry);
   // Read again: what another process published before this one must be seen, or both might be granted the same bytes.
-  // What cannot be read was said at the beginning of the use, or will be at the next one.
-  if (use.session.usable()) use.session.read();
-  if (sum(use.session, key, false) <= capacity || sum(use.session, key, true) <= capacity) return true;
+  const bool known = !use.session.usable() || use.session.read();
+  if (known && (sum(use.session, key, false) <= capacity || sum(use.session, key, true) <= capacity)) return true;
   entry.bytes -= bytes;
   publish(use.session, entry);
   return false;

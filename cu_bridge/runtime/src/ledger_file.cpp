@@ -252,10 +252,13 @@ LedgerFile::Session::~Session() {
   if (file_ >= 0) release(file_);
 }
 
-std::string LedgerFile::Session::read() {
+bool LedgerFile::Session::read() {
   const std::string problem = owner_.readRecords(file_, std::min(fileFacts(file_).bytes, kMostBytes));
   if (!owner_.records_.empty()) owner_.records_[0] = Record{};
-  return problem;
+  if (problem.empty()) return true;
+  owner_.warn("the account of device memory cannot be read (" + owner_.path_ + ": " + problem +
+              "), so requests of device memory are refused");
+  return false;
 }
 
 bool LedgerFile::Session::write(size_t place, const Record& record) {

@@ -52,7 +52,7 @@ class LedgerFile {
     bool locked() const { return locked_; }
     // As they were read; the first one is the file's header and reads as nobody's.
     const std::vector<Record>& records() const { return owner_.records_; }
-    std::string read();  // again; returns what went wrong
+    bool read();  // again
     bool write(size_t place, const Record& record);
     // Adds a record at the end, where no other process can be writing. Returns its place, or kNowhere.
     size_t append(const Record& record);

@@ -309,9 +309,9 @@ def test_device_memory_is_read_where_it_lies_and_not_changed(device: str, tmp_pa
 def test_sums_run_beside_one_another_and_leave_the_number_of_threads_alone() -> None:
     from maca_tools.accuracy.workers import PIECE, Workers
 
-    values = torch.ones(2 * PIECE + 5)
-    before = torch.get_num_threads()
     workers = Workers()
+    values = torch.ones(2 * workers.count * PIECE + 5)
+    before = torch.get_num_threads()
     met = threading.Barrier(workers.count, timeout=60)
 
     def part(first: int, end: int) -> Any:
@@ -705,6 +705,76 @@ def test_what_other_threads_recorded_is_complete_and_nothing_comes_later(device:
     accuracy.start_record(enabled=False)
     # The module had not ended when the record was paused.
     assert _whole_record(tmp_path, "thread1") == names
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_every_way_to_a_summary_gives_the_same_numbers(compiled: bool, device: str, monkeypatch: Any) -> None:
+    from maca_tools.accuracy import capture, summary
+
+    if not compiled:
+        monkeypatch.setattr(summary, "_sums", lambda: summary._sums_of_pieces)
+    values = torch.randn(300_001)
+    broken = values.clone()
+    broken[[3, 150_000, 300_000]] = torch.tensor([float("inf"), float("nan"), float("-inf")])
+    tensors = [values[:1], values[:255], values[:256], values, broken, broken[3], values[:0], torch.zeros(3)]
+    # Of the last two float32 cannot hold the squares.
+    tensors += [values[:300_000].view(3, -1).t(), values[:1000] * 1e25, values[:1000] * 1e-25]
+    tensors += [values[:999].to(kind) for kind in (torch.float16, torch.bfloat16, torch.float64, torch.complex64)]
+    tensors += [torch.arange(-5, 700), torch.tensor(7), torch.tensor(True), values > 0, nn.Parameter(values)]
+    seen = summary.Seen()
+    for plain in tensors:
+        tensor = plain.detach().to(device)
+        found = capture.summaries({"first": tensor, "again": [tensor]}, seen)
+        assert found.signature == [[str(plain.dtype).replace("torch.", ""), list(plain.shape)]] * 2
+        assert found.values["first"] == found.values["again"][0] or plain.numel() == 0
+        # By a tensor that no shortcut takes, and by plain arithmetic.
+        other = seen.summary(plain.detach(), found.values["first"]["dtype"], list(tensor.stride()), device, None)
+        for one in (found.values["first"], other):
+            assert one[capture.KIND] == "summary" and one["shape"] == list(plain.shape)
+            assert one["stride"] == list(tensor.stride())
+            whole = torch.view_as_real(plain) if plain.is_complex() else plain.detach()
+            whole = whole.reshape(-1).double()
+            data = plain.detach().contiguous()
+            size = data.numel() * data.element_size()
+            assert one["crc"] == zlib.crc32((ctypes.c_char * size).from_address(data.data_ptr()) if size else b"")
+            finite = whole[torch.isfinite(whole)]
+            assert (one["nan"], one["nan"] + one["inf"]) == (int(whole.isnan().sum()), whole.numel() - finite.numel())
+            if not finite.numel():
+                continue
+            assert (one["min"], one["max"]) == (float(finite.min()), float(finite.max()))
+            assert one["norm"] == pytest.approx(float(finite.norm()), rel=1e-5)
+            assert one["mean"] == pytest.approx(float(finite.mean()), rel=1e-3, abs=1e-6)
+            kept = torch.where(torch.isfinite(whole), whole, torch.zeros_like(whole))
+            signs = summary._fixed_signs()[: len(kept)].double()
+            sketch = torch.zeros(summary.SKETCH, dtype=torch.float64)
+            sketch.index_add_(0, torch.arange(len(kept)) % summary.SKETCH, kept * signs)
+            allowed = 1e-5 * one["norm"] + 1e-30
+            assert summary.from_dict(one).sketch == pytest.approx(sketch.tolist(), rel=1e-4, abs=allowed)
+    seen.close()
+
+
+def test_small_files_are_archives_that_others_read(tmp_path: Path) -> None:
+    from maca_tools.accuracy import tensor_file
+
+    values = [torch.randn(5), torch.ones(2, 3, dtype=torch.bfloat16).t(), torch.zeros(0), torch.tensor(True)]
+    content = {"values": [tensor_file.Tensor(value) for value in values], "text": "a" * 1000}
+    sizes = [
+        tensor_file.save(content, str(tmp_path / "tensors.pt"))[0],
+        tensor_file.save_plain({"values": [], "text": "a" * 1000}, str(tmp_path / "plain.pt")),
+    ]
+    for name, size, wanted in (("tensors.pt", sizes[0], values), ("plain.pt", sizes[1], [])):
+        assert (tmp_path / name).stat().st_size == size
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            assert archive.testzip() is None
+            assert [entry.filename for entry in archive.infolist()] == [
+                "archive/data.pkl", "archive/byteorder", *[f"archive/data/{key}" for key in range(len(wanted))],
+                "archive/version",
+            ]  # fmt: skip
+        for mapped in (False, True):
+            found = torch.load(tmp_path / name, weights_only=True, mmap=mapped)
+            assert found["text"] == "a" * 1000 and len(found["values"]) == len(wanted)
+            for one, other in zip(found["values"], wanted):
+                assert one.dtype == other.dtype and one.stride() == other.stride() and torch.equal(one, other)
 
 
 def test_a_wrong_option_is_named(tmp_path: Path) -> None:

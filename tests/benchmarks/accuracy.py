@@ -1,6 +1,7 @@
 """What recording costs on a GPT-2-small-shaped training step, and how fast gen_report compares.
 
 python tests/benchmarks/accuracy.py [--layers 12] [--length 128] [--device cuda]
+python tests/benchmarks/accuracy.py --small        # only level 1 on a small transformer, half a minute
 Prints each figure beside the figure that it has to keep. The record goes to a temporary folder on --disk.
 """
 
@@ -14,13 +15,13 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
 
 from maca_tools import accuracy
-from maca_tools.accuracy import report
+from maca_tools.accuracy import record_dir, report
 
 _BLOCK = 8 << 20
 
@@ -42,10 +43,10 @@ class Layer(nn.Module):  # type: ignore[misc]
 
 
 class Model(nn.Module):  # type: ignore[misc]
-    def __init__(self, layers: int, length: int, width: int = 768, words: int = 50257) -> None:
+    def __init__(self, layers: int, length: int, width: int = 768, words: int = 50257, heads: int = 12) -> None:
         super().__init__()
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
-        self.layers = nn.Sequential(*[Layer(width, 12) for _ in range(layers)])
+        self.layers = nn.Sequential(*[Layer(width, heads) for _ in range(layers)])
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
         self.head.weight = self.words.weight
 
@@ -182,6 +183,78 @@ def _switched_off(device: str, folder: str, rounds: int = 60) -> Tuple[float, fl
     return calls[1] / calls[0], statistics.median(off), statistics.median(plain)
 
 
+class Small(NamedTuple):
+    """What level 1 costs steps of a small transformer: the medians over rounds of plain and recorded steps."""
+
+    operators: int
+    clock: float
+    cores: float
+    clock_ms: float
+    cores_ms: float
+
+
+def small_transformer(device: str, folder: str, threads: int, rounds: int, level: int = 1) -> Small:
+    """6 layers of 384, 512 tokens, AdamW. Ratios to the plain step, and what an operator costs more, in ms.
+
+    Plain and recorded steps alternate, three at a time, so that both see the same machine. The first recorded step of
+    a round is not counted: it finds tensors that changed meanwhile. The others end when their files are complete.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        torch.manual_seed(0)
+        model = Model(6, 512, 384, 1000, 6).to(device)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+        tokens = torch.randint(0, 1000, (1, 512)).to(device)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(tokens).view(-1, 1000), tokens.view(-1)).backward()
+            optimizer.step()
+
+        def three() -> None:
+            for _ in range(3):
+                step()
+
+        def recorded() -> None:
+            three()
+            accuracy.record_switch(False)
+
+        def number() -> int:
+            return len(record_dir.streams(folder)[""].entries)
+
+        three()
+        accuracy.start_record(output_dir=folder, record_level=level)
+        step()
+        accuracy.record_switch(False)
+        operators = number()
+        pairs = []
+        for _ in range(rounds):
+            plain = _cost(three)
+            accuracy.record_switch(True)
+            step()
+            pairs.append((plain, _cost(recorded)))
+        operators = round((number() - operators) / (4 * rounds))
+        accuracy.start_record(enabled=False)
+    finally:
+        torch.set_num_threads(before)
+    plains = [statistics.median(plain[kind] for plain, _ in pairs) / 3 for kind in (0, 1)]
+    ratios = [statistics.median(cost[kind] / plain[kind] for plain, cost in pairs) for kind in (0, 1)]
+    more = [(ratio - 1) * plain / operators * 1e3 for ratio, plain in zip(ratios, plains)]
+    return Small(operators, ratios[0], ratios[1], more[0], more[1])
+
+
+def _show_small(device: str, folder: str, rounds: int) -> None:
+    for threads in (1, 2):
+        found = small_transformer(device, os.path.join(folder, f"small{threads}"), threads, rounds)
+        print(
+            f"small model, threads: {threads}{found.clock:11.2f} x   {found.cores:6.2f} x "
+            f"of all cores   (at most 2.0; {found.operators} operators, {found.clock_ms:.2f} ms each, at most 1.0; "
+            f"{found.cores_ms:.2f} ms of all cores)",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--layers", type=int, default=12)
@@ -190,7 +263,12 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--disk", default=None)
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--small", action="store_true", help="only level 1 on the small transformer")
     chosen = parser.parse_args()
+    if chosen.small:
+        with tempfile.TemporaryDirectory(dir=chosen.disk) as place:
+            _show_small(chosen.device, place, 5 * chosen.times)
+        return
     torch.manual_seed(0)
     model = Model(chosen.layers, chosen.length).to(chosen.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
@@ -227,6 +305,7 @@ def main() -> None:
             f"kinds of plain steps {same:.3f})",
             flush=True,
         )
+        _show_small(chosen.device, folder, 5 * chosen.times)
         for level, most in ((1, 3.0), (0, 4.0)):
             accuracy.start_record(output_dir=os.path.join(folder, f"level{level}"), record_level=level)
             show(f"level {level}, first step", _cost(step))

@@ -4,7 +4,7 @@ What is stored must load with weights_only=True in every release of torch, so co
 a sparse, quantised or nested tensor becomes a dict of its dense parts, and any other object a text that names its type.
 """
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import torch
 
@@ -124,13 +124,54 @@ def _tensor(tensor: Any, live: bool) -> Any:
         return {KIND: "unreadable", "type": type(tensor).__name__, "why": str(error).split("\n")[0][:200]}
 
 
-def copy_values(value: Any, live: bool = False, depth: int = 0) -> Any:
+class Summaries(NamedTuple):
+    """Plain data with the summary of each tensor in its place, and dtype and shape of each in the same order."""
+
+    values: Any
+    signature: List[Any]
+
+
+def copy_values(value: Any, live: bool = False) -> Any:
     """A copy in which every tensor is a Copied; nothing of it shares memory with the original.
 
     With live, the tensors are the originals: for what is written before anything can change it.
     """
-    if isinstance(value, torch.Tensor):
-        return _tensor(value, live)
+    return _plain(value, lambda tensor: _tensor(tensor, live), 0)
+
+
+def summaries(value: Any, seen: Any) -> Summaries:
+    """The same with a summary for every tensor and every Copied, by way of seen; nothing is copied for it."""
+    signature: List[Any] = []
+
+    def summary_of(tensor: Any) -> Any:
+        if isinstance(tensor, Copied):
+            found = stored(tensor, 1, [], seen)
+            release(tensor)
+        else:
+            found = seen.of_plain(tensor) if has_values(tensor) else None
+            if found is None:
+                found = stored(_tensor(tensor, True), 1, [], seen)
+        _sign(found, signature)
+        return found
+
+    return Summaries(_plain(value, summary_of, 0), signature)
+
+
+def _sign(value: Dict[str, Any], signature: List[Any]) -> None:
+    """Append dtype and shape of what stands for a tensor, or of each of its dense parts."""
+    if value.get(KIND) == "summary":
+        signature.append([value["dtype"], value["shape"]])
+        return
+    for part in value.values():
+        for entry in part if isinstance(part, list) else [part]:
+            if isinstance(entry, dict):
+                _sign(entry, signature)
+
+
+def _plain(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
+    """Nested data with leaf(tensor) for each tensor and Copied, and text for what would need more than plain data."""
+    if isinstance(value, (torch.Tensor, Copied)):
+        return leaf(value)
     if value is None or isinstance(value, (bool, int, float, complex)):
         # Subclasses (numpy scalars, enums) would need more than plain data to load.
         for plain in (bool, int, float, complex):
@@ -142,13 +183,13 @@ def copy_values(value: Any, live: bool = False, depth: int = 0) -> Any:
     if depth >= _MAX_DEPTH:
         return f"<{type(value).__name__}>"
     if isinstance(value, (list, torch.Size)):
-        return [copy_values(part, live, depth + 1) for part in value]
+        return [_plain(part, leaf, depth + 1) for part in value]
     if isinstance(value, tuple):
-        return tuple(copy_values(part, live, depth + 1) for part in value)
+        return tuple(_plain(part, leaf, depth + 1) for part in value)
     if isinstance(value, dict):
-        return {str(key): copy_values(part, live, depth + 1) for key, part in value.items()}
+        return {str(key): _plain(part, leaf, depth + 1) for key, part in value.items()}
     if isinstance(value, slice):
-        return {"__slice__": [copy_values(part, live, depth + 1) for part in (value.start, value.stop, value.step)]}
+        return {"__slice__": [_plain(part, leaf, depth + 1) for part in (value.start, value.stop, value.step)]}
     if isinstance(value, torch.dtype):
         return {"__dtype__": str(value)}
     if isinstance(value, torch.device):
@@ -207,7 +248,7 @@ def stored(value: Any, level: int, layout: List[Dict[str, Any]], seen: Any, path
         found = seen.summary(whole, value.dtype, value.stride, value.device, value.place)
         del whole
         buffers.give(buffer)
-        return {KIND: "summary", **found}
+        return found
     if isinstance(value, dict):
         return {key: stored(part, level, layout, seen, f"{path}.{key}" if path else key) for key, part in value.items()}
     if isinstance(value, list):

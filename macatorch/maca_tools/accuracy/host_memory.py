@@ -14,6 +14,11 @@ import torch
 _SIMULATED = getattr(torch.version, "maca", None) is not None
 
 
+def lies_there(tensor: Any) -> bool:
+    """Whether the bytes at a tensor's address are the host's."""
+    return bool(tensor.is_cpu or (_SIMULATED and tensor.is_cuda))
+
+
 def seen_from_host(tensor: Any) -> Any:
     """A tensor of the CPU over the same bytes, or the tensor itself where there is no such.
 

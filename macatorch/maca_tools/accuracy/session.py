@@ -356,7 +356,7 @@ class Stream:
         if not (options.record_input if part == "input" else options.record_output):
             return None
         if options.record_level == 1:
-            return self.session.writer.summaries(capture.copy_values(values, live=True))
+            return self.session.writer.summaries(values)
         if capture.tensor_bytes(capture.tensors_in(values)) <= self.session.writer.large:
             return capture.copy_values(values)
         values = capture.copy_values(values, live=True)
@@ -393,7 +393,7 @@ class Stream:
             if wanted:
                 written = values if isinstance(values, Written) else None
                 values = None if written is not None else values
-                if options.record_level == 1:
+                if options.record_level == 1 and not isinstance(values, capture.Summaries):
                     values = self.session.writer.summaries(values)
                 items.append(Item(self.folder, name, part, values, _extra(run), written))
         self.session.writer.put(items)

@@ -2,23 +2,28 @@
 
 import base64
 import ctypes
+import functools
 import math
 import struct
 import threading
+import warnings
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import checksum
+from maca_tools.accuracy import capture, checksum, host_memory
 from maca_tools.accuracy.workers import PIECE, Workers, pieces
 
 # Numbers of a sketch: the norm that it estimates has a relative standard deviation of sqrt(1 / (2 SKETCH)), 4.4 %.
 SKETCH = 256
 # Signs repeat after so many elements, shifted; a multiple of PIECE.
 _PERIOD = 1 << 20
-# Tensors that Seen keeps summaries of, and the fewest elements of one. A summary takes 3 KB.
+# Bytes that a summary takes, in memory and in a file.
+STORED_BYTES = 3072
+# Tensors that Seen keeps summaries of.
 _MOST_SEEN = 4096
-_WORTH_LOOKING = 1 << 10
+# From so many bytes on a checksum is shared among the workers; below, handing a part over takes longer than it.
+_WORTH_HELP = 8 << 20 if checksum.FAST else 1 << 20
 
 
 class TensorSummary(NamedTuple):
@@ -43,7 +48,7 @@ class TensorSummary(NamedTuple):
 
     def as_dict(self) -> Dict[str, Any]:
         """As it is stored: the sketch is base64 of little-endian doubles, which loads a hundred times faster."""
-        stored = dict(self._asdict())
+        stored: Dict[str, Any] = dict(zip(self._fields, self))
         if self.sketch is not None:
             stored["sketch"] = base64.b64encode(struct.pack(f"<{len(self.sketch)}d", *self.sketch)).decode("ascii")
         return stored
@@ -104,7 +109,7 @@ def _plain(tensor: Any) -> Any:
 
 def _pieces(flat: Any, first: int, end: int) -> Iterator[Any]:
     """A part of a flat tensor on the CPU, piece by piece; from a device they come into the same memory."""
-    room = None if flat.device.type == "cpu" else _room(flat.dtype)
+    room = None if flat.device.type == "cpu" else _room(flat.dtype, "piece")
     for start, behind in pieces(first, end):
         piece = flat[start:behind]
         if room is not None:
@@ -117,13 +122,12 @@ def _crc_of_piece(piece: Any, before: int) -> int:
     return int(checksum.crc32((ctypes.c_char * size).from_address(piece.data_ptr()), before))
 
 
-def _room(dtype: Any, use: str = "piece") -> Any:
+def _room(dtype: Any, use: str = "signed") -> Any:
     """Memory of this thread for one piece."""
-    key = f"{use} {dtype}"
-    found = getattr(_rooms, key, None)
+    rooms: Dict[Any, Any] = _rooms.__dict__
+    found = rooms.get((use, dtype))
     if found is None:
-        found = torch.empty(PIECE, dtype=dtype, device="cpu")
-        setattr(_rooms, key, found)
+        found = rooms[use, dtype] = torch.empty(PIECE, dtype=dtype, device="cpu")
     return found
 
 
@@ -145,54 +149,115 @@ def _fixed_signs() -> Any:
     return _signs[0]
 
 
+# Annotations as torch.jit reads them: this function is compiled where it can be. See _sums.
+def _sums_of_pieces(
+    values: torch.Tensor,
+    first: int,
+    signs: torch.Tensor,
+    ones: torch.Tensor,
+    room: torch.Tensor,
+    sketch: torch.Tensor,
+    piece: int,
+    period: int,
+) -> List[float]:
+    """Minimum, maximum, sum, sum of squares of flat values, and how many of them: up to a piece that is not finite.
+
+    Adds to sketch. first: the number of the first value in its tensor. ones: of the dtype to compute in.
+    """
+    low, high, total, squares = float("inf"), float("-inf"), 0.0, 0.0
+    at, count, width = 0, values.numel(), sketch.numel()
+    while at < count:
+        part = values.narrow(0, at, min(piece, count - at)).to(ones)
+        size = part.numel()
+        # Each of the two alone: aminmax takes half as long again.
+        least, most = float(torch.amin(part)), float(torch.amax(part))
+        if not (least > float("-inf") and most < float("inf")):
+            break
+        # A third of the time that vector_norm takes.
+        square = float(torch.dot(part, part))
+        if not (square > 1e-30 and square < 1e38) and (least != 0.0 or most != 0.0):
+            # What float32 cannot hold.
+            wide = part.to(torch.float64)
+            square = float(torch.dot(wide, wide))
+        low, high, total, squares = min(low, least), max(high, most), total + float(part.sum()), squares + square
+        # Another shift each time: else a constant would meet the same signs again and count double.
+        place = first + at
+        start = place // period * 7919 % period + place % period
+        signed = torch.mul(part, signs.narrow(0, start, size), out=room.narrow(0, 0, size))
+        rows = size // width
+        if rows > 0:
+            # A product with ones: several times faster than sum(0).
+            sketch.add_(torch.mv(signed.narrow(0, 0, rows * width).view(rows, width).t(), ones.narrow(0, 0, rows)))
+        if rows * width < size:
+            sketch.narrow(0, 0, size - rows * width).add_(signed.narrow(0, rows * width, size - rows * width))
+        at += size
+    return [low, high, total, squares, float(at)]
+
+
+@functools.lru_cache(maxsize=1)
+def _sums() -> Callable[..., List[float]]:
+    """_sums_of_pieces without Python in it: other threads have Python's lock from its beginning to its end.
+
+    As it is where torch.jit is missing or switched off: the same numbers, later.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compiled: Callable[..., List[float]] = torch.jit.script(_sums_of_pieces)
+        except Exception:
+            return _sums_of_pieces
+    return compiled
+
+
 class _Statistics:
     """Of one part of a tensor, from its pieces in order. first: the number of its first element in the tensor."""
 
     def __init__(self, first: int = 0) -> None:
         self.first = first
         self.low, self.high = float("inf"), float("-inf")
-        self.sum = self.norm = 0.0
+        self.sum = self.squares = 0.0
         self.nan = self.inf = self.count = 0
         self.sketch = torch.zeros(SKETCH, dtype=torch.float64, device="cpu")
 
-    def add(self, piece: Any) -> None:
-        values = real_values(piece)
-        low, high = (float(part) for part in torch.aminmax(values))
-        if not (low > float("-inf") and high < float("inf")):
-            nan = int(torch.isnan(values).sum())
-            finite = torch.isfinite(values)
-            kept = values[finite]
-            self.nan += nan
-            self.inf += values.numel() - nan - kept.numel()
-            values = torch.where(finite, values, torch.zeros_like(values))
-            low, high = (float(kept.min()), float(kept.max())) if kept.numel() else (float("inf"), float("-inf"))
-        self.low, self.high = min(self.low, low), max(self.high, high)
-        self.sum += float(values.sum())
-        self.norm = math.hypot(self.norm, float(torch.linalg.vector_norm(values)))
-        self._add_to_sketch(values)
-        self.count += values.numel()
+    def add(self, values: Any) -> None:
+        """Flat values on the CPU, as many as there are."""
+        at, count = 0, values.numel()
+        while at < count:
+            at += self._add_finite(values[at:] if at else values)
+            if at < count:
+                piece = values[at : at + PIECE]
+                at += piece.numel()
+                numbers = real_values(piece)
+                finite = torch.isfinite(numbers)
+                kept = int(finite.sum())
+                nan = int(torch.isnan(numbers).sum())
+                self.nan += nan
+                self.inf += numbers.numel() - nan - kept
+                if kept:
+                    self.low = min(self.low, float(numbers[finite].min()))
+                    self.high = max(self.high, float(numbers[finite].max()))
+                # Zeros count in none of the other numbers.
+                self._add_finite(torch.where(finite, numbers, torch.zeros_like(numbers)), limits=False)
+
+    def _add_finite(self, values: Any, limits: bool = True) -> int:
+        dtype = _computed_in(values.dtype)
+        low, high, total, squares, count = _sums()(
+            values, self.first + self.count, _fixed_signs(), _ones(dtype), _room(dtype), self.sketch, PIECE, _PERIOD
+        )
+        if limits:
+            self.low, self.high = min(self.low, low), max(self.high, high)
+        self.sum += total
+        self.squares += squares
+        self.count += int(count)
+        return int(count)
 
     def join(self, other: "_Statistics") -> None:
         """The numbers of the next part, too."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.sum += other.sum
-        self.norm = math.hypot(self.norm, other.norm)
+        self.squares += other.squares
         self.nan, self.inf, self.count = self.nan + other.nan, self.inf + other.inf, self.count + other.count
         self.sketch += other.sketch
-
-    def _add_to_sketch(self, values: Any) -> None:
-        number, offset = divmod(self.first + self.count, _PERIOD)
-        # Another shift each time: else a constant would meet the same signs again and count double.
-        start = number * 7919 % _PERIOD + offset
-        signs = _fixed_signs()[start : start + values.numel()]
-        signed = torch.mul(values, signs, out=_room(values.dtype, "signed")[: values.numel()])
-        whole = signed.numel() // SKETCH * SKETCH
-        if whole:
-            # A product with ones: several times faster than sum(0).
-            ones = _ones(values.dtype)[: whole // SKETCH]
-            self.sketch += torch.mv(signed[:whole].view(-1, SKETCH).t(), ones)
-        if whole < signed.numel():
-            self.sketch[: signed.numel() - whole] += signed[whole:]
 
 
 def _ones(dtype: Any) -> Any:
@@ -208,10 +273,11 @@ def real_values(tensor: Any) -> Any:
     """A flat tensor of float32 or float64 with the same values; complex numbers become pairs."""
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj() if hasattr(tensor, "resolve_conj") else tensor)
-    flat = tensor.contiguous().reshape(-1)
-    if flat.dtype in (torch.float32, torch.float64):
-        return flat
-    return flat.to(torch.float32 if flat.is_floating_point() else torch.float64)
+    return tensor.contiguous().reshape(-1).to(_computed_in(tensor.dtype))
+
+
+def _computed_in(dtype: Any) -> Any:
+    return torch.float32 if dtype.is_floating_point and dtype != torch.float64 else torch.float64
 
 
 def summarize(
@@ -232,25 +298,42 @@ def summarize(
 
     def numbers_of(first: int, end: int) -> Tuple[_Statistics, Tuple[int, int]]:
         part, found = 0, _Statistics(first)
+        if crc is not None and flat.device.type == "cpu":
+            found.add(flat[first:end])
+            return found, (0, 0)
         for piece in _pieces(flat, first, end):
             if crc is None:
                 part = _crc_of_piece(piece, part)
             found.add(piece)
         return found, (part, (end - first) * flat.element_size())
 
+    if flat.numel() == 0:
+        return TensorSummary(dtype, shape, stride, device, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, None)
     parts = _over_parts(flat, workers, numbers_of)
     found = parts[0][0]
     for other, _ in parts[1:]:
         found.join(other)
     if crc is None:
         crc = _whole_crc([part for _, part in parts])
-    if found.count == 0:
-        return TensorSummary(dtype, shape, stride, device, 0.0, 0.0, 0.0, 0.0, 0, 0, crc, None)
     finite = found.count - found.nan - found.inf
     low, high = (found.low, found.high) if finite else (float("nan"), float("nan"))
     mean = found.sum / max(finite, 1)
     sketch = found.sketch.tolist()
-    return TensorSummary(dtype, shape, stride, device, low, high, mean, found.norm, found.nan, found.inf, crc, sketch)
+    return TensorSummary(
+        dtype, shape, stride, device, low, high, mean, math.sqrt(found.squares), found.nan, found.inf, crc, sketch
+    )
+
+
+def _summarize_one(value: Any, dtype: str, shape: List[int], stride: List[int], device: str, crc: int) -> TensorSummary:
+    """The summary of the only element of a tensor; a half of what an optimizer's step records are step counts."""
+    number = float(value)
+    sketch = [0.0] * SKETCH
+    sketch[0] = number * float(_fixed_signs()[0])
+    return TensorSummary(dtype, shape, stride, device, number, number, number, abs(number), 0, 0, crc, sketch)
+
+
+_TENSORS = (torch.Tensor, torch.nn.Parameter)
+_dtype_names: Dict[Any, str] = {}
 
 
 class Seen:
@@ -263,25 +346,89 @@ class Seen:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._stored: Dict[Any, Tuple[int, Dict[str, Any]]] = {}
+        # Of place, dtype and layout: the version, the CRC and what is stored.
+        self._stored: Dict[Any, Tuple[int, int, Dict[str, Any]]] = {}
         self._workers = Workers()
+        # Compiled before anything is recorded.
+        _sums()
 
     def close(self) -> None:
         self._workers.close()
 
-    def summary(self, tensor: Any, dtype: str, stride: List[int], device: str, place: Any) -> Dict[str, Any]:
-        """What is stored of a tensor. place: the address and version of the original, or None if it has none."""
-        if place is None or tensor.numel() < _WORTH_LOOKING:
-            return summarize(tensor, dtype, stride, device).as_dict()
-        key = (place, dtype, tuple(tensor.shape), tuple(stride), device)
+    def of_plain(self, tensor: Any) -> Optional[Dict[str, Any]]:
+        """What is stored of a dense tensor whose memory the host reads, all in one piece; None for any other.
+
+        The same as summary(), without a step for what such a tensor cannot be: most of what a run records is of this
+        kind.
+        """
+        try:
+            if (
+                type(tensor) not in _TENSORS
+                or tensor.layout != torch.strided
+                or not host_memory.lies_there(tensor)
+                or tensor.is_quantized
+                or tensor.is_nested
+                or not tensor.is_contiguous()
+                or tensor.is_conj()
+                or tensor.is_neg()
+            ):
+                return None
+            place, version = tensor.data_ptr(), tensor._version
+        except (RuntimeError, NotImplementedError, AttributeError):
+            # An inference tensor counts no versions; what only stands for a tensor has no place.
+            return None
+        elements = tensor.numel()
+        if not elements or not place:
+            return None
+        name = _dtype_names.get(tensor.dtype)
+        if name is None:
+            name = _dtype_names[tensor.dtype] = str(tensor.dtype).replace("torch.", "")
+        shape, stride, device = tuple(tensor.shape), tensor.stride(), str(tensor.device)
+        key = (place, name, shape, stride, device)
+        crc = self._crc_at(place, elements, tensor.element_size())
         known = self._stored.get(key)
-        crc = None if known is None else crc32(tensor, self._workers)
-        if known is not None and known[0] == crc:
-            return known[1]
-        found = summarize(tensor, dtype, stride, device, crc, self._workers)
+        if known is not None and known[0] == version and known[1] == crc:
+            return known[2]
+        if elements == 1 and not tensor.is_complex():
+            number = tensor.detach().item()
+            if math.isfinite(number):
+                found = _summarize_one(number, name, list(shape), list(stride), device, crc)
+                return self._keep(key, version, crc, found)
+        there = host_memory.seen_from_host(tensor.detach())
+        return self._keep(key, version, crc, summarize(there, name, list(stride), device, crc, self._workers))
+
+    def _crc_at(self, place: int, elements: int, size: int) -> int:
+        def of_part(first: int, end: int) -> Tuple[int, int]:
+            length = (end - first) * size
+            return int(checksum.crc32((ctypes.c_char * length).from_address(place + first * size))), length
+
+        if elements * size < _WORTH_HELP:
+            return of_part(0, elements)[0]
+        return _whole_crc(self._workers.over_parts(elements, of_part))
+
+    def _keep(self, key: Any, version: int, crc: int, found: TensorSummary) -> Dict[str, Any]:
+        stored = {capture.KIND: "summary", **found.as_dict()}
         with self._lock:
             self._stored.pop(key, None)
             while len(self._stored) >= _MOST_SEEN:
                 del self._stored[next(iter(self._stored))]
-            self._stored[key] = (found.crc, found.as_dict())
-            return self._stored[key][1]
+            self._stored[key] = (version, crc, stored)
+        return stored
+
+    def summary(self, tensor: Any, dtype: str, stride: List[int], device: str, place: Any) -> Dict[str, Any]:
+        """What is stored of a tensor. place: the address and version of the original, or None if it has none."""
+        if place is None or tensor.numel() == 0:
+            return {capture.KIND: "summary", **summarize(tensor, dtype, stride, device).as_dict()}
+        address, version = place
+        key = (address, dtype, tuple(tensor.shape), tuple(stride), device)
+        known = self._stored.get(key)
+        flat = _plain(tensor)
+        crc = None
+        if flat.device.type == "cpu":
+            crc = self._crc_at(flat.data_ptr(), flat.numel(), flat.element_size())
+        elif known is not None and known[0] == version:
+            crc = crc32(flat, self._workers)
+        if known is not None and known[0] == version and known[1] == crc:
+            return known[2]
+        found = summarize(flat, dtype, stride, device, crc, self._workers)._replace(shape=list(tensor.shape))
+        return self._keep(key, version, found.crc, found)

@@ -23,12 +23,22 @@ _MOST = 4
 _Result = TypeVar("_Result")
 
 
-def _one_core() -> None:
-    """For this thread only: its parallel loops have one part."""
+_omp_threads: Any = getattr(ctypes.CDLL(None), "omp_set_num_threads", None)
+
+
+@contextlib.contextmanager
+def _one_core() -> Iterator[None]:
+    """In this thread parallel loops have one part meanwhile; the number is each thread's own."""
     # torch sets the number when a thread first asks for it, and not again.
-    torch.get_num_threads()
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).omp_set_num_threads(1)
+    before = torch.get_num_threads()
+    if _omp_threads is None or before == 1:
+        yield
+        return
+    _omp_threads(1)
+    try:
+        yield
+    finally:
+        _omp_threads(before)
 
 
 def _cores() -> int:
@@ -39,36 +49,45 @@ def _cores() -> int:
 class Workers:
     def __init__(self) -> None:
         self.count = _cores()
-        self._pool = ThreadPoolExecutor(self.count, "maca-accuracy-sums", _one_core)
+        # Who asks computes the first part.
+        self._pool = ThreadPoolExecutor(max(1, self.count - 1), "maca-accuracy-sums")
 
     def close(self) -> None:
         self._pool.shutdown()
 
-    def over_parts(self, tensor: Any, compute: Callable[[int, int], _Result]) -> List[_Result]:
+    def over_parts(self, data: Any, compute: Callable[[int, int], _Result]) -> List[_Result]:
         """compute(first, end) of each part of the elements of a tensor, in order; parts begin at multiples of PIECE.
 
-        Device work in compute belongs to the caller's stream.
+        data: the tensor, or its number of elements. Device work in compute belongs to the caller's stream.
         """
-        elements = tensor.numel()
+        elements, on_device = (data, False) if isinstance(data, int) else (data.numel(), data.is_cuda)
         if elements < _ALONE:
             return [compute(0, elements)]
         whole = -(-elements // PIECE)
-        count = min(self.count, whole)
+        # A part of one piece takes as long as handing it over.
+        count = max(1, min(self.count, whole // 2))
         bounds = [whole * part // count * PIECE for part in range(count)] + [elements]
-        parts: List[Tuple[int, int]] = list(zip(bounds, bounds[1:]))
-        stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
+        (first, *others) = zip(bounds, bounds[1:])
+        stream = torch.cuda.current_stream(data.device) if on_device else None
+        waiting: List[Any] = []
         try:
-            waiting = [self._pool.submit(_on_stream, stream, compute, first, end) for first, end in parts]
+            for start, end in others:
+                waiting.append(self._pool.submit(_on_stream, stream, compute, start, end))
         except RuntimeError:
             # Python, about to exit, starts no more threads.
-            return [compute(first, end) for first, end in parts]
-        # All of them, also where one fails: the caller may then let the tensor go.
-        wait(waiting)
-        return [future.result() for future in waiting]
+            pass
+        try:
+            with _one_core():
+                results = [compute(*first)]
+                results += [compute(*part) for part in others[len(waiting) :]]
+        finally:
+            # All of them, also where one fails: the caller may then let the tensor go.
+            wait(waiting)
+        return [results[0], *[future.result() for future in waiting], *results[1:]]
 
 
 def _on_stream(stream: Any, compute: Callable[[int, int], _Result], first: int, end: int) -> _Result:
-    with contextlib.nullcontext() if stream is None else torch.cuda.stream(stream):
+    with _one_core(), contextlib.nullcontext() if stream is None else torch.cuda.stream(stream):
         return compute(first, end)
 
 

@@ -21,7 +21,7 @@ _MOST_UNFINISHED = 3
 
 
 class Item:
-    """One file to write: values are Copied tensors in plain data."""
+    """One file to write: values are Copied tensors in plain data, or the Summaries of tensors."""
 
     __slots__ = ("folder", "name", "part", "values", "extra", "bytes", "written")
 
@@ -29,8 +29,12 @@ class Item:
         self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any], written: "Optional[Written]" = None
     ) -> None:
         self.folder, self.name, self.part, self.values, self.extra = folder, name, part, values, extra
-        self.bytes = capture.size(values) + 4096 if written is None else 4096
         self.written = written
+        self.bytes = 4096
+        if isinstance(values, capture.Summaries):
+            self.bytes += len(values.signature) * summary.STORED_BYTES
+        elif written is None:
+            self.bytes += capture.size(values)
 
 
 class Written(NamedTuple):
@@ -100,11 +104,9 @@ class Writer:
             if item.written is not None:
                 self.discard(item.written)
 
-    def summaries(self, values: Any) -> Any:
+    def summaries(self, values: Any) -> "capture.Summaries":
         """values with the summary of each tensor in its place, which takes no copy; for level 1."""
-        found = capture.stored(values, 1, [], self._seen)
-        capture.release(values)
-        return found
+        return capture.summaries(values, self._seen)
 
     def write_through(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> Written:
         """Write one file at once, tensor by tensor; it becomes a part of the record when it is put as an Item."""
@@ -188,7 +190,8 @@ class Writer:
             if item is not None:
                 size = item.bytes
                 # Its tensors go before their bytes are given back.
-                capture.release(item.values)
+                if not isinstance(item.values, capture.Summaries):
+                    capture.release(item.values)
                 item.values = None
                 del item, current
                 with self._changed:
@@ -224,19 +227,26 @@ class Writer:
 
     def _write(self, folder: str, name: str, part: str, values: Any, extra: Dict[str, Any]) -> Written:
         layout: List[Dict[str, Any]] = []
-        stored = capture.stored(values, self._level, layout, self._seen)
+        if isinstance(values, capture.Summaries):
+            stored, signature = values
+        else:
+            stored = capture.stored(values, self._level, layout, self._seen)
+            signature = [[entry["dtype"], entry["shape"]] for entry in layout]
         content = {"name": name, "part": part, "level": self._level, "values": stored, **extra}
         # As text: loading with weights_only costs a microsecond for each number and string.
         content["tensors"] = json.dumps(layout)
         # A name of its own until it is whole: a reader never meets half a file.
         partial = os.path.join(folder, f"partial{next(self._numbers)}.tmp")
         try:
-            size, rest = tensor_file.save(content, partial)
+            if isinstance(values, capture.Summaries):
+                size, rest = tensor_file.save_plain(content, partial), None
+            else:
+                size, rest = tensor_file.save(content, partial)
         except BaseException:
             if os.path.exists(partial):
                 os.unlink(partial)
             raise
-        return Written(partial, size, _signature(stored, layout), rest)
+        return Written(partial, size, signature, rest)
 
     def _commit(self, item: Item, written: Written) -> None:
         written.wait()
@@ -261,24 +271,3 @@ class Writer:
 def _say(text: str) -> None:
     """In one piece with its end of line: both threads speak."""
     sys.stderr.write(f"accuracy: {text}\n")
-
-
-def _signature(values: Any, layout: List[Dict[str, Any]]) -> List[Any]:
-    """dtype and shape of each tensor, for alignment without opening the files."""
-    if layout:
-        return [[entry["dtype"], entry["shape"]] for entry in layout]
-    found: List[Any] = []
-
-    def walk(value: Any) -> None:
-        if isinstance(value, dict):
-            if value.get(capture.KIND) == "summary":
-                found.append([value["dtype"], value["shape"]])
-            else:
-                for part in value.values():
-                    walk(part)
-        elif isinstance(value, (list, tuple)):
-            for part in value:
-                walk(part)
-
-    walk(values)
-    return found

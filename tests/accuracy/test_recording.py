@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -1160,6 +1161,25 @@ def test_a_forked_child_records_only_if_it_asks(tmp_path: Path, operators: Any) 
     assert operators(tmp_path) == ["torch.zeros.0.fwd"]
     folders = [path.name for path in tmp_path.iterdir() if path.is_dir()]
     assert len(folders) == 1 and operators(tmp_path, folders[0])[:1] == ["torch.ones.0.fwd"]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_trace_holds_nothing_of_the_recorder(level: int, device: str, tmp_path: Path, operators: Any) -> None:
+    def double(x: Any) -> Any:
+        return torch.relu(x + 1) * 2
+
+    model = nn.Sequential(nn.Linear(10, 3), nn.ReLU()).to(device)
+    x = torch.randn(400, 10, device=device)
+    plain = [str(torch.jit.trace(what, x).graph) for what in (double, model)]
+    with accuracy.record(output_dir=str(tmp_path), record_level=level):
+        traced = [torch.jit.trace(what, x) for what in (double, model)]
+        torch.zeros(1)
+    strip = re.compile(r"#.*|%[\w.]+|___torch_mangle_\d+\.").sub
+    assert [strip("", str(found.graph)) for found in traced] == [strip("", graph) for graph in plain]
+    assert torch.equal(traced[0](x * 3), double(x * 3)) and torch.equal(traced[1](x * 3), model(x * 3))
+    # After the traces it records again.
+    if level:
+        assert operators(tmp_path)[-1].startswith("torch.zeros.")
 
 
 def test_torch_compile_works_while_a_record_runs(tmp_path: Path, operators: Any) -> None:

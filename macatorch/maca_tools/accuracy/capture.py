@@ -140,10 +140,16 @@ def copy_values(value: Any, live: bool = False) -> Any:
 
 
 def summaries(value: Any, seen: Any) -> Summaries:
-    """The same with a summary for every tensor and every Copied, by way of seen; nothing is copied for it."""
+    """The same with a summary for every tensor and every Copied, by way of seen; nothing is copied for it.
+
+    Parts that are Summaries already stay what they are.
+    """
     signature: List[Any] = []
 
     def summary_of(tensor: Any) -> Any:
+        if isinstance(tensor, Summaries):
+            signature.extend(tensor.signature)
+            return tensor.values
         if isinstance(tensor, Copied):
             found = stored(tensor, 1, [], seen)
             release(tensor)
@@ -169,8 +175,8 @@ def _sign(value: Dict[str, Any], signature: List[Any]) -> None:
 
 
 def _plain(value: Any, leaf: Callable[[Any], Any], depth: int) -> Any:
-    """Nested data with leaf(tensor) for each tensor and Copied, and text for what would need more than plain data."""
-    if isinstance(value, (torch.Tensor, Copied)):
+    """Nested data with leaf(part) for each tensor, Copied and Summaries; what needs more than plain data is text."""
+    if isinstance(value, (torch.Tensor, Copied, Summaries)):
         return leaf(value)
     if value is None or isinstance(value, (bool, int, float, complex)):
         # Subclasses (numpy scalars, enums) would need more than plain data to load.

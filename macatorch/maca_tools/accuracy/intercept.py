@@ -29,6 +29,8 @@ from maca_tools.accuracy import names
 _reads_a_function: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None) or getattr(
     getattr(torch, "_utils", None), "is_compiling", lambda: False
 )
+# What torch.jit.trace of this thread notes down.
+_traces: Callable[[], Any] = getattr(torch._C, "_get_tracing_state", lambda: None)
 _dispatch_modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _dispatch_mode = getattr(torch._C, "_get_dispatch_mode", None)
 _TRACERS = [
@@ -40,8 +42,8 @@ _TRACERS = [
 
 
 def compiling() -> bool:
-    """Whether torch.compile or a tracer is at work: it must not find the recorder, and nothing has values to record."""
-    if _reads_a_function():
+    """Whether torch.compile or a tracer is at work: it must not find the recorder, whose work would join the trace."""
+    if _reads_a_function() or _traces() is not None:
         return True
     return _dispatch_mode is not None and _dispatch_modes() > 0 and any(_dispatch_mode(key) for key in _TRACERS)
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import time
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 
@@ -424,6 +424,8 @@ class Stream:
         # What leads to an input runs after what makes an output; an output that nobody used never gets a gradient.
         last = [index for index, found in enumerate(nodes) if found.inputs]
         watch = _Watch(self, run.name, run.candidate, run.take, last or list(range(len(nodes))), run)
+        paths = [path for found in nodes for path, _ in found.inputs]
+        watch.added = {path for path in paths if paths.count(path) > 1}
         for index, found in enumerate(nodes):
             found.node.register_hook(watch.hook(index, found.outputs, found.inputs))
 
@@ -477,6 +479,8 @@ class _Watch:
         self.reference = run.reference
         # The forward's stack, for a backward that runs in a thread without one.
         self.stack = run.stack
+        # Inputs whose gradient comes in parts.
+        self.added: Set[str] = set()
         self.passes = 0
         self.now: Optional[backward.Pass] = None
         self._seen: List[int] = []
@@ -501,17 +505,15 @@ class _Watch:
         self._seen.append(index)
         now = self.now
         now.pending.discard(index)
-        # What is compared or summarised before this hook returns needs no copy.
-        live = self.stream.session.options.record_level < 2 and len(self.nodes) == 1
         if now.take:
             for path, number in outputs:
                 if number < len(grad_outputs) and grad_outputs[number] is not None:
-                    now.grad_out[path] = capture.copy_values(grad_outputs[number], live)
+                    now.grad_out[path] = self._taken(grad_outputs[number], whole=True)
             for path, edge in inputs:
                 grad = grad_inputs[edge] if edge < len(grad_inputs) else None
                 if grad is None:
                     continue
-                copied = capture.copy_values(grad, live)
+                copied = self._taken(grad, whole=path not in self.added)
                 before = now.grad_in.get(path)
                 if before is None:
                     now.grad_in[path] = copied
@@ -520,6 +522,14 @@ class _Watch:
                     before.buffer = None
         if not now.pending:
             self.finish()
+
+    def _taken(self, grad: Any, whole: bool) -> Any:
+        """What is kept of a gradient: at level 1 its summary, where nothing is added to it."""
+        level = self.stream.session.options.record_level
+        if level == 1 and whole:
+            return self.stream.session.writer.summaries(grad)
+        # What is compared or summarised before the hook returns needs no copy.
+        return capture.copy_values(grad, live=level < 2 and len(self.nodes) == 1)
 
     def finish(self) -> None:
         found, self.now = self.now, None

@@ -23,7 +23,11 @@ _MOST = 4
 _Result = TypeVar("_Result")
 
 
-_omp_threads: Any = getattr(ctypes.CDLL(None), "omp_set_num_threads", None)
+try:
+    _omp_threads: Any = getattr(ctypes.CDLL(None), "omp_set_num_threads", None)
+except (OSError, TypeError):
+    # A system whose programs have no table of all their symbols.
+    _omp_threads = None
 
 
 @contextlib.contextmanager

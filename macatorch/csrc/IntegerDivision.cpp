@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/Parallel.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/ops/div_ops.h>
@@ -152,7 +153,9 @@ at::Tensor& divided_to(const at::Tensor& self, const at::Tensor& other, at::Tens
   if (C10_LIKELY(!special)) {
     return divide(other);
   }
+  // The kernel is not given `other` itself.
   check_broadcast_into_operand(out, self, other);
+  at::assert_no_partial_overlap(out, other);
   divide(special->divisor);
   return out.copy_(at::where(special->where, special->values.to(out.scalar_type()), out));
 }

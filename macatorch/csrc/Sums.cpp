@@ -63,7 +63,8 @@ at::Tensor widened(const at::Tensor& tensor) {
 /// left to the operator, which may refuse it.
 bool is_device_number(const at::Tensor& number, const at::Tensor& elements) {
   return is_low(elements.scalar_type()) && C10_UNLIKELY(number.scalar_type() != elements.scalar_type()) &&
-         number.scalar_type() != at::kBool && number.dim() == 0 && number.is_cuda() && is_low(at::result_type(number, elements));
+         number.scalar_type() != at::kBool && number.dim() == 0 && number.is_cuda() &&
+         is_low(at::result_type(number, elements));
 }
 
 /// `number` as CUDA's kernels read it.

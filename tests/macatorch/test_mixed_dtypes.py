@@ -97,3 +97,26 @@ def test_an_operand_that_is_out_is_not_resized_by_a_sum_or_an_integer_quotient()
     with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
         torch.floor_divide(ones(2, 3, dtype=torch.int64), zero, out=zero)
     assert small.shape == (1, 2, 1) and zero.shape == (2, 1)
+
+
+def test_an_integer_quotient_refuses_a_divisor_that_overlaps_its_result() -> None:
+    memory = torch.arange(6, device="cuda")
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        memory[1:].remainder_(memory[:-1])
+    assert memory.tolist() == list(range(6))
+
+
+@pytest.mark.parametrize("low", LOW)
+def test_a_mean_of_low_precision_into_float_reads_low_precision(low: torch.dtype) -> None:
+    x = torch.randn(3, 10).to(low)
+    x[0, 0] = torch.nan
+    for given, dim in ((x, (0, 1)), (x[:, ::2], (0, 1)), (x, 1)):
+        out = torch.empty(0, device="cuda")
+        found = torch.nanmean(given.cuda(), dim=dim, keepdim=True, out=out)
+        torch.testing.assert_close(found.cpu(), given.float().nanmean(dim=dim, keepdim=True))
+
+
+def test_a_boolean_number_is_not_subtracted() -> None:
+    with pytest.raises(RuntimeError, match="with a bool tensor is not supported"):
+        torch.sub(ones(2, dtype=torch.float16), torch.tensor(True, device="cuda"), alpha=2.5)
+    assert torch.add(ones(2, dtype=torch.float16), torch.tensor(True, device="cuda")).tolist() == [2.0, 2.0]

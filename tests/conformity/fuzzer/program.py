@@ -130,6 +130,9 @@ class Side:
         """Runs a step. Returns the exception's type and words, if there is one."""
         try:
             exec(_compiled(step.text), self.names)
+            if step.callee == "def":
+                for name in step.binds:
+                    self.names[name].source = step.text
         except Exception as error:  # compared with the other device's
             return type(error).__name__, str(error)
         return None

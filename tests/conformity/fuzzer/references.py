@@ -63,8 +63,7 @@ class Snapshot:
                 return None
             value = self.values[name]
             if name.startswith("f"):
-                text = getattr(value, "source", None)
-                made.names[name] = value if text is None else text
+                made.names[name] = value
             elif isinstance(value, torch.nn.Module) or not _tree_of_plain(value):
                 return None
             else:

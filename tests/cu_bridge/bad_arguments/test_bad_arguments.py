@@ -25,6 +25,13 @@ def test_bad_arguments_are_errors(
     assert outcome.problems == [], "\n".join(outcome.problems)
 
 
+def test_every_library_has_a_table(sdk: pathlib.Path, major: int) -> None:
+    for row in engine.libraries():
+        if row.major == major:
+            own, _ = engine.exported(sdk / "lib" / f"cuda{major}" / row.soname)
+            assert not own or row.folder in TABLES, row.soname
+
+
 LIBRARY = """
 #include <unistd.h>
 int crashes(int* place) { return *place; }

@@ -23,10 +23,10 @@ inline CUresult driverResult(mcError_t error) {
 }  // namespace mxmaca
 
 // Leaves the function with what a check has found.
-#define RETURN_IF_WRONG(check)                                                               \
-  do {                                                                                       \
-    const mcError_t wrong_ = (check);                                                        \
-    if (wrong_ != mcSuccess) return ::mxmaca::driverResult(mcSetLastError(wrong_, nullptr)); \
+#define RETURN_IF_WRONG(check)                                      \
+  do {                                                              \
+    const mcError_t wrong_ = (check);                               \
+    if (wrong_ != mcSuccess) return ::mxmaca::driverResult(wrong_); \
   } while (0)
 
 // Leaves the function if the thread has no current context.

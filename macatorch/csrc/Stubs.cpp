@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cstring>
+
 #include "Random.h"
 
 namespace macatorch {
@@ -60,7 +62,7 @@ at::Tensor StubCall::widened(const at::Tensor& header, at::ScalarType dtype, boo
 
 at::TensorIterator& StubCall::iterator(at::TensorIteratorBase& given) {
   // The dtype that a CUDA kernel computes in, casting as it reads and writes; undefined if every operand has its own.
-  const at::ScalarType common = given.*Iterator::common_dtype;
+  const at::ScalarType common = promotes_ ? given.*Iterator::common_dtype : at::ScalarType::Undefined;
   const bool reduction = given.*Iterator::is_reduction;
   std::vector<at::ScalarType> dtypes;
   bool uniform = true;
@@ -117,6 +119,11 @@ void StubCall::finish() {
     target.copy_(value);
   }
   headers_.write_back(device_);
+}
+
+bool stubs::promotes(const char* name) {
+  // Integer exponents stay integers beside a common dtype that is floating.
+  return name == nullptr || std::strcmp(name, "ldexp_stub") != 0;
 }
 
 void stubs::refuse(const char* name) {

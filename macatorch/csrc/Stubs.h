@@ -24,8 +24,10 @@ namespace macatorch {
 /// The tensors of one call through a table.
 class StubCall {
  public:
-  /// `wide`: low-precision dtypes that the CPU's function lacks, computed in the next wider one.
-  StubCall(c10::Device device, uint64_t wide) : device_(device), scope_(device.index()), wide_(wide) {}
+  /// `wide`: low-precision dtypes that the CPU's function lacks, computed in the next wider one. `promotes`: an iterator's
+  /// operands are read in its common dtype.
+  StubCall(c10::Device device, uint64_t wide, bool promotes)
+      : device_(device), scope_(device.index()), wide_(wide), promotes_(promotes) {}
 
   /// What the CPU's function gets for a tensor; `target`: the function may put another tensor there.
   at::Tensor header(const at::Tensor& tensor, bool target = false);
@@ -43,6 +45,7 @@ class StubCall {
   c10::Device device_;
   DeviceScope scope_;
   uint64_t wide_;
+  bool promotes_;
   AnyHeaders headers_;
   std::vector<std::unique_ptr<at::TensorIterator>> iterators_;
   std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // header, what was computed in its place
@@ -206,6 +209,9 @@ std::tuple<T...> result(const StubCall& call, const std::tuple<T...>& values) {
 
 [[noreturn]] void refuse(const char* name);
 
+/// Whether the functions of a table read every operand in the iterator's common dtype. An iterator on CUDA does not say.
+bool promotes(const char* name);
+
 template <class Stub, Stub& stub, class Function>
 struct Rerouted;
 
@@ -238,7 +244,7 @@ struct Rerouted<Stub, stub, Result (*)(Args...)> {
 
  private:
   static Result attempt(c10::Device device, uint64_t wide, Args... args) {
-    StubCall call(device, wide);
+    StubCall call(device, wide, promotes(name));
     std::tuple<Argument<Args>...> cpu{Argument<Args>(call, args)...};
     auto run = [](auto&... argument) -> Result { return stub(c10::kCPU, argument.get()...); };
     auto done = [&](auto&... argument) { (argument.done(call), ...); };

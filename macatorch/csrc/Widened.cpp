@@ -1,6 +1,7 @@
 #include "Widened.h"
 
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/TypeProperties.h>
@@ -210,6 +211,10 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   }
   op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
   for (auto& [target, value] : written) {
+    // A tensor that could have been written, such as the statistics of an evaluation, may be an expanded one.
+    if (at::has_internal_overlap(target) == at::MemOverlap::Yes && target.to(value.scalar_type()).equal(value)) {
+      continue;
+    }
     const bool compressed = at::sparse_csr::is_sparse_compressed(target);
     if (target.sizes() != value.sizes() || (compressed && target._nnz() != value._nnz())) {
       const bool sparse = compressed || target.layout() == at::kSparse;

@@ -120,3 +120,22 @@ def test_a_boolean_number_is_not_subtracted() -> None:
     with pytest.raises(RuntimeError, match="with a bool tensor is not supported"):
         torch.sub(ones(2, dtype=torch.float16), torch.tensor(True, device="cuda"), alpha=2.5)
     assert torch.add(ones(2, dtype=torch.float16), torch.tensor(True, device="cuda")).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *LOW])
+@pytest.mark.parametrize("exponent", [torch.int32, torch.int64, torch.float32])
+def test_exponents_keep_their_dtype(dtype: torch.dtype, exponent: torch.dtype) -> None:
+    x, n = torch.tensor([1.5, -2.0, 0.75], dtype=dtype), torch.tensor([1, -2, 3], dtype=exponent)
+    wanted = torch.ldexp(x, n)
+    found = torch.ldexp(x.cuda(), n.cuda())
+    assert found.dtype == wanted.dtype and found.cpu().equal(wanted)
+    assert x.cuda().ldexp_(n.cuda()).cpu().equal(x.clone().ldexp_(n))
+
+
+@pytest.mark.parametrize("low", LOW)
+def test_statistics_of_an_evaluation_may_be_expanded(low: torch.dtype) -> None:
+    x, mean = torch.randn(2, 3, 4).to(low), torch.tensor([0.5]).to(low).expand(3)
+    wanted = F.batch_norm(x, mean, mean.abs() + 1, training=False)
+    on_device = mean[:1].cuda().expand(3)
+    found = F.batch_norm(x.cuda(), on_device, on_device.abs() + 1, training=False)
+    torch.testing.assert_close(found.cpu(), wanted)

@@ -8,14 +8,27 @@ from typing import Any
 import torch
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Whether there is memory of its own; a tensor that has left a transform has none."""
+    try:
+        tensor.untyped_storage().data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
 def storage_bytes(tensor: torch.Tensor) -> bytes:
-    """The whole storage. Memory of the simulated device is the host's."""
+    """The whole storage; none of a transform's tensor. Memory of the simulated device is the host's."""
     storage = tensor.untyped_storage()
+    if not has_memory(tensor):
+        return b""
     return ctypes.string_at(storage.data_ptr(), storage.nbytes()) if storage.nbytes() else b""
 
 
 def element_bytes(tensor: torch.Tensor) -> bytes:
     """The elements as they are stored, one after the other; a storage may have more."""
+    if not has_memory(tensor):
+        return b""
     storage = tensor.untyped_storage()
     stored = over(tensor, storage.data_ptr(), storage.nbytes(), bits=False)
     return storage_bytes(stored.reshape(-1).clone())

@@ -127,10 +127,7 @@ class Run:
             if root(name) in (*step.binds, *step.uses):
                 if is_tensor(value) and value.layout == torch.strided:
                     # What else the storage has need never have been written.
-                    try:
-                        content = zlib.crc32(element_bytes(value.detach()))
-                    except RuntimeError:  # a transform's tensor has no memory of its own
-                        content = 0
+                    content = zlib.crc32(element_bytes(value.detach()))
                     rows.append((name, str(value.dtype), tuple(value.shape), value.stride(), content))
                 elif not is_tensor(value):
                     rows.append((name, repr(value)))

@@ -316,19 +316,22 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
       value = cpu_generator(value.isNone() ? std::nullopt : std::make_optional(value.toGenerator()), device->index());
     }
   }
+  const auto carry_back = [&] {
+    headers.write_back(*device);
+    if (C10_UNLIKELY(spec.counts_versions)) {
+      for (c10::TensorImpl* tensor : counted) {
+        tensor->bump_version();
+      }
+    }
+  };
   try {
     call_cpu(spec, op, stack, dtypes);
   } catch (...) {
-    // A kernel that raises has often given `out` its size by then.
-    headers.write_back(*device);
+    // A kernel that raises has often given `out` its size by then, and written the first tensors of a list.
+    carry_back();
     throw;
   }
-  headers.write_back(*device);
-  if (C10_UNLIKELY(spec.counts_versions)) {
-    for (c10::TensorImpl* tensor : counted) {
-      tensor->bump_version();
-    }
-  }
+  carry_back();
   for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {
     IValue& value = (*stack)[i];
     value = map_tensors(value, [&](const at::Tensor& tensor) { return headers.to_device(tensor, *device); });

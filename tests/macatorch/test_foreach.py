@@ -143,3 +143,13 @@ def test_a_backward_pass_through_what_an_optimizer_changed_raises(kind: str) -> 
     optimizer.step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_list_that_raises_in_the_middle_counts_as_written(device: str) -> None:
+    x = torch.ones(3, device=device, requires_grad=True)
+    y = x.exp()
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch._foreach_mul_([y, torch.ones(2, dtype=torch.uint8, device=device)], 0.5)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        (y * y).sum().backward()

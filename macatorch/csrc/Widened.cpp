@@ -212,7 +212,8 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
   for (auto& [target, value] : written) {
     // A tensor that could have been written, such as the statistics of an evaluation, may be an expanded one.
-    if (at::has_internal_overlap(target) == at::MemOverlap::Yes && target.to(value.scalar_type()).equal(value)) {
+    if (target.layout() == at::kStrided && at::has_internal_overlap(target) == at::MemOverlap::Yes &&
+        target.to(value.scalar_type()).equal(value)) {
       continue;
     }
     const bool compressed = at::sparse_csr::is_sparse_compressed(target);

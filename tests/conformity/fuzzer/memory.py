@@ -76,6 +76,8 @@ def from_bytes(tensor: torch.Tensor, content: bytes) -> torch.Tensor:
 
 def overwrite(target: torch.Tensor, source: torch.Tensor) -> None:
     """Give a storage the content of another one, without a trace in versions or graphs."""
+    if not (has_memory(target) and has_memory(source)):
+        return
     to, from_ = target.untyped_storage(), source.untyped_storage()
     size = min(to.nbytes(), from_.nbytes())
     if size:

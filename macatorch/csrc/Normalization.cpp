@@ -138,9 +138,10 @@ void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const double eps = *given.number("eps");
   const at::Tensor input = given.tensor("input"), weight = given.tensor("weight"), bias = given.tensor("bias");
   const at::ScalarType dtype = at::toOpMathType(input.scalar_type());
-  call_boxed(spec, op, stack);
+  // Before the call: what is refused must not have moved the running statistics.
   check_parameter(input, weight, /*mixed=*/true);
   check_parameter(input, bias, /*mixed=*/true);
+  call_boxed(spec, op, stack);
   if (training || !mean.defined() || !var.defined()) {
     return;
   }

@@ -10,9 +10,8 @@ from . import kills
 
 
 def test_a_kill_at_a_random_moment_leaves_nothing_half_written_and_the_next_run_works(
-    tmp_path: Path, c_compiler: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, c_compiler: None
 ) -> None:
-    monkeypatch.delenv("PIP_NO_INDEX", raising=False)
     generator = random.Random(datetime.date.today().toordinal())
     workshop = kills.Workshop(tmp_path)
     for moment in kills.moments(4, generator):

@@ -42,6 +42,14 @@ def test_norms_refuse_parameters_of_another_dtype(norm: str, low: torch.dtype) -
         assert call(x.to(dtype), ones(4, dtype=dtype)).dtype == dtype
 
 
+def test_a_refused_batch_norm_leaves_its_running_statistics_alone() -> None:
+    x, mean, var = torch.randn(4, 3, 5, device="cuda").half(), ones(3) * 7, ones(3)
+    for enabled in (True, False):
+        with torch.backends.cudnn.flags(enabled=enabled), pytest.raises(RuntimeError):
+            F.batch_norm(x, mean, var, ones(3, dtype=torch.bfloat16), ones(3, dtype=torch.bfloat16), training=True)
+        assert mean.tolist() == [7.0] * 3 and var.tolist() == [1.0] * 3
+
+
 def test_kernels_that_take_one_dtype_are_not_given_two_made_one() -> None:
     x = ones(2, 2, 2)
     with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Half"):

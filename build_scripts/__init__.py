@@ -1,5 +1,10 @@
 """The wheel factory: rebuilds upstream's CUDA wheels for the MXMACA device family.
 
-``python -m build_scripts --help`` lists the commands. A file ``main_<command>.py`` holds a command, every other
-module one noun of the trade: ``elf``, ``device_code``, ``wheel``, ``patches``, ``native``, …
+``python -m build_scripts --help`` lists the commands. Each layer imports from those above it in this list only:
+
+- here: what all share (the table of releases, the cache, progress, errors, child processes). ``tools.py`` stands alone:
+  the Makefile runs it before there is an environment to run anything else in.
+- ``factory``: upstream's wheel in, ours out. One file a noun of the trade.
+- ``container``: the image. ``quality``: linters, test environments, suites, conformity.
+- ``commands``: one file a command.
 """

@@ -1,4 +1,4 @@
-"""The command line: one sub-command per ``main_<command>.py``."""
+"""The command line: one sub-command per file of ``commands``."""
 
 import argparse
 import os
@@ -7,45 +7,17 @@ import signal
 import sys
 from typing import List, Optional
 
-from . import (
-    main_bench,
-    main_build,
-    main_conformity,
-    main_demo,
-    main_fetch,
-    main_image,
-    main_index,
-    main_lint,
-    main_list,
-    main_sdk,
-    main_test,
-    main_verify,
-)
+from . import commands
 from .errors import FactoryError, describe_os_error
-
-COMMANDS = (
-    main_build,
-    main_conformity,
-    main_sdk,
-    main_fetch,
-    main_verify,
-    main_index,
-    main_image,
-    main_list,
-    main_demo,
-    main_test,
-    main_bench,
-    main_lint,
-)
 
 
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m build_scripts", description="The wheel factory of the MXMACA distribution."
     )
-    commands = result.add_subparsers(dest="command", metavar="COMMAND")
-    for command in COMMANDS:
-        command.configure(commands)
+    added = result.add_subparsers(dest="command", metavar="COMMAND")
+    for command in commands.found():
+        command.configure(added)
     return result
 
 

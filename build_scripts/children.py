@@ -1,9 +1,17 @@
-"""Programs that the factory starts to write something that a lock protects."""
+"""Programs that the factory starts."""
 
+import os
+import shutil
 import subprocess
-from typing import Any, Sequence
+import sys
+from typing import Any, Optional, Sequence
 
 from . import cache
+
+
+def program(name: str) -> Optional[str]:
+    """A program of the running virtual environment, else of PATH."""
+    return shutil.which(name, path=os.path.dirname(sys.executable)) or shutil.which(name)
 
 
 def run(command: Sequence[str], **options: Any) -> "subprocess.CompletedProcess[str]":

@@ -8,8 +8,9 @@ from typing import Dict, List
 
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from .. import cache, dependencies, sdk_wheel, torch_wheel
+from .. import cache
 from ..errors import FactoryError
+from ..factory import dependencies, sdk_wheel, torch_wheel
 from ..progress import step
 from ..releases import Release, Table, UpstreamWheel, sdk_version
 

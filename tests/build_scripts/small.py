@@ -12,7 +12,7 @@ from typing import Dict, List, Optional, Sequence
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT))
 
-from build_scripts.wheel import record_hash  # noqa: E402
+from build_scripts.factory.wheel import record_hash  # noqa: E402
 
 DEVICE_CODE_SIZE = 3 * 4096 + 1234
 
@@ -23,7 +23,7 @@ def compiler() -> str:
 
 
 def patchelf() -> str:
-    from build_scripts.patchelf import find
+    from build_scripts.factory.patchelf import find
 
     return find()[0]
 

@@ -12,8 +12,9 @@ from typing import Callable, List, Sequence
 
 import pytest
 
-from build_scripts import cache, dependencies, releases
+from build_scripts import cache, releases
 from build_scripts.container import base, bootstrap, inputs
+from build_scripts.factory import dependencies
 
 from .small import CHECKOUT, SmallRelease
 

@@ -11,7 +11,7 @@ import pytest
 
 from build_scripts.__main__ import spread
 from build_scripts.errors import FactoryError
-from build_scripts.native import UNUSABLE
+from build_scripts.factory.native import UNUSABLE
 
 from .small import CHECKOUT, SmallRelease
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from packaging.utils import parse_wheel_filename
 
-from build_scripts import pythons, releases
+from build_scripts import releases
 from build_scripts.errors import FactoryError
+from build_scripts.quality import pythons
 
 
 def test_both_first_releases_are_in_the_table(table: releases.Table) -> None:

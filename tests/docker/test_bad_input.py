@@ -16,10 +16,12 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
-from build_scripts import main_image, releases, sdk_wheel, torch_wheel
+from build_scripts import releases
+from build_scripts.commands import image as command
 from build_scripts.container import base
 from build_scripts.container import engine as engine_module
 from build_scripts.errors import FactoryError
+from build_scripts.factory import sdk_wheel, torch_wheel
 
 from .conftest import CHECKOUT, SUITE, TORCH, factory, left_in
 
@@ -158,7 +160,7 @@ def test_no_space(engine: Any, output: Path, shelf: Path, monkeypatch: pytest.Mo
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1_000_000))
     with pytest.raises(FactoryError, match=r"needs .* GB below .*, but only 0.0 GB are free"):
-        main_image.run(arguments(output, shelf, "debian:12"))
+        command.run(arguments(output, shelf, "debian:12"))
 
 
 def test_no_space_left_for_the_engine() -> None:

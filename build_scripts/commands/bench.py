@@ -1,0 +1,48 @@
+"""``bench``: every program of tests/benchmarks in the test environment of a release."""
+
+import argparse
+from pathlib import Path
+from typing import Any, List
+
+from .. import cache
+from ..factory import sdk_wheel, torch_wheel
+from ..progress import note
+from ..quality import environment
+from ..releases import CHECKOUT
+from . import options
+
+SCRIPTS = CHECKOUT / "tests" / "benchmarks"
+# Their figures stand in docs/performance.md; the others have a page of their own.
+ON_THE_PAGE = ("graphs", "kernels", "memory", "models", "small_operators")
+
+
+def configure(commands: Any) -> None:
+    parser = commands.add_parser("bench", help="run the benchmarks with the built wheels")
+    options.add_release(parser)
+    options.add_output(parser)
+    parser.add_argument("--only", action="append", metavar="NAME", help="only these programs (may be repeated)")
+    parser.add_argument("--docs", action="store_true", help="only what docs/performance.md shows, and write it there")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    table, release, wheel = options.chosen(arguments)
+    torch = torch_wheel.build(table, release, wheel, arguments.output, arguments.given)
+    sdk = sdk_wheel.build(table.sdk, arguments.output)
+    program = str(environment.for_tests("test", release, wheel, sdk, torch))
+    failed = 0
+    results: List[Path] = []
+    for script in sorted(SCRIPTS.glob("[!_]*.py")):
+        if script.stem not in (arguments.only or (ON_THE_PAGE if arguments.docs else [script.stem])):
+            continue
+        note(f"== {script.name}, torch {release.torch}")
+        command = [program, str(script)]
+        if script.stem in ON_THE_PAGE:
+            results.append(cache.folder("reports") / f"bench-{script.stem}-{release.torch}.json")
+            results[-1].unlink(missing_ok=True)
+            command += ["--json", str(results[-1])]
+        failed += bool(environment.run(command, CHECKOUT))
+    results = [path for path in results if path.exists()]
+    if arguments.docs and results and not failed:
+        failed += bool(environment.run([program, str(SCRIPTS / "_page.py"), *map(str, results)], CHECKOUT))
+    return 1 if failed else 0

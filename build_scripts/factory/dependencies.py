@@ -1,0 +1,97 @@
+"""What the wheels require from elsewhere, fetched beside them: the index then answers all of pip's questions."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, Sequence, Set, Tuple
+
+from packaging.markers import default_environment
+from packaging.utils import parse_wheel_filename
+
+from .. import cache, children
+from ..errors import FactoryError
+from ..progress import step
+from ..releases import Table
+from . import metadata
+from .wheel import WheelReader
+
+FOLDER = "dependencies"
+STAMP = ".stamp.json"
+PLATFORMS = ("manylinux2014", "manylinux_2_17", "manylinux_2_28", "manylinux1", "manylinux_2_5", "linux")
+
+
+def requirements(wheel: Path, python: str, ours: Set[str]) -> List[str]:
+    """The wheel's requirements on a Linux machine with that Python, extras and our own packages left out."""
+    with WheelReader(wheel) as reader:
+        text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
+    environment: Dict[str, str] = {key: str(value) for key, value in default_environment().items()}
+    environment.update(python_version=python, python_full_version=f"{python}.0", extra="")
+    environment.update(platform_system="Linux", sys_platform="linux", os_name="posix")
+    return [
+        f"{r.name}{r.specifier}"
+        for r in metadata.requirements(text)
+        if r.name not in ours and (r.marker is None or r.marker.evaluate(environment))
+    ]
+
+
+def _pythons(wheels: Sequence[Path]) -> List[Tuple[str, str]]:
+    """Python versions and architectures that the torch wheels are for."""
+    found = set()
+    for wheel in wheels:
+        for tag in parse_wheel_filename(wheel.name)[3]:
+            if tag.interpreter.startswith("cp"):
+                found.add((f"{tag.interpreter[2]}.{tag.interpreter[3:]}", tag.platform.split("_", 1)[1]))
+    return sorted(found)
+
+
+def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
+    """Fetch, for each Python that a wheel is for, what all wheels need there. Returns the files in ``folder``."""
+    ours = {"torch", table.sdk.name}
+    wanted: Dict[str, List[str]] = {}
+    for python, architecture in _pythons(wheels):
+        tag = "cp" + python.replace(".", "")
+        for wheel in wheels:
+            if f"-{tag}-" in wheel.name:
+                # Each wheel by itself: two releases may want different versions of a package.
+                sdks = [sdk for sdk in wheels if sdk.name.startswith(f"{table.sdk.name}-")]
+                needed = {word for each in (wheel, *sdks) for word in requirements(each, python, ours)}
+                wanted[f"{python} {architecture} {wheel.name}"] = sorted(needed)
+    stamp = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
+    marker = folder / STAMP
+    with cache.lock("dependencies-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]):
+        if not (marker.is_file() and marker.read_text() == stamp):
+            # Beside the folder: pip takes a file that is there for whole, half of one as well.
+            part = folder.with_name(f".{folder.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            with step("Fetching what the wheels require"):
+                for key, words in wanted.items():
+                    python, architecture, _ = key.split(" ")
+                    download(words, python, architecture, part)
+            (part / STAMP).write_text(stamp)
+            # Without its stamp, what is left of the old folder counts for nothing.
+            marker.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(str(part), str(folder))
+    return sorted(folder.glob("*.whl"))
+
+
+def download(words: Sequence[str], python: str, architecture: str, folder: Path) -> None:
+    """Fetch wheels for a Linux machine with that Python, and what they require."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
+    command += ["--only-binary=:all:", "--dest", str(folder), "--python-version", python, "--implementation", "cp"]
+    for abi in ("cp" + python.replace(".", ""), "abi3", "none"):
+        command += ["--abi", abi]
+    for platform in PLATFORMS:
+        command += ["--platform", f"{platform}_{architecture}"]
+    done = children.run([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        raise FactoryError(
+            f"What torch requires on Python {python} could not be fetched: {' '.join(errors[-2:])}",
+            "Check the network and `python -m pip config list`, or leave it out with --no-dependencies.",
+        )

@@ -1,0 +1,255 @@
+"""The conformity run survives whatever a test does, resumes, and its list of expected failures has reasons."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+import pytest
+
+from build_scripts import releases
+from build_scripts.commands import conformity as command
+from build_scripts.errors import FactoryError
+from build_scripts.progress import bar
+from build_scripts.quality import conformity, conformity_report, upstream_tests
+
+SUITE = """
+import os, signal, subprocess, sys, time, unittest
+
+
+class TestThing(unittest.TestCase):
+    def test_a_passes(self):
+        pass
+
+    def test_b_fails(self):
+        self.assertEqual(1, 2)
+
+    def test_c_crashes(self):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def test_d_is_skipped(self):
+        self.skipTest("not today")
+
+    def test_e_hangs(self):
+        # With a child that would outlive a kill of its parent alone.
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        time.sleep(60)
+
+    @unittest.expectedFailure
+    def test_f_is_expected_to_fail(self):
+        self.assertEqual(1, 2)
+
+    @unittest.expectedFailure
+    def test_g_passes_unexpectedly(self):
+        pass
+
+    def test_h_ends_the_process(self):
+        os._exit(0)
+
+    def test_i_passes_as_the_last(self):
+        pass
+"""
+OUTCOMES = {
+    "test_a_passes": "passed",
+    "test_b_fails": "failed",
+    "test_c_crashes": "crashed",
+    "test_d_is_skipped": "skipped",
+    "test_e_hangs": "timeout",
+    "test_f_is_expected_to_fail": "expected failure",
+    "test_g_passes_unexpectedly": "unexpected success",
+    "test_h_ends_the_process": "crashed",
+    "test_i_passes_as_the_last": "passed",
+}
+
+
+def settings(tmp_path: Path, timeout: float = 600, failed: bool = False, text: str = SUITE) -> conformity.Settings:
+    upstream = tmp_path / "upstream"
+    upstream.mkdir(exist_ok=True)
+    (upstream / "test_thing.py").write_text(text)
+    return conformity.Settings(Path(sys.executable), tmp_path / "results", upstream, {}, (), timeout, failed)
+
+
+def run(given: conformity.Settings, shard: str = "1/1", jobs: int = 1) -> Dict[str, str]:
+    units = conformity.split(["test_thing.py"], shard, jobs)
+    with bar("tests", None, "test") as shown:
+        conformity.run(units, given, jobs, conformity.Progress(shown))
+    found = conformity.outcomes(conformity.folder_of(given.results, "test_thing.py"))
+    return {name.split("::")[-1]: row["outcome"] for name, row in found.items()}
+
+
+def test_a_crash_or_a_hang_costs_one_test(tmp_path: Path) -> None:
+    assert run(settings(tmp_path, timeout=4), jobs=2) == OUTCOMES
+
+
+def test_a_crash_is_recorded_with_its_traceback(tmp_path: Path) -> None:
+    given = settings(tmp_path, timeout=4, text=SUITE.replace("time.sleep(60)", "pass"))
+    run(given)
+    rows = conformity.outcomes(conformity.folder_of(given.results, "test_thing.py"))
+    crash = next(row for name, row in rows.items() if name.endswith("test_c_crashes"))
+    assert "Segmentation fault" in crash["message"] and "test_c_crashes" in crash["message"]
+
+
+def test_a_resumed_run_runs_only_what_is_left(tmp_path: Path) -> None:
+    given = settings(tmp_path, text="def test_a(): pass\ndef test_b(): pass\n")
+    assert run(given) == {"test_a": "passed", "test_b": "passed"}
+    log = given.upstream / "ran"  # type: ignore[operator]
+    settings(tmp_path, text=f"def test_a(): open({str(log)!r}, 'w')\ndef test_b(): pass\ndef test_c(): pass\n")
+    assert run(given) == {"test_a": "passed", "test_b": "passed", "test_c": "passed"}
+    assert not log.exists()
+
+
+def test_a_record_cut_off_in_the_middle_of_a_line_is_mended(tmp_path: Path) -> None:
+    given = settings(tmp_path, text="def test_a(): pass\n")
+    run(given)
+    record = conformity.Unit("test_thing.py", "1/1").record(given.results)
+    record.write_text('{"test": "test_thing.py::test_a", "outco')
+    assert run(given) == {"test_a": "passed"}
+
+
+def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
+    text = "".join(f"def test_{n}(): pass\n" for n in range(40))
+    sizes = []
+    for part in (1, 2, 3):
+        given = settings(tmp_path / str(part) if (tmp_path / str(part)).mkdir() else tmp_path / str(part), text=text)
+        sizes.append(set(run(given, f"{part}/3")))
+    assert all(sizes) and sum(map(len, sizes)) == 40 and len(set.union(*sizes)) == 40
+
+
+def test_a_run_of_limited_time_takes_a_sample_and_goes_on_from_there(tmp_path: Path) -> None:
+    text = "import time\n" + "".join(f"def test_{n}(): time.sleep(0.02)\n" for n in range(200))
+    given = dataclasses.replace(settings(tmp_path, text=text), seconds=2.0)
+    first = run(given)
+    assert 10 < len(first) < 200
+    numbers = [int(name.partition("_")[2]) for name in first]
+    # Any beginning of the order is spread over the file.
+    assert min(numbers) < 40 and max(numbers) >= 160
+    assert run(dataclasses.replace(given, seconds=None)).items() > first.items()
+    assert len(run(given)) == 200
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
+    found = run(settings(tmp_path, text="import nothing_of_that_name\n"))
+    assert list(found.values()) == ["failed"]
+
+
+def test_failed_tests_are_run_again_with_other_wheels(tmp_path: Path) -> None:
+    first = settings(tmp_path, text="def test_a(): pass\ndef test_b(): assert False\n")
+    assert run(first) == {"test_a": "passed", "test_b": "failed"}
+    settings(tmp_path, text="def test_a(): assert False\ndef test_b(): pass\n")
+    runs = tmp_path / "runs"
+    first.results.rename(runs / "old") if runs.mkdir() is None else None
+    command.carry_over(["test_thing.py"], runs / "new")
+    again = conformity.Settings(first.program, runs / "new", first.upstream, {}, (), 600, True)
+    assert run(again) == {"test_a": "passed", "test_b": "passed"}
+    summary = conformity_report.summarise("1.0", again.results, ["test_thing.py"], [])
+    assert summary.kept == 1 and summary.total["passed"] == 2
+
+
+def test_a_failure_that_was_not_run_again_counts_as_failed(tmp_path: Path) -> None:
+    old = conformity.folder_of(tmp_path / "old", "test_thing.py")
+    old.mkdir(parents=True)
+    for name, outcome in (("t::a", "passed"), ("t::b", "failed")):
+        conformity.append(old / "1-of-1.jsonl", test=name, outcome=outcome, message="m", seconds=0.0)
+    for _ in range(2):
+        # The second time, what is newest knows the failure only as something to do.
+        assert command.carry_over(["test_thing.py"], tmp_path / "new") == ["test_thing.py"]
+    total = conformity_report.summarise("1.0", tmp_path / "new", ["test_thing.py"], []).total
+    assert (total["passed"], total["failed"]) == (1, 1)
+
+
+def summary_of(outcomes: List[Tuple[str, str]], tmp_path: Path) -> conformity_report.Summary:
+    folder = conformity.folder_of(tmp_path, "test_thing.py")
+    folder.mkdir()
+    record = folder / "1-of-1.jsonl"
+    conformity.append(record, collected=len(outcomes), selected=len(outcomes), left=len(outcomes))
+    for name, outcome in outcomes:
+        conformity.append(record, test=name, outcome=outcome, message="m", seconds=0.0)
+    known = conformity_report.Expected(("t::expected*",), "missing", "Not there.", ("1.0",))
+    return conformity_report.summarise("1.0", tmp_path, ["test_thing.py"], [known])
+
+
+def test_a_crash_and_a_missing_kernel_are_never_expected(tmp_path: Path) -> None:
+    names = [("t::expected_1", "failed"), ("t::expected_2", "crashed"), ("t::expected_3", "missing kernel")]
+    summary = summary_of(
+        [*names, ("t::passes", "passed"), ("t::skip", "skipped"), ("t::ours", "skipped by us")], tmp_path
+    )
+    assert summary.total["failed"] == 3 and summary.total["as expected"] == 1
+    assert [line.split(":")[0] for line in summary.files[0].surprises] == ["crashed", "missing kernel"]
+    assert conformity_report.share(summary.total) == "20.00 %"
+
+
+def test_the_table_is_written_between_its_marks_and_says_what_part_was_run(tmp_path: Path) -> None:
+    summary = summary_of([("t::passes", "passed")], tmp_path)
+    summary.files[0].counts["collected"] = 4
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table 1.0 -->\nold\n<!-- end 1.0 -->\nafter\n")
+    conformity_report.write(page, summary)
+    text = page.read_text()
+    assert "old" not in text and text.startswith("before\n") and text.endswith("after\n") and "1 (25 %)" in text
+
+
+def test_a_row_of_the_document_stays_where_it_knows_more(tmp_path: Path) -> None:
+    page = tmp_path / "conformity.md"
+    page.write_text("<!-- table 2.6.0 --><!-- end 2.6.0 -->")
+    counts = dict.fromkeys(conformity_report.COLUMNS, 0)
+
+    def write(wheels: str, **run: int) -> str:
+        rows = [
+            conformity_report.FileSummary(f"{file}.py", {**counts, "collected": 100, "run": number, "passed": number})
+            for file, number in run.items()
+        ]
+        conformity_report.write(page, conformity_report.Summary("2.6.0", wheels, rows))
+        return page.read_text()
+
+    write("first", test_a=100, test_b=50, test_c=50)
+    text = write("second", test_c=50, test_b=60, test_a=99, test_d=7)
+    assert [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| test_")] == [
+        [" test_a.py † ", " 100 ", " 100 "],
+        [" test_b.py ", " 100 ", " 60 (60 %) "],
+        [" test_c.py ", " 100 ", " 50 (50 %) "],
+        [" test_d.py ", " 100 ", " 7 (7 %) "],
+    ]
+    assert "| all | 400 | 217 (54 %) | 217 |" in text
+    assert "Wheels `second`. Rows with † are of earlier wheels and another cache." in text
+    assert write("third", test_a=100).count("†") == 4, "three rows and the sentence"
+
+
+def test_what_was_not_run_whole_is_never_a_hundred_percent(tmp_path: Path) -> None:
+    summary = summary_of([("t::passes", "passed")], tmp_path)
+    summary.files[0].counts.update(run=999, collected=1000)
+    assert "999 (99 %)" in conformity_report.table(summary)
+
+
+@pytest.mark.parametrize("release", [release.torch for release in releases.load().releases])
+def test_every_expected_failure_has_a_class_and_a_sentence(release: str) -> None:
+    for entry in conformity_report.load(release):
+        assert entry.reason in conformity_report.CLASSES and entry.sentence.endswith(".") and len(entry.sentence) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('tests = ["a"]\nreleases = ["1.0"]\nclass = "because"\nsentence = "S."', "class must be one of"),
+        ('tests = ["a"]\nreleases = ["1.0"]\nclass = "missing"', "needs tests, a sentence"),
+        ('tests = ["a"]\nreleases = ["1.0"]\nclass = "missing"\nsentence = "S."\nreason = "x"', "unknown keys reason"),
+    ],
+)
+def test_an_expected_failure_without_a_reason_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "expected.toml"
+    path.write_text(f"[[expected]]\n{text}\n")
+    with pytest.raises(FactoryError, match=words):
+        conformity_report.load("1.0", path)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0"])
+def test_a_part_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(FactoryError, match="no part of a whole"):
+        command.shard_of(text)
+
+
+def test_a_wrong_archive_of_tests_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "tests.tar.xz"
+    archive.write_bytes(b"something else")
+    source = releases.SourceArchive("pool", "tests.tar.xz", "torch/test", 14, "0" * 64)
+    with pytest.raises(FactoryError, match="its sha256 is"):
+        upstream_tests.obtain(source, archive)

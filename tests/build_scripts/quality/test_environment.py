@@ -1,0 +1,57 @@
+"""Environments with the wheels: made once, kept while nothing changed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from build_scripts.errors import FactoryError
+from build_scripts.quality import environment
+
+from ..small import write_zip
+
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def wheel(folder: Path, value: int) -> Path:
+    info = "thing-1.0.dist-info"
+    members = {
+        "thing.py": f"VALUE = {value}\n".encode(),
+        f"{info}/METADATA": b"Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n",
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    return write_zip(folder / "thing-1.0-py3-none-any.whl", members)
+
+
+def value(program: Path, tmp_path: Path) -> str:
+    target = tmp_path / "value"
+    code = f"import thing; open({str(target)!r}, 'w').write(str(thing.VALUE))"
+    assert environment.run([str(program), "-c", code], tmp_path) == 0
+    return target.read_text()
+
+
+def test_an_environment_is_kept_while_nothing_changed_and_follows_its_wheels(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("")
+    program = environment.obtain("e", PYTHON, [wheel(tmp_path, 1)], [requirements])
+    assert value(program, tmp_path) == "1"
+    capfd.readouterr()
+    assert environment.obtain("e", PYTHON, [wheel(tmp_path, 1)], [requirements]) == program
+    assert "environment" not in capfd.readouterr().err
+    environment.obtain("e", PYTHON, [wheel(tmp_path, 2)], [requirements])
+    assert "Installing the new wheels" in capfd.readouterr().err
+    assert value(program, tmp_path) == "2"
+    requirements.write_text("# changed\n")
+    environment.obtain("e", PYTHON, [wheel(tmp_path, 2)], [requirements])
+    assert "Making the environment" in capfd.readouterr().err
+
+
+def test_an_environment_whose_making_failed_is_made_anew(tmp_path: Path) -> None:
+    broken = tmp_path / "broken-1.0-py3-none-any.whl"
+    broken.write_bytes(b"no wheel")
+    with pytest.raises(FactoryError, match="Installing the wheels failed"):
+        environment.obtain("e", PYTHON, [broken], [])
+    program = environment.obtain("e", PYTHON, [wheel(tmp_path, 3)], [])
+    assert value(program, tmp_path) == "3"

@@ -15,6 +15,7 @@ else:
     import tomli as tomllib
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = CHECKOUT / "requirements"
 TABLE = Path(__file__).resolve().with_name("releases.toml")
 
 

@@ -19,12 +19,13 @@ from typing import Dict, List, Sequence
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDER = CHECKOUT / ".venv"
+REQUIREMENTS = CHECKOUT / "requirements"
 LOCK = ".lock"
 # Each level with the file of its requirements, the levels that it comes on top of, and what the user reads.
 LEVELS: Dict[str, "tuple[str, Sequence[str], str]"] = {
-    "tools": ("requirements.txt", (), "Installing the factory's tools …"),
-    "image": ("requirements-image.txt", ("tools",), "Installing the tools of the container image …"),
-    "dev": ("requirements-dev.txt", ("tools",), "Installing the test and lint tools …"),
+    "tools": ("factory.txt", (), "Installing the factory's tools …"),
+    "image": ("image.txt", ("tools",), "Installing the tools of the container image …"),
+    "dev": ("dev.txt", ("tools",), "Installing the test and lint tools …"),
 }
 
 
@@ -39,12 +40,12 @@ def stamp(level: str) -> Path:
 def wanted(level: str) -> str:
     """A level's stamp: the hash of its requirements with those they include, and the place, which scripts carry."""
     digest = hashlib.sha256()
-    files: List[Path] = [CHECKOUT / LEVELS[level][0]]
+    files: List[Path] = [REQUIREMENTS / LEVELS[level][0]]
     for path in files:
         text = path.read_text(encoding="utf-8")
         digest.update(text.encode())
         included = (line.split(None, 1)[1].strip() for line in text.splitlines() if line.startswith("-r "))
-        files += [CHECKOUT / name for name in included if CHECKOUT / name not in files]
+        files += [REQUIREMENTS / name for name in included if REQUIREMENTS / name not in files]
     return f"{digest.hexdigest()}\n{FOLDER}\n"
 
 
@@ -124,7 +125,7 @@ def install(level: str, lock: int) -> None:
     file, _, title = LEVELS[level]
     print(title, file=sys.stderr, flush=True)
     pip = [str(python()), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    if not run([*pip, "-r", str(CHECKOUT / file)], lock):
+    if not run([*pip, "-r", str(REQUIREMENTS / file)], lock):
         raise ToolsError("pip could not install the tools; check the network and `python -m pip config list`")
     for name, text in {**kept, level: wanted(level)}.items():
         part = stamp(name).with_name(f".{name}.part")

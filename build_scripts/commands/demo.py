@@ -7,7 +7,7 @@ from typing import Any
 from ..factory import sdk_wheel, torch_wheel
 from ..progress import note
 from ..quality import environment
-from ..releases import CHECKOUT
+from ..releases import CHECKOUT, REQUIREMENTS
 from . import options
 
 
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     torch = torch_wheel.build(table, release, wheel, arguments.output, arguments.given)
     sdk = sdk_wheel.build(table.sdk, arguments.output)
     name = f"demo-{release.torch}-{wheel.python_tag}"
-    program = environment.obtain(name, wheel.python, [sdk, torch], [CHECKOUT / "requirements-demo.txt"])
+    program = environment.obtain(name, wheel.python, [sdk, torch], [REQUIREMENTS / "demo.txt"])
     note(f"Running tests/demo/demo.py in {program.parent.parent}")
     arguments.results.mkdir(parents=True, exist_ok=True)
     return environment.run([str(program), "tests/demo/demo.py", "--output", str(arguments.results)], CHECKOUT)

@@ -212,7 +212,7 @@ def connect() -> Engine:
     if from_env is None:
         raise FactoryError(
             "The docker SDK for Python is not installed.",
-            "python -m pip install -r requirements-image.txt, or `make image`.",
+            "python -m pip install -r requirements/image.txt, or `make image`.",
         )
     try:
         client = from_env(timeout=TIMEOUT)

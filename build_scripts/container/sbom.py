@@ -30,7 +30,7 @@ def require() -> None:
     if Bom is None:
         raise FactoryError(
             "cyclonedx-python-lib is not installed.",
-            "python -m pip install -r requirements-image.txt, or `make image`.",
+            "python -m pip install -r requirements/image.txt, or `make image`.",
         )
 
 

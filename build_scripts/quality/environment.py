@@ -15,7 +15,7 @@ from typing import Callable, Dict, Optional, Sequence
 from .. import cache, children
 from ..errors import FactoryError
 from ..progress import step
-from ..releases import CHECKOUT, Release, UpstreamWheel
+from ..releases import REQUIREMENTS, Release, UpstreamWheel
 from . import pythons
 
 STAMP = ".stamp.json"
@@ -86,7 +86,7 @@ def for_tests(prefix: str, release: Release, wheel: UpstreamWheel, sdk: Path, to
     """The interpreter of an environment with all that the tests of the installed wheels need."""
     companions = [f"{name}=={release.companions[name]}" for name in COMPANIONS if name in release.companions]
     # Both files by name: a change in either makes a new environment.
-    requirements = [CHECKOUT / "requirements-demo.txt", CHECKOUT / "requirements-test.txt"]
+    requirements = [REQUIREMENTS / "demo.txt", REQUIREMENTS / "test.txt"]
     return obtain(f"{prefix}-{release.torch}-{wheel.python_tag}", wheel.python, [sdk, torch], requirements, companions)
 
 

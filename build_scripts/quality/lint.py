@@ -46,7 +46,7 @@ def run() -> List[str]:
     for name, command in commands().items():
         program = children.program(command[0])
         if program is None:
-            failed.append(f"{name}: {command[0]} is missing (python -m pip install -r requirements-dev.txt)")
+            failed.append(f"{name}: {command[0]} is missing (python -m pip install -r requirements/dev.txt)")
             continue
         note(f"== {name}")
         sys.stdout.flush()
@@ -59,7 +59,7 @@ def _badly_formatted(files: Sequence[str]) -> List[str]:
     """clang-format says each place three times; the names of the files are enough."""
     program = children.program("clang-format")
     if program is None or not files:
-        return [] if not files else ["clang-format is missing (python -m pip install -r requirements-dev.txt)"]
+        return [] if not files else ["clang-format is missing (python -m pip install -r requirements/dev.txt)"]
     note("== clang-format")
     bad = []
     for file in files:

@@ -45,8 +45,8 @@ class Workshop:
         release = small_release(folder)
         self.checkout, self.wheels = release.checkout, release.output
         self.cache = folder / "cache"
-        for path in [CHECKOUT / "Makefile", *CHECKOUT.glob("requirements*.txt")]:
-            shutil.copy(str(path), str(self.checkout))
+        shutil.copy(str(CHECKOUT / "Makefile"), str(self.checkout))
+        shutil.copytree(str(CHECKOUT / "requirements"), str(self.checkout / "requirements"))
         shelf = folder / "shelf"
         fetch = [
             sys.executable,
@@ -58,7 +58,7 @@ class Workshop:
             "--dest",
             str(shelf),
         ]
-        subprocess.run([*fetch, "-r", str(CHECKOUT / "requirements.txt")], check=True)
+        subprocess.run([*fetch, "-r", str(CHECKOUT / "requirements" / "factory.txt")], check=True)
         self.environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL")}
         self.environment.update(MACATORCH_CACHE=str(self.cache), PIP_NO_INDEX="1", PIP_FIND_LINKS=str(shelf))
         self.command = ["make", "-C", str(self.checkout), f"HOST_PYTHON={sys.executable}", "wheels"]

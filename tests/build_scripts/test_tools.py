@@ -43,9 +43,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "build_scripts").mkdir(parents=True)
     shutil.copy(str(CHECKOUT / "Makefile"), str(folder))
     shutil.copy(str(CHECKOUT / "build_scripts" / "tools.py"), str(folder / "build_scripts"))
-    (folder / "requirements.txt").write_text("first==1.0\n")
-    (folder / "requirements-image.txt").write_text("second\n")
-    (folder / "requirements-dev.txt").write_text("-r requirements.txt\n-r requirements-image.txt\nthird\n")
+    (folder / "requirements").mkdir()
+    (folder / "requirements" / "factory.txt").write_text("first==1.0\n")
+    (folder / "requirements" / "image.txt").write_text("second\n")
+    (folder / "requirements" / "dev.txt").write_text("-r factory.txt\n-r image.txt\nthird\n")
     return folder
 
 
@@ -77,7 +78,7 @@ def test_an_environment_is_made_once_and_brought_up_to_date(checkout: Path) -> N
     assert "Installing the test and lint tools" in make(checkout, "dev")
     assert works(checkout, "first", "second", "third")
     assert "Installing" not in make(checkout) and "Installing" not in make(checkout, "dev")
-    (checkout / "requirements.txt").write_text("first==2.0\n")
+    (checkout / "requirements" / "factory.txt").write_text("first==2.0\n")
     said = make(checkout)
     assert "Installing the factory's tools" in said and "made anew" not in said
     output = subprocess.run([str(checkout / ".venv" / "bin" / "first")], stdout=subprocess.PIPE, text=True, check=True)

@@ -139,7 +139,7 @@ def _runs_a_container(folder: Path) -> bool:
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Any]:
     """A client of a working engine."""
-    pytest.importorskip("docker", reason="needs the docker SDK: pip install -r requirements-image.txt")
+    pytest.importorskip("docker", reason="needs the docker SDK: pip install -r requirements/image.txt")
     import docker
 
     daemon = None

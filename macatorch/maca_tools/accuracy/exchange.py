@@ -43,7 +43,7 @@ class Exchange:
             return
         with self._stream.unseen():
             if self._run is None:
-                self._run = self._stream.exchange_begins(names.EXCHANGE)
+                self._run = self._stream.begin(names.EXCHANGE)
             if self._run.take and session.options.record_input:
                 # What the reducer sends is what has gathered in .grad, such as under no_sync before this pass.
                 whole = grad if param.grad is None else param.grad + grad

@@ -274,12 +274,12 @@ class Installation:
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
             stream = current()
             if stream is not None:
-                stream.optimizer_begins(optimizer, args, kwargs, sys._getframe(1))
+                stream.optimizer.begins(optimizer, args, kwargs, sys._getframe(1))
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             stream = current()
             if stream is not None:
-                stream.optimizer_ends(optimizer)
+                stream.optimizer.ends(optimizer)
 
         for handle in (register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)):
             self._undo.append(handle.remove)
@@ -291,9 +291,9 @@ class Installation:
                 stream = current()
                 if stream is None:
                     return original(optimizer, *args, **kwargs)
-                stream.optimizer_begins(optimizer, (optimizer, *args), kwargs, sys._getframe())
+                stream.optimizer.begins(optimizer, (optimizer, *args), kwargs, sys._getframe())
                 result = original(optimizer, *args, **kwargs)
-                stream.optimizer_ends(optimizer)
+                stream.optimizer.ends(optimizer)
                 return result
 
             return step

@@ -55,7 +55,7 @@ def device() -> str:
 @pytest.fixture
 def operators() -> Callable[[Any], List[Any]]:
     """The full names in a record, in the order of their output files."""
-    from maca_tools.accuracy import record_dir
+    from maca_tools.accuracy.data import record_dir
 
     def names(folder: Any, key: str = "") -> List[Any]:
         return [str(entry.name) for entry in record_dir.streams(str(folder))[key].entries]

@@ -22,8 +22,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import planted
 
 from maca_tools import accuracy
-from maca_tools.accuracy import bisect, record_dir, report
 from maca_tools.accuracy.__main__ import main as command
+from maca_tools.accuracy.compare import bisect, report
+from maca_tools.accuracy.data import record_dir
 
 DTYPES = ("float32", "float16", "bfloat16")
 WAYS = ("fwd", "bwd")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from maca_tools import accuracy
-from maca_tools.accuracy import report
+from maca_tools.accuracy.compare import report
 
 # One place of each kind; all of them, resumable, with counts: python tests/accuracy/planted_sweep.py --places 20
 PLACES = int(os.environ.get("MACA_ACCURACY_PLACES", "1"))

@@ -260,7 +260,7 @@ def test_level_1_sees_a_change_that_no_version_counts(device: str, tmp_path: Pat
 
 @pytest.mark.parametrize("elements", [1, 1 << 17, 700_001, 3_000_001])
 def test_a_summary_in_parts_and_pieces_is_that_of_the_whole(elements: int, device: str) -> None:
-    from maca_tools.accuracy import summary
+    from maca_tools.accuracy.data import summary
 
     values = torch.randn(elements)
     sketch = summary.summarize(values, "float32", [1], "cpu").as_dict()["sketch"]
@@ -280,7 +280,7 @@ def test_a_summary_in_parts_and_pieces_is_that_of_the_whole(elements: int, devic
 
 
 def test_checksums_of_parts_are_joined(device: str) -> None:
-    from maca_tools.accuracy import checksum
+    from maca_tools.accuracy.data import checksum
 
     whole = bytes(range(256)) * 33
     for at in (0, 1, 4000, len(whole)):
@@ -290,7 +290,7 @@ def test_checksums_of_parts_are_joined(device: str) -> None:
 
 
 def test_device_memory_is_read_where_it_lies_and_not_changed(device: str, tmp_path: Path) -> None:
-    from maca_tools.accuracy import capture, host_memory
+    from maca_tools.accuracy.data import capture, host_memory
 
     if device == "cpu":
         pytest.skip("needs a device")
@@ -308,7 +308,7 @@ def test_device_memory_is_read_where_it_lies_and_not_changed(device: str, tmp_pa
 
 
 def test_sums_run_beside_one_another_and_leave_the_number_of_threads_alone() -> None:
-    from maca_tools.accuracy.workers import PIECE, Workers
+    from maca_tools.accuracy.data.workers import PIECE, Workers
 
     workers = Workers()
     values = torch.ones(2 * workers.count * PIECE + 5)
@@ -372,7 +372,7 @@ def test_level_0_checks_a_step_with_a_scaler_inside(options: Any, device: str, t
 def test_level_0_says_which_steps_it_does_not_check(device: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     import json
 
-    from maca_tools.accuracy import step_check
+    from maca_tools.accuracy.recorder import step_check
 
     class Own(torch.optim.SGD):
         pass
@@ -621,7 +621,7 @@ def test_a_full_disk_is_one_clear_error_and_no_half_file(elements: int, end: str
 def test_large_files_are_whole_whatever_the_file_system_can_do(
     usual: bool, device: str, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    from maca_tools.accuracy import direct_file
+    from maca_tools.accuracy.data import direct_file
 
     if usual:
         monkeypatch.setattr(direct_file, "_DIRECT", 0)
@@ -710,7 +710,7 @@ def test_what_other_threads_recorded_is_complete_and_nothing_comes_later(device:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_every_way_to_a_summary_gives_the_same_numbers(compiled: bool, device: str, monkeypatch: Any) -> None:
-    from maca_tools.accuracy import capture, summary
+    from maca_tools.accuracy.data import capture, summary
 
     if not compiled:
         monkeypatch.setattr(summary, "_sums", lambda: summary._sums_of_pieces)
@@ -755,7 +755,7 @@ def test_every_way_to_a_summary_gives_the_same_numbers(compiled: bool, device: s
 
 
 def test_small_files_are_archives_that_others_read(tmp_path: Path) -> None:
-    from maca_tools.accuracy import tensor_file
+    from maca_tools.accuracy.data import tensor_file
 
     values = [torch.randn(5), torch.ones(2, 3, dtype=torch.bfloat16).t(), torch.zeros(0), torch.tensor(True)]
     content = {"values": [tensor_file.Tensor(value) for value in values], "text": "a" * 1000}
@@ -855,7 +855,7 @@ def test_gloo_ranks_record_into_their_folders(tmp_path: Path, operators: Any) ->
         assert "torch.distributed.all_reduce.2.fwd" in operators(tmp_path / "rec", f"rank{rank}")
         content = _load(tmp_path / "rec" / f"rank{rank}" / "torch.distributed.all_reduce.2.fwd.output.pt")
         assert content["values"]["after"]["args[0]"].tolist() == [3, 3, 3]
-    from maca_tools.accuracy import report
+    from maca_tools.accuracy.compare import report
 
     result = report.generate(str(tmp_path / "rec"), str(tmp_path / "rec"), str(tmp_path))
     assert result.culprit is None and result.counts["same"] == 6
@@ -921,7 +921,7 @@ def test_a_merged_report_names_the_rank_that_parts(device: str, tmp_path: Path) 
         dist.destroy_process_group()
     """
     _run_ranks(code, 2, tmp_path)
-    from maca_tools.accuracy import report
+    from maca_tools.accuracy.compare import report
 
     for level in (2, 1):
         result = report.generate(str(tmp_path / f"a{level}"), str(tmp_path / f"b{level}"), str(tmp_path))
@@ -962,7 +962,7 @@ def test_process_group_and_ranks_choose_who_records(tmp_path: Path, operators: A
     # Numbers within the group: its member 0 is the process 1.
     factor = _load(tmp_path / "aall" / "rank0" / "torch.Tensor.mul.1.fwd.input.pt")["values"]["args"][1]
     assert factor == 1
-    from maca_tools.accuracy import report
+    from maca_tools.accuracy.compare import report
 
     result = report.generate(str(tmp_path / "aall"), str(tmp_path / "ball"), str(tmp_path))
     # One report of both: rank0 agrees, rank1 has an operator more on one side.
@@ -1004,14 +1004,14 @@ def test_collectives_of_the_device_are_recorded(device: str, tmp_path: Path, ope
         ]  # fmt: skip
     content = _load(tmp_path / "rec2" / "rank0" / "torch.distributed.all_reduce.2.fwd.output.pt")
     assert content["values"]["after"]["args[0]"].tolist() == [2, 2, 2, 2]
-    from maca_tools.accuracy import report
+    from maca_tools.accuracy.compare import report
 
     result = report.generate(str(tmp_path / "rec2"), str(tmp_path / "rec2"), str(tmp_path))
     assert result.culprit is None and result.counts["same"] == len(operators(tmp_path / "rec2", "rank0"))
 
 
 def test_the_writer_says_how_far_it_is(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
-    from maca_tools.accuracy import writer
+    from maca_tools.accuracy.recorder import writer
 
     monkeypatch.setattr(writer, "_PROGRESS_EVERY_S", 0.0)
     with accuracy.record(output_dir=str(tmp_path), record_stack=False):
@@ -1089,7 +1089,7 @@ def test_a_thread_that_ran_before_is_seen_from_its_first_module_on_and_not_after
 def test_a_large_operator_is_recorded_without_holding_copies_of_it(
     device: str, tmp_path: Path, operators: Any, monkeypatch: Any
 ) -> None:
-    from maca_tools.accuracy import session
+    from maca_tools.accuracy.recorder import session
 
     monkeypatch.setenv("MACA_ACCURACY_QUEUE_MB", "4")
     weights = [torch.nn.Parameter(torch.randn(500_000, device=device)) for _ in range(5)]
@@ -1126,7 +1126,7 @@ def test_level_1_waits_once_for_each_tensor_where_memory_is_not_the_hosts(
 ) -> None:
     if device == "cpu":
         pytest.skip("the CPU has nothing to wait for")
-    from maca_tools.accuracy import host_memory
+    from maca_tools.accuracy.data import host_memory
 
     monkeypatch.setattr(host_memory, "_SIMULATED", simulated)
     x = torch.ones(8, device=device)

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from maca_tools import accuracy
-from maca_tools.accuracy import report
 from maca_tools.accuracy.__main__ import main
+from maca_tools.accuracy.compare import report
 
 
 def _run(folder: Path, extra: bool = False, factor: float = 1.0) -> None:
@@ -94,7 +94,7 @@ def test_the_csv_has_the_specified_columns(tmp_path: Path) -> None:
 
 
 def test_the_first_line_of_the_csv_is_its_header(tmp_path: Path) -> None:
-    from maca_tools.accuracy import sheet
+    from maca_tools.accuracy.compare import sheet
 
     _run(tmp_path / "a")
     _run(tmp_path / "b", factor=1.1)
@@ -209,7 +209,7 @@ def test_the_sheet_names_the_culprit_on_top_and_has_filters(tmp_path: Path) -> N
 
 
 def test_metrics_are_those_of_their_definitions() -> None:
-    from maca_tools.accuracy import metrics
+    from maca_tools.accuracy.compare import metrics
 
     a, b = torch.tensor([1.0, -2.0, 4.0]), torch.tensor([1.0, -2.5, 4.0])
     found = metrics.of_tensors(a, b)
@@ -224,7 +224,7 @@ def test_metrics_are_those_of_their_definitions() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "complex64", "int32"])
 @pytest.mark.parametrize("noise", [1e-6, 1e-2, 1.0])
 def test_metrics_of_many_elements_are_those_of_double_precision_in_one_piece(dtype: str, noise: float) -> None:
-    from maca_tools.accuracy import metrics
+    from maca_tools.accuracy.compare import metrics
 
     # More than one piece, the last one not whole; neighbours of zero, equal NaN and Inf; strides that differ.
     kind = getattr(torch, dtype)
@@ -258,7 +258,7 @@ def test_metrics_of_many_elements_are_those_of_double_precision_in_one_piece(dty
 
 
 def test_metrics_of_broken_and_extreme_values() -> None:
-    from maca_tools.accuracy import metrics
+    from maca_tools.accuracy.compare import metrics
 
     a = torch.full((70_000,), 2.0)
     a[3], a[5], a[69_000] = float("nan"), float("inf"), 1.0

@@ -32,7 +32,8 @@ def _row(device0: str, device1: str, dtype: str) -> Dict[str, Any]:
 def test_the_cpu_is_excused_only_for_its_own_rounding_in_low_precision(
     device0: str, device1: str, dtype: str, off0: float, off1: float, expected: str
 ) -> None:
-    from maca_tools.accuracy import replay, verdict
+    from maca_tools.accuracy import verdict
+    from maca_tools.accuracy.compare import replay
 
     found = verdict.judge_again([_row(device0, device1, dtype)], {"result": replay.OwnError(5.4e-3, off0, off1)})
     assert found is not None and found[0] == expected

@@ -21,7 +21,8 @@ import torch
 from torch import nn
 
 from maca_tools import accuracy
-from maca_tools.accuracy import record_dir, report
+from maca_tools.accuracy.compare import report
+from maca_tools.accuracy.data import record_dir
 
 _BLOCK = 8 << 20
 

@@ -1,67 +1,81 @@
-"""The modules of the factory form layers: none imports from a layer above its own, and no import leads in a circle."""
+"""Folders of Python modules are layers: none imports from a layer above its own, and no import leads in a circle."""
 
 import ast
 from pathlib import Path
-from typing import Dict, Iterator, List, Set
+from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
+
+import pytest
 
 from .small import CHECKOUT
 
-ROOT = CHECKOUT / "build_scripts"
-# The folders of each layer, the lowest first. "" is build_scripts itself; folders of one layer do not know each other.
-LAYERS = (("",), ("factory",), ("container", "quality"), ("commands",))
-# What puts the whole together stands above all layers.
-ABOVE = ("__main__",)
+
+class Tree(NamedTuple):
+    """A package and its layers, the lowest first: folders, "" being the package itself."""
+
+    package: str
+    place: str
+    layers: Tuple[Tuple[str, ...], ...]
+
+    @property
+    def root(self) -> Path:
+        return CHECKOUT / self.place
+
+    @property
+    def modules(self) -> Dict[str, Path]:
+        return {self._name(path): path for path in sorted(self.root.rglob("*.py"))}
+
+    def _name(self, path: Path) -> str:
+        parts = path.relative_to(self.root).with_suffix("").parts
+        return ".".join(part for part in parts if part != "__init__")
+
+    def layer(self, module: str) -> int:
+        """Folders of one layer do not know each other. What puts the whole together stands above all layers."""
+        if module in ("", "__main__"):
+            return len(self.layers)
+        folder = self.modules[module].parent.relative_to(self.root).as_posix().strip(".")
+        return next(n for n, folders in enumerate(self.layers) if folder in folders)
+
+    def imports(self, module: str) -> Iterator[str]:
+        """The modules of the package that a module imports, at its head or in a function."""
+        path, modules = self.modules[module], self.modules
+        package = [self.package, *path.parent.relative_to(self.root).parts]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                above = package[: len(package) - node.level + 1] if node.level else []
+                base = ".".join([*above, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    for name in (f"{base}.{alias.name}", base):
+                        inner = name[len(self.package) + 1 :]
+                        if name.startswith(f"{self.package}.") and inner in modules:
+                            yield inner
+                            break
 
 
-def name_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
+FACTORY = Tree("build_scripts", "build_scripts", (("",), ("factory",), ("container", "quality"), ("commands",)))
+RECORDER = Tree("maca_tools.accuracy", "macatorch/maca_tools/accuracy", (("",), ("data",), ("recorder",), ("compare",)))
+TREES = pytest.mark.parametrize("tree", [FACTORY, RECORDER], ids=lambda tree: tree.package)
 
 
-MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
+@TREES
+def test_every_folder_belongs_to_a_layer(tree: Tree) -> None:
+    assert {tree.layer(module) for module in tree.modules} == set(range(len(tree.layers) + 1))
 
 
-def imports_of(module: str) -> Iterator[str]:
-    """The modules of the factory that a module imports, at its head or in a function."""
-    path = MODULES[module]
-    package = path.parent.relative_to(ROOT).parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            above = package[: len(package) - node.level + 1]
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            for alias in node.names:
-                inner = f"{base}.{alias.name}" if base else alias.name
-                yield inner if inner in MODULES else base
-
-
-def layer_of(module: str) -> int:
-    if module in ABOVE:
-        return len(LAYERS)
-    folder = MODULES[module].parent.relative_to(ROOT).as_posix()
-    return next(n for n, folders in enumerate(LAYERS) if (folder if folder != "." else "") in folders)
-
-
-def folder_of(module: str) -> Path:
-    return MODULES[module].parent
-
-
-def test_every_folder_belongs_to_a_layer() -> None:
-    assert {layer_of(module) for module in MODULES} == set(range(len(LAYERS) + 1))
-
-
-def test_no_module_imports_from_a_layer_above_its_own() -> None:
+@TREES
+def test_no_module_imports_from_a_layer_above_its_own(tree: Tree) -> None:
     upward = [
         f"{module} imports {other}"
-        for module in MODULES
-        for other in imports_of(module)
-        if layer_of(other) > layer_of(module)
-        or (layer_of(other) == layer_of(module) and folder_of(other) != folder_of(module))
+        for module in tree.modules
+        for other in tree.imports(module)
+        if tree.layer(other) > tree.layer(module)
+        or (tree.layer(other) == tree.layer(module) and tree.modules[other].parent != tree.modules[module].parent)
     ]
     assert not upward
 
 
-def test_no_import_leads_in_a_circle() -> None:
-    graph: Dict[str, Set[str]] = {module: set(imports_of(module)) - {module} for module in MODULES}
+@TREES
+def test_no_import_leads_in_a_circle(tree: Tree) -> None:
+    graph: Dict[str, Set[str]] = {module: set(tree.imports(module)) - {module} for module in tree.modules}
     done: Set[str] = set()
 
     def walk(module: str, path: List[str]) -> None:
@@ -76,5 +90,5 @@ def test_no_import_leads_in_a_circle() -> None:
 
 
 def test_the_tools_of_the_makefile_import_nothing_of_the_factory() -> None:
-    """It runs before there is an environment to run anything else in."""
-    assert not list(imports_of("tools"))
+    """They run before there is an environment to run anything else in."""
+    assert not list(FACTORY.imports("tools"))

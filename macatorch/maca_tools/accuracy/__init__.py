@@ -6,9 +6,9 @@ import os
 from typing import Any, Iterator, Optional, Sequence
 
 from maca_tools.accuracy import options as _options
-from maca_tools.accuracy import session as _sessions
+from maca_tools.accuracy.data.summary import TensorSummary
 from maca_tools.accuracy.errors import AccuracyError
-from maca_tools.accuracy.summary import TensorSummary
+from maca_tools.accuracy.recorder import session as _sessions
 
 __all__ = ["AccuracyError", "TensorSummary", "gen_report", "record", "record_switch", "start_record"]
 
@@ -106,7 +106,7 @@ def record_switch(enabled: bool) -> None:
 
 def gen_report(dir0: str, dir1: str, output_dir: str = "./") -> None:
     """Compare two records, leave accuracy_report.xlsx, .csv and .html in output_dir, print the first culprit."""
-    from maca_tools.accuracy import report
+    from maca_tools.accuracy.compare import report
 
     session = _sessions.present()
     if session is not None and os.path.abspath(session.folder).startswith(

@@ -38,14 +38,14 @@ def main(arguments: Optional[List[str]] = None) -> int:
     chosen = parser.parse_args(given[:split])
     try:
         if chosen.command == "report":
-            from maca_tools.accuracy import report as reports
+            from maca_tools.accuracy.compare import report as reports
 
             result = reports.generate(chosen.dir0, chosen.dir1, chosen.output)
             print(result.text())
             return 0 if result.culprit is None else 1
         if chosen.command == "inspect":
             return _inspect(chosen.dir, chosen.name)
-        from maca_tools.accuracy import bisect as bisection
+        from maca_tools.accuracy.compare import bisect as bisection
 
         return bisection.run(
             chosen.script, chosen.device0, chosen.device1, chosen.output, chosen.skip, chosen.seed, given[split + 1 :]
@@ -60,8 +60,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _inspect(folder: str, name: Optional[str]) -> int:
-    from maca_tools.accuracy import record_dir
-    from maca_tools.accuracy.summary import TensorSummary
+    from maca_tools.accuracy.data import record_dir
+    from maca_tools.accuracy.data.summary import TensorSummary
 
     found = False
     for key, stream in record_dir.streams(folder).items():

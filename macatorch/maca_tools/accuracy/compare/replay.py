@@ -14,8 +14,11 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, O
 
 import torch
 
-from maca_tools.accuracy import capture, check, metrics, names, record_dir
+from maca_tools.accuracy import names
+from maca_tools.accuracy.compare import metrics
+from maca_tools.accuracy.data import capture, record_dir
 from maca_tools.accuracy.errors import AccuracyError
+from maca_tools.accuracy.recorder import check
 
 # What gen_report runs again: both inputs and results are held in double precision, so this bounds its memory.
 MOST_BYTES = 256 << 20

@@ -4,11 +4,13 @@ from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import backward, capture, exchange, intercept, names, optimizer
-from maca_tools.accuracy.boundary import Boundary
+from maca_tools.accuracy import names
+from maca_tools.accuracy.data import capture
 from maca_tools.accuracy.options import Selector
-from maca_tools.accuracy.thread import Own, local, python_stack
-from maca_tools.accuracy.writer import Item, Written
+from maca_tools.accuracy.recorder import backward, exchange, intercept, optimizer
+from maca_tools.accuracy.recorder.boundary import Boundary
+from maca_tools.accuracy.recorder.thread import Own, local, python_stack
+from maca_tools.accuracy.recorder.writer import Item, Written
 
 
 class Running:

@@ -10,7 +10,8 @@ from typing import Any, Dict
 
 import torch
 
-from maca_tools.accuracy import capture, names
+from maca_tools.accuracy import names
+from maca_tools.accuracy.data import capture
 
 
 def exchanges_gradients(module: Any) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import torch
 
-from maca_tools.accuracy import capture, checksum, host_memory
-from maca_tools.accuracy.workers import PIECE, Workers, pieces
+from maca_tools.accuracy.data import capture, checksum, host_memory
+from maca_tools.accuracy.data.workers import PIECE, Workers, pieces
 
 # Numbers of a sketch: the norm that it estimates has a relative standard deviation of sqrt(1 / (2 SKETCH)), 4.4 %.
 SKETCH = 256

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 
-from maca_tools.accuracy.summary import TensorSummary
+from maca_tools.accuracy.data.summary import TensorSummary
 
 # Elements in flight: small enough for the cache, large enough that a pass takes longer than its call.
 _CHUNK = 1 << 16

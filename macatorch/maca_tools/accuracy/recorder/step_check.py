@@ -9,8 +9,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import host_memory, names, verdict
-from maca_tools.accuracy.workers import PIECE, Workers, pieces
+from maca_tools.accuracy import names, verdict
+from maca_tools.accuracy.data import host_memory
+from maca_tools.accuracy.data.workers import PIECE, Workers, pieces
 
 _WIDE = (torch.float64, torch.complex64, torch.complex128)
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}

@@ -19,8 +19,8 @@ from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import buffers, checksum
-from maca_tools.accuracy.direct_file import DirectFile
+from maca_tools.accuracy.data import buffers, checksum
+from maca_tools.accuracy.data.direct_file import DirectFile
 
 _zipfile = checksum.zipfile_module()
 # A part that stays in the processor's cache between the checksum and the copy.

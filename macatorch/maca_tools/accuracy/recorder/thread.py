@@ -7,7 +7,7 @@ from typing import Any, List
 
 import torch
 
-_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TORCH_MACHINERY = (
     "/torch/nn/modules/module.py",
     "/torch/overrides.py",

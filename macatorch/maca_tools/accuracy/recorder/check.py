@@ -14,9 +14,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import buffers, capture, host_memory, names, step_check, verdict
-from maca_tools.accuracy.heap import Heap
-from maca_tools.accuracy.workers import PIECE, Workers, pieces
+from maca_tools.accuracy import names, verdict
+from maca_tools.accuracy.data import buffers, capture, host_memory
+from maca_tools.accuracy.data.workers import PIECE, Workers, pieces
+from maca_tools.accuracy.recorder import step_check
+from maca_tools.accuracy.recorder.heap import Heap
 
 _SHOWN = 20
 _WORTH_NARROWING = 1 << 12

@@ -13,9 +13,11 @@ from typing import Any, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import align, metrics, names, page, record_dir, replay, sheet, summary, verdict
+from maca_tools.accuracy import names, verdict
+from maca_tools.accuracy.compare import align, metrics, page, replay, sheet
+from maca_tools.accuracy.data import record_dir, summary
+from maca_tools.accuracy.data.summary import TensorSummary
 from maca_tools.accuracy.errors import AccuracyError
-from maca_tools.accuracy.summary import TensorSummary
 
 NAME = "accuracy_report"
 _WORKERS = 2

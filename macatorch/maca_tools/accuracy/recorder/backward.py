@@ -4,8 +4,10 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 
-from maca_tools.accuracy import capture, intercept, names
-from maca_tools.accuracy.thread import Own, python_stack
+from maca_tools.accuracy import names
+from maca_tools.accuracy.data import capture
+from maca_tools.accuracy.recorder import intercept
+from maca_tools.accuracy.recorder.thread import Own, python_stack
 
 _EngineCallback = Callable[[], None]
 

@@ -13,13 +13,15 @@ from typing import Any, Callable, Iterator, List, Optional
 
 import torch
 
-from maca_tools.accuracy import buffers, direct_file, intercept, names, record_dir
-from maca_tools.accuracy.check import Checker
+from maca_tools.accuracy import names
+from maca_tools.accuracy.data import buffers, direct_file, record_dir
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.options import Options
-from maca_tools.accuracy.stream import Stream
-from maca_tools.accuracy.thread import local
-from maca_tools.accuracy.writer import Writer
+from maca_tools.accuracy.recorder import intercept
+from maca_tools.accuracy.recorder.check import Checker
+from maca_tools.accuracy.recorder.stream import Stream
+from maca_tools.accuracy.recorder.thread import local
+from maca_tools.accuracy.recorder.writer import Writer
 
 META = "record.json"
 ORDER = "order.jsonl"

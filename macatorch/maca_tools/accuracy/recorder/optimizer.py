@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Optional, Tuple
 
-from maca_tools.accuracy.thread import Own, local
+from maca_tools.accuracy.recorder.thread import Own, local
 
 
 class Step:

@@ -7,7 +7,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from maca_tools.accuracy import capture, names, summary
+from maca_tools.accuracy import names
+from maca_tools.accuracy.data import capture, summary
 from maca_tools.accuracy.errors import AccuracyError
 
 # Of the whole folder. 1 kept layouts and sketches as other types.

@@ -10,8 +10,8 @@ import time
 from collections import deque
 from typing import Any, Deque, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from maca_tools.accuracy import capture, summary, tensor_file
-from maca_tools.accuracy.direct_file import DirectFile
+from maca_tools.accuracy.data import capture, summary, tensor_file
+from maca_tools.accuracy.data.direct_file import DirectFile
 from maca_tools.accuracy.errors import AccuracyError
 
 _DEFAULT_QUEUE_MB = 256

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import torch
 
-from maca_tools.accuracy import buffers, host_memory, tensor_file
+from maca_tools.accuracy.data import buffers, host_memory, tensor_file
 
 KIND = "__tensor_kind__"
 _MAX_DEPTH = 12

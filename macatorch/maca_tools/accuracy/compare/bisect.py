@@ -12,7 +12,9 @@ import subprocess
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from maca_tools.accuracy import record_dir, report, verdict
+from maca_tools.accuracy import verdict
+from maca_tools.accuracy.compare import report
+from maca_tools.accuracy.data import record_dir
 from maca_tools.accuracy.errors import AccuracyError
 from maca_tools.accuracy.names import parse
 
@@ -26,7 +28,7 @@ _REPRODUCER = '''"""Runs {name} again on both devices, from the inputs recorded 
 import os
 import sys
 
-from maca_tools.accuracy import replay
+from maca_tools.accuracy.compare import replay
 
 sys.exit(replay.main(os.path.dirname(os.path.abspath(__file__)), {name!r}, {device0!r}, {device1!r}))
 '''
@@ -51,12 +53,14 @@ class Server:
         """The exit code of one run. See run_script, Note [A process a run]."""
         if self._process is None or self._process.poll() is not None:
             environment = dict(os.environ)
-            package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            package = os.path.abspath(__file__)
+            for _ in __name__.split("."):
+                package = os.path.dirname(package)
             environment["PYTHONPATH"] = os.pathsep.join(
                 part for part in (package, environment.get("PYTHONPATH")) if part
             )
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "maca_tools.accuracy.run_script"],
+                [sys.executable, "-m", "maca_tools.accuracy.compare.run_script"],
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -3,7 +3,7 @@
 import difflib
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from maca_tools.accuracy.record_dir import Entry
+from maca_tools.accuracy.data.record_dir import Entry
 
 # Sequences are matched window by window: matching is quadratic in the worst case.
 _WINDOW = 2000

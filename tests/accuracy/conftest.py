@@ -1,8 +1,10 @@
 """What the tests of maca_tools.accuracy share. They need the vendor wheel, or any torch for what needs no device."""
 
 import importlib.util
+import json
 import os
 import sys
+from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
 import pytest
@@ -21,6 +23,25 @@ def _beside(name: str) -> Any:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def load(path: Path) -> Any:
+    return torch.load(path, weights_only=True)
+
+
+def whole_record(folder: Path, key: str = "") -> List[str]:
+    """The names of all files of one stream: each must load, and be in the order file with its size."""
+    place = folder / key
+    with open(place / "order.jsonl", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    promised = {f"{line['name']}.{line['part']}.pt": line["bytes"] for line in lines}
+    assert len(promised) == len(lines)
+    present = {entry.name: entry.stat().st_size for entry in os.scandir(place) if entry.is_file()}
+    del present["record.json"], present["order.jsonl"]
+    assert present == promised
+    for name in present:
+        load(place / name)
+    return sorted(present)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,9 @@ does not depend on how many processors there are.
 """
 
 import base64
+import csv
 import hashlib
+import io
 import os
 import stat
 import struct
@@ -149,12 +151,8 @@ class WheelReader:
 
     def record(self) -> Dict[str, Tuple[str, int]]:
         """RECORD: member → (hash, size)."""
-        rows = {}
-        for line in self.read(f"{self.dist_info}/RECORD").decode("utf-8").splitlines():
-            name, digest, size = line.rsplit(",", 2)
-            if digest:
-                rows[name.strip('"')] = (digest, int(size))
-        return rows
+        text = io.StringIO(self.read(f"{self.dist_info}/RECORD").decode("utf-8"), newline="")
+        return {name: (digest, int(size)) for name, digest, size in csv.reader(text) if digest}
 
 
 def is_executable(info: zipfile.ZipInfo) -> bool:
@@ -266,9 +264,11 @@ class WheelWriter:
                     self._drain(out, pending, 2 * workers)
                     progress.advance(len(data))
             self._drain(out, pending, 0)
-            record = "".join(f"{_quoted(w.name)},{w.digest},{w.size}\n" for w in written) + f"{record_name},,\n"
+            record = io.StringIO()
+            rows = csv.writer(record, lineterminator="\n")
+            rows.writerows([*((w.name, w.digest, w.size) for w in written), (record_name, "", "")])
             entry = _Written(record_name, False, out.tell())
-            body = record.encode("utf-8")
+            body = record.getvalue().encode("utf-8")
             entry.crc, entry.size = zlib.crc32(body), len(body)
             pending.append((entry, 0, True, pool.submit(_deflate, body, b"", True)))
             self._drain(out, pending, 0)
@@ -354,7 +354,3 @@ def _chunks(content: Union[bytes, Path]) -> Iterator[Tuple[bytes, bytes, bool]]:
             if not following:
                 return
             before, data = data[-WINDOW:], following
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"' if "," in name else name

@@ -129,6 +129,16 @@ def test_record_names_every_member_with_its_hash(tmp_path: Path, large: bytes) -
         assert record["x/large.bin"] == (record_hash(hashlib.sha256(large).digest()), len(large))
 
 
+def test_record_keeps_names_with_commas_and_quotes(tmp_path: Path) -> None:
+    names = ["x/a, b.txt", 'x/"c".txt', 'x/d, "e".txt']
+    writer = WheelWriter("x-1.dist-info")
+    for name in names:
+        writer.add_bytes(name, b"content")
+    writer.write(tmp_path / "x.whl")
+    with WheelReader(tmp_path / "x.whl") as reader:
+        assert set(reader.record()) == set(names)
+
+
 def test_a_damaged_member_is_reported_by_name(tmp_path: Path, large: bytes) -> None:
     path = example(tmp_path / "x.whl", large)
     with WheelReader(path) as reader:

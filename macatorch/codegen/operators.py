@@ -90,7 +90,7 @@ def stub_registrations(tables: Dict[str, List[str]], function: str) -> str:
         for header in sorted(tables)
         for name in tables[header]
     ]
-    lines = ['#include "Stubs.h"', "", *[f"#include <{header}>" for header in sorted(tables)], ""]
+    lines = ['#include "dispatch/Stubs.h"', "", *[f"#include <{header}>" for header in sorted(tables)], ""]
     lines += ["namespace macatorch {", "", f"void {function}() {{", *rows, "}", "", "} // namespace macatorch", ""]
     return "\n".join(lines)
 
@@ -258,7 +258,7 @@ def main() -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     fast = {f.func.name.unambiguous_name() for f in unboxed}
     shards: List[List[Any]] = [unboxed[i :: arguments.shards] for i in range(arguments.shards)]
-    lines = ['#include "Operators.h"', "", "namespace macatorch {", *rows, ""]
+    lines = ['#include "dispatch/Operators.h"', "", "namespace macatorch {", *rows, ""]
     lines += [f"void register_shard_{i}(torch::Library& library);" for i in range(arguments.shards)]
     lines += ["", "void register_generated() {"]
     groups = [("CUDA", [symbol for symbol in registered if symbol not in fast])]
@@ -288,7 +288,7 @@ def main() -> int:
     for i, shard in enumerate(shards):
         roots = sorted({f.root_name for f in shard})
         lines = [
-            '#include "Unboxed.h"',
+            '#include "dispatch/Unboxed.h"',
             "",
             *[f"#include <ATen/ops/{root}_ops.h>" for root in roots],
             "",

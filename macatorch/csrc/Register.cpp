@@ -1,13 +1,13 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "DeviceAllocator.h"
-#include "DeviceScope.h"
-#include "Foreign.h"
-#include "GraphCapture.h"
-#include "Layout.h"
-#include "NeuralNet.h"
-#include "Operators.h"
+#include "alias/DeviceScope.h"
+#include "dispatch/Foreign.h"
+#include "dispatch/Operators.h"
+#include "fast/DeviceAllocator.h"
+#include "graph/GraphCapture.h"
+#include "ops/NeuralNet.h"
+#include "ops/copy/Layout.h"
 
 namespace macatorch {
 namespace {

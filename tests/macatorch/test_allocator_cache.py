@@ -1,4 +1,4 @@
-"""Replayed allocations (csrc/AllocationReplay.h) are seen in the time that operators take, and nowhere else."""
+"""Replayed allocations (csrc/fast/AllocationReplay.h) are seen in the time that operators take, and nowhere else."""
 
 from __future__ import annotations
 

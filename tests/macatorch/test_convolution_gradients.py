@@ -1,4 +1,4 @@
-"""Gradients of convolutions, over images large enough to be copied for the weight's gradient (csrc/Convolution.cpp)."""
+"""Gradients of convolutions over images large enough to be copied for a weight's gradient (ops/nn/Convolution.cpp)."""
 
 from __future__ import annotations
 

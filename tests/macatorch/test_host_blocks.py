@@ -1,4 +1,4 @@
-"""Large results fetched by ``.cpu()`` lie in host blocks that are used again (csrc/HostBlocks.h)."""
+"""Large results fetched by ``.cpu()`` lie in host blocks that are used again (csrc/memory/HostBlocks.h)."""
 
 from __future__ import annotations
 

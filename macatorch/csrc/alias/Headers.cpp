@@ -1,0 +1,316 @@
+#include "alias/Headers.h"
+
+#include <ATen/NamedTensorUtils.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <cstring>
+#include <vector>
+
+namespace macatorch {
+
+using c10::DataPtr;
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::StorageImpl;
+using c10::TensorImpl;
+
+/// A TensorImpl whose protected fields this file may set; it adds no state, so any TensorImpl can be seen as one.
+class CpuHeader final : public TensorImpl {
+ public:
+  CpuHeader(c10::Storage&& storage, caffe2::TypeMeta dtype)
+      : TensorImpl(std::move(storage), DispatchKeySet(DispatchKey::CPU), dtype) {}
+
+  static CpuHeader& of(TensorImpl& tensor) { return static_cast<CpuHeader&>(tensor); }
+  static const CpuHeader& of(const TensorImpl& tensor) { return static_cast<const CpuHeader&>(tensor); }
+
+  /// Everything but the storage: sizes, strides, offset, dtype, flags, conj and neg bits, names.
+  void copy_metadata(const CpuHeader& from) {
+    sizes_and_strides_ = from.sizes_and_strides_;
+    storage_offset_ = from.storage_offset_;
+    numel_ = from.numel_;
+    data_type_ = from.data_type_;
+    is_contiguous_ = from.is_contiguous_;
+    is_channels_last_ = from.is_channels_last_;
+    is_channels_last_contiguous_ = from.is_channels_last_contiguous_;
+    is_channels_last_3d_ = from.is_channels_last_3d_;
+    is_channels_last_3d_contiguous_ = from.is_channels_last_3d_contiguous_;
+    is_non_overlapping_and_dense_ = from.is_non_overlapping_and_dense_;
+    is_wrapped_number_ = from.is_wrapped_number_;
+    constexpr DispatchKeySet carried({DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::ZeroTensor});
+    key_set_ = cpu_keys() | (from.key_set_ & carried);
+    if (C10_UNLIKELY(extra_meta_ != nullptr)) {
+      extra_meta_.reset();
+    }
+    if (C10_UNLIKELY(from.has_named_tensor_meta())) {
+      set_named_tensor_meta(from.named_tensor_meta()->clone());
+    }
+  }
+
+  bool same_geometry(const CpuHeader& other) const {
+    return storage_offset_ == other.storage_offset_ &&
+           sizes_and_strides_.sizes_arrayref() == other.sizes_and_strides_.sizes_arrayref() &&
+           sizes_and_strides_.strides_arrayref() == other.sizes_and_strides_.strides_arrayref();
+  }
+
+  StorageImpl* storage_impl() const { return storage_.unsafeGetStorageImpl(); }
+  void share_storage(c10::Storage storage) { storage_ = std::move(storage); }
+
+  void set_device(c10::Device device) {
+    device_opt_ = device;
+    key_set_ = (key_set_ - backend_keys(c10::BackendComponent::CPUBit)) | backend_keys(c10::BackendComponent::CUDABit);
+  }
+
+  static DispatchKeySet cpu_keys() {
+    static const DispatchKeySet keys = DispatchKeySet(DispatchKey::CPU) | backend_keys(c10::BackendComponent::CPUBit) |
+                                       c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
+    return keys;
+  }
+
+ private:
+  // Autograd and ADInplaceOrView are the same for every backend; the backend's own bit and its autocast key are not.
+  static DispatchKeySet backend_keys(c10::BackendComponent backend) {
+    return DispatchKeySet(backend) | c10::getAutocastRelatedKeySetFromBackend(backend);
+  }
+};
+
+static_assert(sizeof(CpuHeader) == sizeof(TensorImpl), "CpuHeader::of() needs TensorImpl's own layout");
+
+namespace {
+
+constexpr size_t kPoolLimit = 64;
+
+using HeaderPtr = c10::intrusive_ptr<TensorImpl>;
+
+/// Headers ready for use, a thread's own.
+std::vector<HeaderPtr>& pool() {
+  static thread_local std::vector<HeaderPtr> headers;
+  return headers;
+}
+
+c10::Storage new_storage() {
+  return c10::Storage(c10::make_intrusive<StorageImpl>(
+      StorageImpl::use_byte_size_t(), 0, DataPtr(nullptr, c10::Device(c10::kCPU)), scoped_allocator(), true));
+}
+
+HeaderPtr new_header(c10::Storage storage) {
+  // Headers are ordinary tensors with a version counter, wherever they are first needed.
+  c10::InferenceMode ordinary(false);
+  return c10::make_intrusive<CpuHeader>(std::move(storage), caffe2::TypeMeta::Make<float>());
+}
+
+HeaderPtr take_header() {
+  auto& headers = pool();
+  if (headers.empty()) {
+    return new_header(new_storage());
+  }
+  HeaderPtr header = std::move(headers.back());
+  headers.pop_back();
+  return header;
+}
+
+void release_storage(void* context) { c10::raw::intrusive_ptr::decref(static_cast<StorageImpl*>(context)); }
+
+/// A header that outlives its call must keep the device's memory.
+void own_storage(StorageImpl& header, const TensorImpl& device) {
+  DataPtr& data = header._mutable_data_ptr_no_checks();
+  if (data.get_context() != nullptr || data.get() == nullptr) {
+    return;
+  }
+  StorageImpl* owner = device.unsafe_storage().unsafeGetStorageImpl();
+  c10::raw::intrusive_ptr::incref(owner);
+  data = DataPtr(data.get(), owner, &release_storage, c10::Device(c10::kCPU));
+}
+
+/// Host memory that a CPU kernel returned as its result is copied to where a result has to be: in device memory.
+void move_to_device_memory(StorageImpl& storage) {
+  const size_t nbytes = storage.nbytes();
+  DataPtr block = c10::cuda::CUDACachingAllocator::get()->allocate(nbytes);
+  if (nbytes != 0) {
+    std::memcpy(block.get(), storage.data(), nbytes);
+  }
+  storage.set_data_ptr_noswap(std::move(block));
+}
+
+void relabel_storage(StorageImpl& storage, c10::Device device) {
+  DataPtr& data = storage._mutable_data_ptr_no_checks();
+  if (data.device() == device) {
+    return;  // another result of the same call shares it
+  }
+  if (C10_UNLIKELY(!is_device_owned(data))) {
+    move_to_device_memory(storage);
+  }
+  storage._mutable_data_ptr_no_checks().unsafe_set_device(device);
+  storage.set_allocator(c10::cuda::CUDACachingAllocator::get());
+}
+
+}  // namespace
+
+void relabel(TensorImpl& tensor, c10::Device device) {
+  CpuHeader& view = CpuHeader::of(tensor);
+  relabel_storage(*view.storage_impl(), device);
+  view.set_device(device);
+}
+
+/// The slot of a device tensor, or the one that owns the header of a device storage.
+HeaderSet::Slot* HeaderSet::find(const void* key) {
+  if (C10_UNLIKELY(index_ != nullptr)) {
+    const auto found = index_->find(key);
+    return found == index_->end() ? nullptr : &slots_[found->second];
+  }
+  for (Slot& slot : slots_) {
+    if (slot.device == key || (slot.owns_storage && slot.device->unsafe_storage().unsafeGetStorageImpl() == key)) {
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+void HeaderSet::remember(const Slot& slot, size_t position) {
+  index_->emplace(slot.device, position);
+  if (slot.owns_storage) {
+    index_->emplace(slot.device->unsafe_storage().unsafeGetStorageImpl(), position);
+  }
+}
+
+/// A copy-on-write storage may get its own bytes only when it is written.
+static void own_bytes(TensorImpl& header, StorageImpl& source) {
+  DataPtr& data = CpuHeader::of(header).storage_impl()->_mutable_data_ptr_no_checks();
+  if (data.get_context() == nullptr) {
+    data = DataPtr(source.mutable_data(), c10::Device(c10::kCPU));
+  }
+}
+
+void HeaderSet::will_write(const at::Tensor& header) {
+  for (Slot& slot : slots_) {
+    if (slot.header.get() == header.unsafeGetTensorImpl() && !slot.write) {
+      slot.write = true;
+      own_bytes(*slot.header, *slot.device->unsafe_storage().unsafeGetStorageImpl());
+    }
+  }
+}
+
+at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
+  constexpr size_t kIndexFrom = 16;
+  const TensorImpl* device = device_tensor.unsafeGetTensorImpl();
+  TORCH_INTERNAL_ASSERT_DEBUG_ONLY(is_plain_cuda(*device));
+  StorageImpl* source = device->unsafe_storage().unsafeGetStorageImpl();
+  Slot* sibling = nullptr;
+  if (!slots_.empty()) {
+    sibling = find(source);
+    Slot* same = sibling != nullptr ? find(device) : nullptr;
+    if (sibling != nullptr && write) {
+      own_bytes(*sibling->header, *source);
+    }
+    if (same != nullptr) {
+      same->write |= write;
+      return at::Tensor(same->header);
+    }
+  }
+  HeaderPtr header;
+  if (sibling != nullptr) {
+    header = new_header(sibling->header->storage());
+  } else {
+    header = take_header();
+    StorageImpl& storage = *CpuHeader::of(*header).storage_impl();
+    // Reading must not end a copy-on-write; writing has to.
+    void* data = write ? source->mutable_data() : const_cast<void*>(source->data());
+    storage._mutable_data_ptr_no_checks() = DataPtr(data, c10::Device(c10::kCPU));
+    storage.set_nbytes(source->nbytes());
+  }
+  CpuHeader::of(*header).copy_metadata(CpuHeader::of(*device));
+  slots_.push_back(Slot{header, device, write, sibling == nullptr});
+  if (C10_UNLIKELY(index_ != nullptr)) {
+    remember(slots_.back(), slots_.size() - 1);
+  } else if (C10_UNLIKELY(slots_.size() == kIndexFrom)) {
+    index_ = std::make_unique<std::unordered_map<const void*, size_t>>();
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      remember(slots_[i], i);
+    }
+  }
+  return at::Tensor(std::move(header));
+}
+
+void HeaderSet::write_back(c10::Device device) {
+  for (Slot& slot : slots_) {
+    if (!slot.write) {
+      continue;
+    }
+    CpuHeader& header = CpuHeader::of(*slot.header);
+    TensorImpl& target = *const_cast<TensorImpl*>(slot.device);
+    StorageImpl& from = *header.storage_impl();
+    StorageImpl& to = *target.unsafe_storage().unsafeGetStorageImpl();
+    if (C10_UNLIKELY(from.data_ptr().get_context() != nullptr)) {  // the kernel gave it a block of its own
+      to.set_data_ptr_noswap(std::move(from._mutable_data_ptr_no_checks()));
+      to.set_nbytes(from.nbytes());
+      from._mutable_data_ptr_no_checks() = DataPtr(to.mutable_data(), c10::Device(c10::kCPU));
+      relabel_storage(to, device);
+    } else if (C10_UNLIKELY(from.nbytes() != to.nbytes())) {
+      to.set_nbytes(from.nbytes());
+    }
+    if (C10_UNLIKELY(!header.same_geometry(CpuHeader::of(target)))) {
+      target.set_sizes_and_strides(header.sizes(), header.strides(), header.storage_offset());
+    }
+    // Some kernels leave the conjugation of an out= to its bit.
+    if (C10_UNLIKELY(header.is_conj() != target.is_conj())) {
+      target._set_conj(header.is_conj());
+    }
+    if (C10_UNLIKELY(header.has_named_tensor_meta())) {
+      target.set_named_tensor_meta(header.named_tensor_meta()->clone());
+    }
+  }
+}
+
+at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
+  if (!result.defined() || !result.device().is_cpu()) {
+    return result;
+  }
+  TensorImpl* impl = result.unsafeGetTensorImpl();
+  for (const Slot& slot : slots_) {
+    if (slot.header.get() == impl) {
+      return at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<TensorImpl*>(slot.device)));
+    }
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(impl->has_storage(),
+                              "the simulated device does not compute this operator yet: its result is a ",
+                              result.toString());
+  const StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  for (const Slot& slot : slots_) {
+    if (CpuHeader::of(*slot.header).storage_impl() == storage) {
+      CpuHeader::of(*impl).share_storage(slot.device->storage());
+      CpuHeader::of(*impl).set_device(device);
+      return result;
+    }
+  }
+  const DataPtr& data = impl->unsafe_storage().unsafeGetStorageImpl()->data_ptr();
+  if (C10_UNLIKELY(data.device().is_cpu() && !is_device_owned(data) &&
+                   (result.use_count() > 1 || result.storage().use_count() > 1))) {
+    // Host memory that somebody else holds, a CPU argument say: it stays theirs.
+    return to_device(result.clone(), device);
+  }
+  relabel(*impl, device);
+  return result;
+}
+
+HeaderSet::~HeaderSet() {
+  auto& headers = pool();
+  // Backwards: a header that shares a storage comes after the one that owns it.
+  for (size_t i = slots_.size(); i-- > 0;) {
+    Slot& slot = slots_[i];
+    CpuHeader& header = CpuHeader::of(*slot.header);
+    StorageImpl& storage = *header.storage_impl();
+    const bool kept = slot.header.use_count() > 1 || slot.header.weak_use_count() > 1;
+    if (C10_UNLIKELY(kept || (slot.owns_storage && header.storage().use_count() > 1))) {
+      own_storage(storage, *slot.device);
+    } else if (C10_LIKELY(slot.owns_storage && headers.size() < kPoolLimit)) {
+      DataPtr& data = storage._mutable_data_ptr_no_checks();
+      if (C10_UNLIKELY(data.get_context() != nullptr)) {
+        data.clear();
+      }
+      headers.push_back(std::move(slot.header));
+    }
+    slot.header.reset();
+  }
+}
+
+}  // namespace macatorch

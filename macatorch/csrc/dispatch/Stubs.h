@@ -1,0 +1,283 @@
+#pragma once
+
+#include <ATen/TensorIterator.h>
+#include <ATen/native/DispatchStub.h>
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "alias/CompositeTensors.h"
+#include "alias/DeviceScope.h"
+#include "dispatch/Operators.h"
+
+namespace macatorch {
+
+// Note [Function tables]
+// Upstream's operators reach their innermost functions through tables with an entry for each kind of device
+// (DispatchStub). An operator with kernels of its own for CPU and CUDA never gets there, since ours replaces it; one
+// function that serves both does: mode(out=), conj_physical_(), layer_norm of nested tensors. So the CUDA entry of every
+// table becomes a function over its signature that calls the CPU entry with CPU headers of the same bytes. Which tables
+// there are the generated list says; a test reads all of them in the running process.
+
+/// The tensors of one call through a table.
+class StubCall {
+ public:
+  /// `wide`: low-precision dtypes that the CPU's function lacks, computed in the next wider one. `promotes`: an iterator's
+  /// operands are read in its common dtype.
+  StubCall(c10::Device device, uint64_t wide, bool promotes)
+      : device_(device), scope_(device.index()), wide_(wide), promotes_(promotes) {}
+
+  /// What the CPU's function gets for a tensor; `target`: the function may put another tensor there.
+  at::Tensor header(const at::Tensor& tensor, bool target = false);
+  /// The same for an iterator: over the headers, all of one dtype where the CPU's functions want that.
+  at::TensorIterator& iterator(at::TensorIteratorBase& iterator);
+  std::optional<at::Generator> generator(const std::optional<at::Generator>& generator) const;
+
+  /// Carries what was computed wider, or resized, back to the device's tensors.
+  void finish();
+  at::Tensor result(const at::Tensor& tensor) const { return headers_.to_device(tensor, device_); }
+
+ private:
+  at::Tensor widened(const at::Tensor& header, at::ScalarType dtype, bool written);
+
+  c10::Device device_;
+  DeviceScope scope_;
+  uint64_t wide_;
+  bool promotes_;
+  AnyHeaders headers_;
+  std::vector<std::unique_ptr<at::TensorIterator>> iterators_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // header, what was computed in its place
+};
+
+namespace stubs {
+
+/// What is looked at before a call: the device, and the low-precision dtypes.
+struct Survey {
+  std::optional<c10::Device> device;
+  uint64_t dtypes = 0;
+
+  void see(const at::TensorBase& tensor) {
+    if (tensor.defined()) {
+      dtypes |= dtype_bit(tensor.scalar_type());
+      if (!device && tensor.is_cuda()) {
+        device = tensor.device();
+      }
+    }
+  }
+  void see(at::TensorIteratorBase& iterator) {
+    for (int i = 0; i < iterator.ntensors(); ++i) {
+      see(iterator.tensor(i));
+    }
+  }
+  void see(const at::Tensor* tensor) {
+    if (tensor != nullptr) {
+      see(*tensor);
+    }
+  }
+  void see(const std::optional<at::Tensor>& tensor) {
+    if (tensor) {
+      see(*tensor);
+    }
+  }
+  void see(const c10::List<std::optional<at::Tensor>>& tensors) {
+    for (const std::optional<at::Tensor>& tensor : tensors) {
+      see(tensor);
+    }
+  }
+  void see(at::TensorList tensors) {
+    for (const at::Tensor& tensor : tensors) {
+      see(tensor);
+    }
+  }
+  template <class T, std::enable_if_t<!std::is_base_of_v<at::TensorBase, T>, int> = 0>
+  void see(const T& /*no tensor*/) {}
+};
+
+/// One argument as the CPU's function gets it.
+template <class T>
+struct Argument {
+  T value;
+  Argument(StubCall&, T given) : value(given) {}
+  T get() { return value; }
+  void done(StubCall&) {}
+};
+template <>
+struct Argument<const at::Tensor&> {
+  at::Tensor value;
+  Argument(StubCall& call, const at::Tensor& given) : value(call.header(given)) {}
+  const at::Tensor& get() { return value; }
+  void done(StubCall&) {}
+};
+template <>
+struct Argument<const at::TensorBase&> {
+  at::Tensor value;
+  Argument(StubCall& call, const at::TensorBase& given) : value(call.header(at::Tensor(given))) {}
+  const at::TensorBase& get() { return value; }
+  void done(StubCall&) {}
+};
+template <>
+struct Argument<at::Tensor&> {
+  at::Tensor& given;
+  at::Tensor before;
+  at::Tensor value;
+  Argument(StubCall& call, at::Tensor& given) : given(given), before(call.header(given, true)), value(before) {}
+  at::Tensor& get() { return value; }
+  void done(StubCall& call) {
+    if (!before.is_same(value)) {
+      given = call.result(value);
+    }
+  }
+};
+template <>
+struct Argument<at::Tensor*> {
+  std::optional<Argument<at::Tensor&>> target;
+  Argument(StubCall& call, at::Tensor* given) {
+    if (given != nullptr) {
+      target.emplace(call, *given);
+    }
+  }
+  at::Tensor* get() { return target ? &target->value : nullptr; }
+  void done(StubCall& call) {
+    if (target) {
+      target->done(call);
+    }
+  }
+};
+template <>
+struct Argument<const std::optional<at::Tensor>&> {
+  std::optional<at::Tensor> value;
+  Argument(StubCall& call, const std::optional<at::Tensor>& given) {
+    if (given) {
+      value = call.header(*given);
+    }
+  }
+  const std::optional<at::Tensor>& get() { return value; }
+  void done(StubCall&) {}
+};
+template <>
+struct Argument<at::TensorList> {
+  std::vector<at::Tensor> value;
+  Argument(StubCall& call, at::TensorList given) {
+    for (const at::Tensor& tensor : given) {
+      value.push_back(call.header(tensor));
+    }
+  }
+  at::TensorList get() { return value; }
+  void done(StubCall&) {}
+};
+template <>
+struct Argument<const c10::List<std::optional<at::Tensor>>&> {
+  c10::List<std::optional<at::Tensor>> value;
+  Argument(StubCall& call, const c10::List<std::optional<at::Tensor>>& given) {
+    for (const std::optional<at::Tensor>& tensor : given) {
+      value.push_back(tensor ? std::make_optional(call.header(*tensor)) : std::nullopt);
+    }
+  }
+  const c10::List<std::optional<at::Tensor>>& get() { return value; }
+  void done(StubCall&) {}
+};
+template <class Iterator>
+struct IteratorArgument {
+  at::TensorIterator& value;
+  IteratorArgument(StubCall& call, at::TensorIteratorBase& given) : value(call.iterator(given)) {}
+  Iterator& get() { return value; }
+  void done(StubCall&) {}
+};
+template <>
+struct Argument<at::TensorIterator&> : IteratorArgument<at::TensorIterator> {
+  using IteratorArgument::IteratorArgument;
+};
+template <>
+struct Argument<at::TensorIteratorBase&> : IteratorArgument<at::TensorIteratorBase> {
+  using IteratorArgument::IteratorArgument;
+};
+template <>
+struct Argument<std::optional<at::Generator>> {
+  std::optional<at::Generator> value;
+  Argument(StubCall& call, const std::optional<at::Generator>& given) : value(call.generator(given)) {}
+  std::optional<at::Generator> get() { return value; }
+  void done(StubCall&) {}
+};
+
+inline at::Tensor result(const StubCall& call, const at::Tensor& value) { return call.result(value); }
+template <class... T>
+std::tuple<T...> result(const StubCall& call, const std::tuple<T...>& values) {
+  return std::apply([&](const T&... value) { return std::tuple<T...>(call.result(value)...); }, values);
+}
+
+[[noreturn]] void refuse(const char* name);
+
+/// Whether the functions of a table read every operand in the iterator's common dtype. An iterator on CUDA does not say.
+bool promotes(const char* name);
+
+template <class Stub, Stub& stub, class Function>
+struct Rerouted;
+
+template <class Stub, Stub& stub, class Result, class... Args>
+struct Rerouted<Stub, stub, Result (*)(Args...)> {
+  static inline const char* name = nullptr;
+
+  static Result call(Args... args) {
+    Survey survey;
+    (survey.see(args), ...);
+    if (!survey.device) {
+      return stub(c10::kCPU, args...);
+    }
+    const uint64_t low = survey.dtypes & kLowPrecision;
+    uint64_t wide = 0;
+    for (;;) {
+      try {
+        return attempt(*survey.device, wide, args...);
+      } catch (const c10::Error& error) {
+        at::ScalarType dtype{};
+        if (!lacks_dtype(error.what_without_backtrace(), low & ~wide, &dtype)) {
+          throw;
+        }
+        wide |= dtype_bit(dtype);
+      }
+    }
+  }
+
+  static Result missing(Args...) { refuse(name); }
+
+ private:
+  static Result attempt(c10::Device device, uint64_t wide, Args... args) {
+    StubCall call(device, wide, promotes(name));
+    std::tuple<Argument<Args>...> cpu{Argument<Args>(call, args)...};
+    auto run = [](auto&... argument) -> Result { return stub(c10::kCPU, argument.get()...); };
+    auto done = [&](auto&... argument) { (argument.done(call), ...); };
+    if constexpr (std::is_void_v<Result>) {
+      std::apply(run, cpu);
+      call.finish();
+      std::apply(done, cpu);
+    } else if constexpr (std::is_same_v<Result, at::Tensor&>) {
+      // Such a function returns the tensor that it was given first.
+      std::apply(run, cpu);
+      call.finish();
+      std::apply(done, cpu);
+      return std::get<0>(std::tie(args...));
+    } else {
+      Result value = std::apply(run, cpu);
+      call.finish();
+      std::apply(done, cpu);
+      return result(call, value);
+    }
+  }
+};
+
+}  // namespace stubs
+
+/// Points the CUDA entry of one table at the CPU's function, or, where the CPU has none, at an error that says so.
+template <class Stub, Stub& stub>
+void reroute_stub(const char* name) {
+  using Rerouted = stubs::Rerouted<Stub, stub, typename Stub::FnPtr>;
+  if (!stub.is_device_supported(c10::kCUDA)) {
+    return;
+  }
+  Rerouted::name = name;
+  stub.set_cuda_dispatch_ptr(stub.is_device_supported(c10::kCPU) ? &Rerouted::call : &Rerouted::missing);
+}
+
+}  // namespace macatorch

@@ -1,0 +1,326 @@
+#include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/Parallel.h>
+#include <ATen/ScalarOps.h>
+#include <ATen/ops/div_ops.h>
+#include <ATen/ops/floor_divide_ops.h>
+#include <ATen/ops/fmod_ops.h>
+#include <ATen/ops/remainder_ops.h>
+
+#include <atomic>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "alias/DeviceCall.h"
+#include "dispatch/Unboxed.h"
+#include "ops/NeuralNet.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(div_Tensor_mode);
+MACATORCH_SPEC(div__Tensor_mode);
+MACATORCH_SPEC(div_out_mode);
+MACATORCH_SPEC(floor_divide);
+MACATORCH_SPEC(floor_divide__Tensor);
+MACATORCH_SPEC(floor_divide_out);
+MACATORCH_SPEC(fmod_Tensor);
+MACATORCH_SPEC(fmod__Tensor);
+MACATORCH_SPEC(fmod_Tensor_out);
+MACATORCH_SPEC(remainder_Tensor);
+MACATORCH_SPEC(remainder__Tensor);
+MACATORCH_SPEC(remainder_Tensor_out);
+
+namespace {
+
+// Note [Divisors 0 and -1]
+// A processor traps where an integer is divided by zero, and where the smallest one is divided by -1: upstream's CPU
+// kernels raise in the first case and, in some releases, end the process in the second. On a GPU both have a result. That
+// of a division by zero is what upstream's tests know of NVIDIA's: all ones, in quotient and remainder; of 64 bits only
+// the lower 32 if the dividend has no other.
+
+enum class Part { Remainder, Truncated, Floored };
+
+constexpr int64_t kBlock = 128;
+
+/// Whether kBlock divisors have a 0, or a -1 if there are negative ones. Without a branch and of a constant length, so that
+/// the compiler makes vector instructions of it.
+template <class T>
+bool block_has_special(const T* data) {
+  using Bits = std::make_unsigned_t<T>;
+  Bits found = 0;  // in the highest bit
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const auto bits = static_cast<Bits>(data[i]);
+    found |= std::is_signed_v<T> ? static_cast<Bits>((static_cast<Bits>(bits + 1) >> 1) - 1)
+                                 : static_cast<Bits>((bits - 1) & ~bits);
+  }
+  return (found >> (sizeof(T) * 8 - 1)) != 0;
+}
+
+/// Whether an integer tensor of any strides has a 0 or a -1: in the dtype of the division, where 256 may be 0.
+bool has_special(const at::Tensor& divisor) {
+  const at::Tensor dense = divisor.contiguous();
+  return AT_DISPATCH_INTEGRAL_TYPES(dense.scalar_type(), "divisors", [&] {
+    const auto* data = dense.const_data_ptr<scalar_t>();
+    const int64_t blocks = dense.numel() / kBlock;
+    std::atomic<bool> found{false};
+    at::parallel_for(0, blocks, 256, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (C10_UNLIKELY(block_has_special(data + i * kBlock))) {
+          found.store(true, std::memory_order_relaxed);
+          return;
+        }
+      }
+    });
+    for (int64_t i = blocks * kBlock; i < dense.numel(); ++i) {
+      if (data[i] == 0 || (std::is_signed_v<scalar_t> && data[i] == static_cast<scalar_t>(-1))) {
+        return true;
+      }
+    }
+    return found.load();
+  });
+}
+
+struct Special {
+  at::Tensor divisor;  // 1 in place of 0 and -1
+  at::Tensor where;    // which those are
+  at::Tensor values;   // the results there
+};
+
+/// The special divisors of an integer division; none where there are none, or the operator itself has to refuse.
+std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& other, Part part) {
+  const bool scalar = other.is_cpu() && other.dim() == 0;
+  if (C10_LIKELY(!at::isIntegralType(other.scalar_type(), /*includeBool=*/true)) ||
+      !at::isIntegralType(self.scalar_type(), /*includeBool=*/true) ||
+      !(scalar || (other.is_cuda() && (self.device() == other.device() || (self.is_cpu() && self.dim() == 0))))) {
+    return std::nullopt;
+  }
+  const at::ScalarType dtype = at::result_type(self, other);
+  if (dtype == at::kBool) {
+    return std::nullopt;
+  }
+  if (scalar) {
+    if (!has_special(other.to(dtype))) {
+      return std::nullopt;
+    }
+  } else {
+    DeviceCall call(other);
+    if (!has_special(call(other).to(dtype))) {
+      return std::nullopt;
+    }
+  }
+  const c10::Device device = scalar ? self.device() : other.device();
+  const at::Tensor dividend = self.to(device, dtype);
+  const at::Tensor divisor = other.to(device, dtype);
+  const at::Tensor zero = divisor.eq(0);
+  Special special;
+  special.where = dtype == at::kByte ? zero : zero.logical_or(divisor.eq(-1));
+  // In place, since a result's layout follows from its operands'.
+  special.divisor = other.to(device).clone().masked_fill_(special.where, 1);
+  if (other.unsafeGetTensorImpl()->is_wrapped_number()) {
+    special.divisor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  at::Tensor by_zero = at::full({}, dtype == at::kByte ? 255 : -1, divisor.options());
+  if (dtype == at::kLong) {
+    const at::Tensor fits = dividend.ge(0).logical_and(dividend.lt(int64_t(1) << 32));
+    by_zero = at::where(fits, at::full({}, int64_t(0xFFFFFFFF), divisor.options()), by_zero);
+  }
+  if (part == Part::Floored) {
+    by_zero = by_zero.sub(dividend.lt(0).to(dtype));
+  }
+  const at::Tensor by_minus_one =
+      part == Part::Remainder ? at::zeros({}, divisor.options()) : at::zeros_like(dividend).sub(dividend);
+  special.values = at::where(zero, by_zero, by_minus_one);
+  return special;
+}
+
+template <class Divide>
+at::Tensor divided(const at::Tensor& self, const at::Tensor& other, Part part, const Divide& divide) {
+  const std::optional<Special> special = find_special(self, other, part);
+  if (C10_LIKELY(!special)) {
+    return divide(other);
+  }
+  at::Tensor result = divide(special->divisor);
+  result.copy_(at::where(special->where, special->values, result));
+  return result;
+}
+
+template <class Divide>
+at::Tensor& divided_to(const at::Tensor& self, const at::Tensor& other, at::Tensor& out, Part part,
+                       const Divide& divide) {
+  const std::optional<Special> special = find_special(self, other, part);
+  if (C10_LIKELY(!special)) {
+    return divide(other);
+  }
+  // The kernel is not given `other` itself.
+  check_broadcast_into_operand(out, self, other);
+  at::assert_no_partial_overlap(out, other);
+  divide(special->divisor);
+  return out.copy_(at::where(special->where, special->values.to(out.scalar_type()), out));
+}
+
+// Note [Quotients that overflow]
+// Upstream's vectorised kernels of float and bfloat16 answer NaN for a modulus whose quotient no float holds, and for a floored
+// quotient, which is computed from it; CUDA's do not. In double precision it fits, and the modulus is exact.
+
+bool may_overflow(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kBFloat16; }
+
+template <class T>
+bool any_nan(const T* data, int64_t count) {
+  std::atomic<bool> found{false};
+  at::parallel_for(0, count, int64_t{1} << 15, [&](int64_t begin, int64_t end) {
+    int any = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const auto value = static_cast<float>(data[i]);
+      any |= static_cast<int>(value != value);
+    }
+    if (any != 0) {
+      found.store(true, std::memory_order_relaxed);
+    }
+  });
+  return found.load();
+}
+
+/// Whether a result that may_overflow has a NaN.
+bool has_nan(const at::Tensor& result) {
+  if (!may_overflow(result.scalar_type()) || !result.is_cuda() || result.layout() != at::kStrided) {
+    return false;
+  }
+  const at::Tensor dense = result.contiguous();
+  return dense.scalar_type() == at::kFloat ? any_nan(dense.const_data_ptr<float>(), dense.numel())
+                                           : any_nan(dense.const_data_ptr<at::BFloat16>(), dense.numel());
+}
+
+/// Computes the NaN of `result` again; what is none in double precision either stays one.
+template <class Wide>
+void repair(at::Tensor result, const at::Tensor& self, const at::Tensor& other, const Wide& divide) {
+  if (C10_UNLIKELY(has_nan(result))) {
+    // A number of Python's is an infinity where the common dtype does not hold it.
+    const at::ScalarType common = at::result_type(self, other);
+    const at::Tensor wide = divide(self.to(common).to(at::kDouble), other.to(common).to(at::kDouble));
+    result.copy_(at::where(at::isnan(result), wide.to(result.scalar_type()), result));
+  }
+}
+
+/// The operand as it is before `result` is written, if those share memory and the result may have to be repaired.
+at::Tensor before(const at::Tensor& operand, const at::Tensor& result) {
+  return may_overflow(result.scalar_type()) && operand.is_alias_of(result) ? operand.clone() : operand;
+}
+
+template <class Op, const OperatorSpec& spec, Part part>
+at::Tensor function(const at::Tensor& self, const at::Tensor& other) {
+  at::Tensor result =
+      divided(self, other, part, [&](const at::Tensor& by) { return Unboxed<Op, spec>::call(self, by); });
+  repair(result, self, other, [](const at::Tensor& a, const at::Tensor& b) { return Op::call(a, b); });
+  return result;
+}
+
+template <class Op, const OperatorSpec& spec, Part part, class Functional>
+at::Tensor& in_place(at::Tensor& self, const at::Tensor& other) {
+  const at::Tensor given = before(self, self), by_given = before(other, self);
+  divided_to(self, other, self, part,
+             [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by); });
+  repair(self, given, by_given, [](const at::Tensor& a, const at::Tensor& b) { return Functional::call(a, b); });
+  return self;
+}
+
+template <class Op, const OperatorSpec& spec, Part part, class Functional>
+at::Tensor& to_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  const at::Tensor given = before(self, out), by_given = before(other, out);
+  divided_to(self, other, out, part,
+             [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by, out); });
+  repair(out, given, by_given, [](const at::Tensor& a, const at::Tensor& b) { return Functional::call(a, b); });
+  return out;
+}
+
+/// A number modulo a tensor; the same kernel.
+at::Tensor scalar_remainder(const at::Scalar& self, const at::Tensor& other) {
+  at::Tensor wrapped = c10::scalar_to_tensor(self);
+  wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return function<at::_ops::remainder_Tensor, spec_remainder_Tensor, Part::Remainder>(wrapped, other);
+}
+
+using Mode = std::optional<c10::string_view>;
+
+/// Without a mode the quotient is no integer.
+std::optional<Part> part_of(const Mode& mode) {
+  return !mode ? std::nullopt : std::make_optional(*mode == "floor" ? Part::Floored : Part::Truncated);
+}
+
+auto divide_wide(const Mode& mode) {
+  return [&mode](const at::Tensor& a, const at::Tensor& b) { return at::_ops::div_Tensor_mode::call(a, b, mode); };
+}
+
+at::Tensor div(const at::Tensor& self, const at::Tensor& other, Mode mode) {
+  const auto divide = [&](const at::Tensor& by) {
+    return Unboxed<at::_ops::div_Tensor_mode, spec_div_Tensor_mode>::call(self, by, mode);
+  };
+  const std::optional<Part> part = part_of(mode);
+  if (!part) {
+    return divide(other);
+  }
+  at::Tensor result = divided(self, other, *part, divide);
+  repair(result, self, other, divide_wide(mode));
+  return result;
+}
+
+at::Tensor& div_in_place(at::Tensor& self, const at::Tensor& other, Mode mode) {
+  const auto divide = [&](const at::Tensor& by) -> at::Tensor& {
+    return Unboxed<at::_ops::div__Tensor_mode, spec_div__Tensor_mode>::call(self, by, mode);
+  };
+  const std::optional<Part> part = part_of(mode);
+  if (!part) {
+    return divide(other);
+  }
+  const at::Tensor given = before(self, self), by_given = before(other, self);
+  divided_to(self, other, self, *part, divide);
+  repair(self, given, by_given, divide_wide(mode));
+  return self;
+}
+
+at::Tensor& div_out(const at::Tensor& self, const at::Tensor& other, Mode mode, at::Tensor& out) {
+  const auto divide = [&](const at::Tensor& by) -> at::Tensor& {
+    return Unboxed<at::_ops::div_out_mode, spec_div_out_mode>::call(self, by, mode, out);
+  };
+  const std::optional<Part> part = part_of(mode);
+  if (!part) {
+    return divide(other);
+  }
+  const at::Tensor given = before(self, out), by_given = before(other, out);
+  divided_to(self, other, out, *part, divide);
+  repair(out, given, by_given, divide_wide(mode));
+  return out;
+}
+
+}  // namespace
+
+void register_integer_division(torch::Library& cuda) {
+  constexpr Part remainder = Part::Remainder;
+  cuda.impl("remainder.Tensor", TORCH_FN((function<at::_ops::remainder_Tensor, spec_remainder_Tensor, remainder>)));
+  cuda.impl(
+      "remainder_.Tensor",
+      TORCH_FN((in_place<at::_ops::remainder__Tensor, spec_remainder__Tensor, remainder, at::_ops::remainder_Tensor>)));
+  cuda.impl(
+      "remainder.Tensor_out",
+      TORCH_FN(
+          (to_out<at::_ops::remainder_Tensor_out, spec_remainder_Tensor_out, remainder, at::_ops::remainder_Tensor>)));
+  cuda.impl("remainder.Scalar_Tensor", TORCH_FN(scalar_remainder));
+  cuda.impl("fmod.Tensor", TORCH_FN((function<at::_ops::fmod_Tensor, spec_fmod_Tensor, remainder>)));
+  cuda.impl("fmod_.Tensor",
+            TORCH_FN((in_place<at::_ops::fmod__Tensor, spec_fmod__Tensor, remainder, at::_ops::fmod_Tensor>)));
+  cuda.impl("fmod.Tensor_out",
+            TORCH_FN((to_out<at::_ops::fmod_Tensor_out, spec_fmod_Tensor_out, remainder, at::_ops::fmod_Tensor>)));
+  constexpr Part floored = Part::Floored;
+  cuda.impl("floor_divide", TORCH_FN((function<at::_ops::floor_divide, spec_floor_divide, floored>)));
+  cuda.impl(
+      "floor_divide_.Tensor",
+      TORCH_FN((in_place<at::_ops::floor_divide__Tensor, spec_floor_divide__Tensor, floored, at::_ops::floor_divide>)));
+  cuda.impl("floor_divide.out",
+            TORCH_FN((to_out<at::_ops::floor_divide_out, spec_floor_divide_out, floored, at::_ops::floor_divide>)));
+  cuda.impl("div.Tensor_mode", TORCH_FN(div));
+  cuda.impl("div_.Tensor_mode", TORCH_FN(div_in_place));
+  cuda.impl("div.out_mode", TORCH_FN(div_out));
+}
+
+}  // namespace macatorch

@@ -1,0 +1,249 @@
+#include <ATen/ATen.h>
+#include <ATen/ops/addmm_ops.h>
+#include <ATen/ops/addmv_ops.h>
+#include <ATen/ops/baddbmm_ops.h>
+#include <ATen/ops/bmm_ops.h>
+#include <ATen/ops/dot_ops.h>
+#include <ATen/ops/mm_ops.h>
+#include <ATen/ops/vdot_ops.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+
+#include "alias/DeviceCall.h"
+#include "dispatch/Unboxed.h"
+#include "fast/OneDnnProducts.h"
+#include "ops/NeuralNet.h"
+
+namespace macatorch {
+
+// Products of dense matrices and vectors. Those of integers and booleans the CPU has, cuBLAS has not, and upstream refuses
+// them on CUDA; some large ones are computed by oneDNN or in panels.
+
+#define MACATORCH_PRODUCTS(apply)                    \
+  apply(mm, "mm", "addmm_cuda");                     \
+  apply(mm_out, "mm.out", "addmm_cuda");             \
+  apply(addmm, "addmm", "addmm_cuda");               \
+  apply(addmm_, "addmm_", "addmm_cuda");             \
+  apply(addmm_out, "addmm.out", "addmm_cuda");       \
+  apply(bmm, "bmm", "baddbmm_cuda");                 \
+  apply(bmm_out, "bmm.out", "baddbmm_cuda");         \
+  apply(baddbmm, "baddbmm", "baddbmm_cuda");         \
+  apply(baddbmm_, "baddbmm_", "baddbmm_cuda");       \
+  apply(baddbmm_out, "baddbmm.out", "baddbmm_cuda"); \
+  apply(addmv, "addmv", "addmv_impl_cuda");          \
+  apply(addmv_, "addmv_", "addmv_impl_cuda");        \
+  apply(addmv_out, "addmv.out", "addmv_impl_cuda");  \
+  apply(dot, "dot", "dot");                          \
+  apply(vdot, "vdot", "vdot")
+
+#define MACATORCH_DECLARE(symbol, name, kernel) MACATORCH_SPEC(symbol)
+MACATORCH_PRODUCTS(MACATORCH_DECLARE);
+#undef MACATORCH_DECLARE
+
+namespace {
+
+/// Tensors of one integer dtype, none of them empty: an empty product calls no kernel.
+struct Integers {
+  at::ScalarType dtype = at::ScalarType::Undefined;
+  bool all = true;
+
+  void see(const at::Tensor& tensor) {
+    const at::ScalarType own = tensor.scalar_type();
+    all = all && at::isIntegralType(own, /*includeBool=*/true) &&
+          (dtype == at::ScalarType::Undefined || dtype == own) && tensor.numel() != 0 && tensor.is_cuda();
+    dtype = own;
+  }
+  void see(at::Tensor& /*written*/) {}
+  template <class T>
+  void see(const T& /*no tensor*/) {}
+};
+
+// Note [Products in panels]
+// MKL's matrix product stores its result a few vector registers at a time. Where the rows of the result are no multiple of
+// a register's 32 bytes (logits over a vocabulary of 50257 symbols), half of the stores cross a cache line, and the product
+// takes up to a third longer. A large product of that kind is computed panel by panel into aligned rows that stay in the
+// cache, and copied from there. Measured in docs/performance.md, "What makes it faster than the CPU".
+
+constexpr int64_t kRowAlignment = 32;      // bytes
+constexpr int64_t kLeastResult = 2 << 20;  // bytes: below, the result itself stays in the cache
+constexpr int64_t kPanelBytes = 4 << 20;
+constexpr int64_t kMostPanelRows = 2048;
+constexpr int64_t kLeastRows = 32;  // of a result: with fewer rows or columns the product is bound by what it reads
+constexpr int64_t kLeastColumns = 64;
+
+/// True for a product that is computed in panels. The shapes are those of a product then, on one device.
+bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
+  if (left.dim() != 2 || right.dim() != 2 || !is_bare(left) || !is_bare(right)) {
+    return false;
+  }
+  const int64_t columns = right.size(1), item = left.element_size();
+  if (C10_LIKELY(left.size(0) * columns * item < kLeastResult || columns * item % kRowAlignment == 0)) {
+    return false;
+  }
+  const at::ScalarType dtype = left.scalar_type();
+  return (dtype == at::kFloat || dtype == at::kDouble) && right.scalar_type() == dtype && left.size(0) >= kLeastRows &&
+         columns >= kLeastColumns && left.device() == right.device() && left.size(1) == right.size(0) &&
+         right.size(0) != 0;
+}
+
+/// A part of the result: `rows` from `row`, `columns` from `column`.
+struct Part {
+  int64_t row, rows, column, columns;
+  at::Tensor of(const at::Tensor& matrix) const { return matrix.narrow(0, row, rows).narrow(1, column, columns); }
+  at::Tensor left(const at::Tensor& matrix) const { return matrix.narrow(0, row, rows); }
+  at::Tensor right(const at::Tensor& matrix) const { return matrix.narrow(1, column, columns); }
+};
+
+/// Calls `product(panel, part)` for each part of the result of left times right, and returns the result.
+template <class Product>
+at::Tensor in_panels(DeviceCall& call, const at::Tensor& left, const at::Tensor& right, const Product& product) {
+  const int64_t rows = left.size(0), columns = right.size(1), item = left.element_size();
+  const int64_t height = std::min(rows, kMostPanelRows);
+  int64_t width = std::min(columns, kPanelBytes / (height * item));
+  width = (width * item + kRowAlignment - 1) / kRowAlignment * kRowAlignment / item;
+  at::Tensor result = at::empty({rows, columns}, left.options());
+  const at::Tensor panel = at::empty({height, width}, left.options());
+  for (int64_t row = 0; row < rows; row += height) {
+    for (int64_t column = 0; column < columns; column += width) {
+      const Part part{row, std::min(height, rows - row), column, std::min(width, columns - column)};
+      at::Tensor aligned = panel.narrow(0, 0, part.rows).narrow(1, 0, part.columns);
+      product(aligned, part);
+      part.of(result).copy_(aligned);
+    }
+  }
+  return call.result(std::move(result));
+}
+
+/// mm, where it takes panels.
+std::optional<at::Tensor> panel_product(const at::Tensor& left, const at::Tensor& right) {
+  if (C10_LIKELY(!takes_panels(left, right))) {
+    return std::nullopt;
+  }
+  DeviceCall call(left);
+  const at::Tensor a = call(left), b = call(right);
+  return in_panels(call, a, b,
+                   [&](at::Tensor& panel, const Part& part) { at::mm_out(panel, part.left(a), part.right(b)); });
+}
+
+/// addmm, where it takes panels.
+std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right,
+                                        const at::Scalar& beta, const at::Scalar& alpha) {
+  if (C10_LIKELY(!takes_panels(left, right)) || !is_bare(self) || self.scalar_type() != left.scalar_type() ||
+      self.device() != left.device() || !at::is_expandable_to(self.sizes(), {left.size(0), right.size(1)})) {
+    return std::nullopt;
+  }
+  DeviceCall call(left);
+  const at::Tensor a = call(left), b = call(right);
+  const at::Tensor start = call(self).expand({a.size(0), b.size(1)});
+  return in_panels(call, a, b, [&](at::Tensor& panel, const Part& part) {
+    at::addmm_out(panel, part.of(start), part.left(a), part.right(b), beta, alpha);
+  });
+}
+
+// Note [Products that use_deterministic_algorithms refuses]
+// Where deterministic algorithms are asked for, 2.6.0 refuses what calls cuBLAS's gemm, its batched gemm or its gemv, unless
+// CUBLAS_WORKSPACE_CONFIG has one of two values. Products are deterministic here in any case; but a program that this stops
+// on hardware is stopped here too. Products to which cuBLASLt adds a bias on the way are free of it.
+
+template <class Context>
+auto alert_of_cublas(const Context& context, int /*preferred*/)
+    -> decltype(context.alertCuBLASConfigNotDeterministic()) {
+  context.alertCuBLASConfigNotDeterministic();
+}
+/// Later releases have no such rule.
+template <class Context>
+void alert_of_cublas(const Context& /*context*/, long /*otherwise*/) {}
+
+/// The tensors of a product in the order of its schema; at most one is written, and stands apart.
+struct Operands {
+  std::array<const at::Tensor*, 3> read{};
+  size_t count = 0;
+  const at::Tensor* written = nullptr;
+  const at::Scalar* beta = nullptr;
+
+  void see(const at::Tensor& tensor) { read.at(count++) = &tensor; }
+  void see(at::Tensor& tensor) { written = &tensor; }
+  void see(const at::Scalar& scalar) { beta = beta != nullptr ? beta : &scalar; }
+
+  const at::Tensor& left() const { return *read.at(count - 2); }
+  const at::Tensor& right() const { return *read.at(count - 1); }
+
+  /// True if the product has terms; one whose shapes do not fit is refused for that.
+  bool has_terms() const {
+    const int64_t inner = right().dim() == 1 ? 0 : right().dim() - 2;
+    return left().dim() >= 2 && right().dim() >= 1 && left().size(-1) == right().size(inner) && left().numel() != 0 &&
+           right().numel() != 0;
+  }
+  /// True if upstream hands the sum to cuBLASLt as a bias (addmm and its out= form, not addmm_).
+  bool is_bias() const {
+    const at::Tensor& self = *read.front();
+    return count == 3 && self.dim() == 1 && right().dim() == 2 && self.size(0) == right().size(1) &&
+           self.is_contiguous() && (written == nullptr || written->is_contiguous()) && right().size(0) > 1 &&
+           right().size(1) > 1 && at::isFloatingType(self.scalar_type()) && beta->equal(1);
+  }
+};
+
+template <class Op, class... Others>
+constexpr bool is_any_of = (std::is_same_v<Op, Others> || ...);
+
+/// Dimensions of the operands where oneDNN may compute the product.
+template <class Op>
+constexpr int64_t kDims =
+    is_any_of<Op, at::_ops::mm, at::_ops::mm_out, at::_ops::addmm, at::_ops::addmm_out>         ? 2
+    : is_any_of<Op, at::_ops::bmm, at::_ops::bmm_out, at::_ops::baddbmm, at::_ops::baddbmm_out> ? 3
+                                                                                                : 0;
+
+template <class Op, const OperatorSpec& spec, class Signature = typename Op::schema>
+struct Product;
+template <class Op, const OperatorSpec& spec, class Result, class... Args>
+struct Product<Op, spec, Result(Args...)> {
+  static inline const char* kernel = nullptr;
+
+  static Result call(Args... args) {
+    Integers integers;
+    (integers.see(args), ...);
+    if (C10_UNLIKELY(integers.all)) {
+      refuse_dtype(kernel, integers.dtype);
+    }
+    if constexpr (!is_any_of<Op, at::_ops::dot, at::_ops::vdot>) {
+      if (C10_UNLIKELY(at::globalContext().deterministicAlgorithms())) {
+        Operands operands;
+        (operands.see(args), ...);
+        if (operands.has_terms() && !operands.is_bias()) {
+          alert_of_cublas(at::globalContext(), 0);
+        }
+      }
+    }
+    if constexpr (kDims<Op> != 0 && std::is_same_v<Result, at::Tensor>) {
+      if (std::optional<at::Tensor> result = onednn_product(kDims<Op>, args...)) {
+        return *std::move(result);
+      }
+    } else if constexpr (kDims<Op> != 0) {
+      if (onednn_product_into(kDims<Op>, args...)) {
+        return std::get<sizeof...(Args) - 1>(std::tie(args...));
+      }
+    }
+    if constexpr (is_any_of<Op, at::_ops::mm, at::_ops::addmm>) {
+      if (std::optional<at::Tensor> result = panel_product(args...)) {
+        return *std::move(result);
+      }
+    }
+    return Unboxed<Op, spec>::call(args...);
+  }
+};
+
+}  // namespace
+
+void register_dense_products(torch::Library& cuda) {
+#define MACATORCH_IMPLEMENT(symbol, name, function)            \
+  Product<at::_ops::symbol, spec_##symbol>::kernel = function; \
+  cuda.impl(name, TORCH_FN((Product<at::_ops::symbol, spec_##symbol>::call)))
+  MACATORCH_PRODUCTS(MACATORCH_IMPLEMENT);
+#undef MACATORCH_IMPLEMENT
+}
+
+}  // namespace macatorch

@@ -1,0 +1,235 @@
+#include "ops/NeuralNet.h"
+
+#include <ATen/ATen.h>
+#include <ATen/TracerMode.h>
+#include <ATen/Version.h>
+#include <ATen/native/ConvUtils.h>
+#include <ATen/ops/_conv_depthwise2d_ops.h>
+#include <ATen/ops/convolution_backward_ops.h>
+#include <ATen/ops/convolution_ops.h>
+#include <c10/util/Metaprogramming.h>
+
+#include "alias/DeviceCall.h"
+#include "dispatch/Operators.h"
+#include "fast/LayoutCopy.h"
+#include "fast/Processor.h"
+
+namespace macatorch {
+namespace {
+
+// `convolution` is composite and would choose cuDNN by the tensor's device; here the device's convolution is the CPU's
+// choice (oneDNN, mostly). Low-precision floating dtypes are computed in float and rounded once, but for bfloat16 where the
+// processor multiplies it and the choice is oneDNN, which adds up in float.
+
+using Ints = c10::SymIntArrayRef;
+constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
+
+bool is_low(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+}
+at::Tensor widened(const at::Tensor& tensor) {
+  return tensor.defined() && is_low(tensor) ? tensor.to(at::kFloat) : tensor;
+}
+
+/// Upstream's message for a model and an input on different devices, or of different dtypes.
+void check_same_type(const at::Tensor& input, const at::Tensor& other, const char* what) {
+  TORCH_CHECK(!other.defined() || input.options().type_equal(other.options()), "Input type (", input.toString(),
+              ") and ", what, " type (", other.toString(), ") should be the same");
+}
+
+bool is_double(const at::Tensor& input, const at::Tensor& weight) {
+  return input.scalar_type() == at::kDouble || weight.scalar_type() == at::kDouble;
+}
+
+/// cuDNN's rule: channels-last where input or weight is, and never in double precision (nor in the complex numbers that are
+/// computed with it). A batch of one has strides that fit both, and the CPU's choice may then be the other.
+at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight) {
+  if (is_double(input, weight)) {
+    return at::MemoryFormat::Contiguous;
+  }
+  const at::MemoryFormat format = input.suggest_memory_format();
+  return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
+}
+
+/// Whether a convolution of CPU headers is computed in bfloat16, by oneDNN.
+bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                    Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
+                    const c10::SymInt& groups, at::OptionalSymIntArrayRef bias_sizes) {
+  using at::native::ConvBackend;
+  static const bool multiplies = has_bfloat16_products();
+  if (!multiplies || input.scalar_type() != at::kBFloat16 || weight.scalar_type() != at::kBFloat16) {
+    return false;
+  }
+  const ConvBackend backend = at::native::select_conv_backend(input, weight, bias, stride, padding, dilation,
+                                                              transposed, output_padding, groups, bias_sizes);
+  return backend == ConvBackend::Mkldnn || backend == ConvBackend::MkldnnTranspose;
+}
+
+at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                       Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
+                       c10::SymInt groups) {
+  check_same_type(input, weight, "weight");
+  if (bias) {
+    check_same_type(input, *bias, "bias");
+  }
+  TORCH_CHECK(input.device() == weight.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ", input.device(),
+              " and ", weight.device(), "!");
+  if (at::isIntegralType(input.scalar_type(), /*includeBool=*/true)) {
+    const bool volumes = weight.dim() == 5;
+    refuse_dtype(transposed ? (volumes ? "slow_conv_transpose3d_out_cuda" : "slow_conv_transpose2d_out_cuda")
+                            : (volumes ? "slow_conv_dilated<>" : "slow_conv2d_cuda"),
+                 input.scalar_type());
+  }
+  if (C10_UNLIKELY(at::tracer::impl::is_dispatch_enabled())) {
+    // The tracer records no `convolution` but what upstream's is made of.
+    at::Context& context = at::globalContext();
+    return at::_convolution_symint(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups,
+                                   context.benchmarkCuDNN(), context.deterministicCuDNN(), context.userEnabledCuDNN(),
+                                   context.allowTF32CuDNN());
+  }
+  DeviceCall call(input);
+  at::Tensor source = call(input), kernel = call(weight);
+  std::optional<at::Tensor> added = call(bias);
+  if (!stays_bfloat16(source, kernel, added, stride, padding, dilation, transposed, output_padding, groups,
+                      std::nullopt)) {
+    source = widened(source);
+    kernel = widened(kernel);
+    added = added ? std::make_optional(widened(*added)) : std::nullopt;
+  }
+  at::Tensor result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, stride, padding, dilation,
+                                                        transposed, output_padding, groups);
+  result = is_low(input) ? result.to(input.scalar_type()) : result;
+  return call.result(in_format(result, output_format(input, weight)));
+}
+
+/// Whether the weight's gradient is computed in contiguous copies: without AVX-512 oneDNN takes 1.3 to 2.3 times as long
+/// for it in channels-last (1.1 to 1.7 where it is transposed) where the kernel covers several pixels, and the copies take
+/// a fraction of that. Small tensors and few input channels gain nothing. With AVX-512 channels-last is the faster.
+bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weight, const c10::SymInt& groups) {
+  static const bool slow = at::get_cpu_capability() != "AVX512";
+  return slow && input.dim() == 4 && groups == 1 && weight.size(1) >= 32 && weight.size(2) * weight.size(3) > 1 &&
+         input.numel() >= int64_t{1} << 14 && output_format(input, weight) == at::MemoryFormat::ChannelsLast;
+}
+
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
+                               at::OptionalSymIntArrayRef bias_sizes, Ints stride, Ints padding, Ints dilation,
+                               bool transposed, Ints output_padding, c10::SymInt groups,
+                               std::array<bool, 3> output_mask) {
+  DeviceCall call(grad_output);
+  const bool contiguous = is_double(input, weight);  // see output_format
+  const bool as_it_is = stays_bfloat16(call(input), call(weight), std::nullopt, stride, padding, dilation, transposed,
+                                       output_padding, groups, bias_sizes);
+  const auto given = [&](const at::Tensor& tensor) {
+    const at::Tensor wide = as_it_is ? call(tensor) : widened(call(tensor));
+    return contiguous ? wide.contiguous() : wide;
+  };
+  const at::Tensor grad = given(grad_output);
+  const at::Tensor source = given(input);
+  const at::Tensor kernel = given(weight);
+  const auto gradients = [&](const at::Tensor& of, const at::Tensor& from, const at::Tensor& by,
+                             std::array<bool, 3> wanted) {
+    return at::_ops::convolution_backward::redispatch(kCpu, of, from, by, bias_sizes, stride, padding, dilation,
+                                                      transposed, output_padding, groups, wanted);
+  };
+  Gradients found;
+  if (output_mask[1] && copies_for_weight_gradient(input, weight, groups)) {
+    const auto plain = at::MemoryFormat::Contiguous;
+    // Of the weight, its own gradient needs the size alone.
+    const at::Tensor sized = at::empty_like(kernel, kernel.options(), plain);
+    found = gradients(in_format(grad, plain), in_format(source, plain), sized, {false, true, output_mask[2]});
+    std::get<1>(found) = in_format(std::get<1>(found), at::MemoryFormat::ChannelsLast);
+    if (output_mask[0]) {
+      std::get<0>(found) = std::get<0>(gradients(grad, source, kernel, {true, false, false}));
+    }
+  } else {
+    found = gradients(grad, source, kernel, output_mask);
+  }
+  const auto narrowed = [&](at::Tensor& gradient) {
+    return call.result(gradient.defined() && is_low(input) ? gradient.to(input.scalar_type()) : std::move(gradient));
+  };
+  return {narrowed(std::get<0>(found)), narrowed(std::get<1>(found)), narrowed(std::get<2>(found))};
+}
+
+// What traced programs hold; where it is computed has been chosen already.
+at::Tensor underscore_convolution(const at::Tensor& input, const at::Tensor& weight,
+                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
+                                  bool transposed, Ints output_padding, c10::SymInt groups, bool, bool, bool, bool) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, std::move(groups));
+}
+
+// cuDNN's own entry points, for programs that call them by name.
+
+at::Tensor cudnn_convolution(const at::Tensor& self, const at::Tensor& weight, Ints padding, Ints stride, Ints dilation,
+                             c10::SymInt groups, bool, bool, bool) {
+  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
+  return convolution(self, weight, std::nullopt, stride, padding, dilation, false, none, std::move(groups));
+}
+
+at::Tensor& cudnn_convolution_out(const at::Tensor& self, const at::Tensor& weight, Ints padding, Ints stride,
+                                  Ints dilation, c10::SymInt groups, bool benchmark, bool deterministic,
+                                  bool allow_tf32, at::Tensor& out) {
+  const at::Tensor result = cudnn_convolution(self, weight, padding, stride, dilation, std::move(groups), benchmark,
+                                              deterministic, allow_tf32);
+  out.resize_(result.sizes());
+  return out.copy_(result);
+}
+
+at::Tensor cudnn_convolution_transpose(const at::Tensor& self, const at::Tensor& weight, Ints padding,
+                                       Ints output_padding, Ints stride, Ints dilation, c10::SymInt groups, bool, bool,
+                                       bool) {
+  return convolution(self, weight, std::nullopt, stride, padding, dilation, true, output_padding, std::move(groups));
+}
+
+at::Tensor cudnn_convolution_relu(const at::Tensor& self, const at::Tensor& weight,
+                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
+                                  c10::SymInt groups) {
+  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
+  return convolution(self, weight, bias, stride, padding, dilation, false, none, std::move(groups)).relu_();
+}
+
+at::Tensor cudnn_convolution_add_relu(const at::Tensor& self, const at::Tensor& weight, const at::Tensor& z,
+                                      const std::optional<at::Scalar>& alpha, const std::optional<at::Tensor>& bias,
+                                      Ints stride, Ints padding, Ints dilation, c10::SymInt groups) {
+  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
+  at::Tensor result = convolution(self, weight, bias, stride, padding, dilation, false, none, std::move(groups));
+  return result.add_(z, alpha.value_or(1)).relu_();
+}
+
+at::Tensor conv_depthwise(const at::Tensor& self, const at::Tensor& weight, Ints /*kernel_size: the weight's own*/,
+                          const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation) {
+  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
+  return convolution(self, weight, bias, stride, padding, dilation, false, none, self.sym_size(1));
+}
+
+// A mutable tensor was declared `const Tensor&` here in older releases.
+using DepthwiseOut = c10::guts::infer_function_traits_t<at::_ops::_conv_depthwise2d_out::schema>::return_type;
+
+DepthwiseOut conv_depthwise2d_out(const at::Tensor& self, const at::Tensor& weight, Ints kernel_size,
+                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
+                                  DepthwiseOut out) {
+  const at::Tensor result = conv_depthwise(self, weight, kernel_size, bias, stride, padding, dilation);
+  out.resize_(result.sizes());
+  out.copy_(result);
+  return out;
+}
+
+}  // namespace
+
+void register_convolutions(torch::Library& cuda) {
+  cuda.impl("convolution", TORCH_FN(convolution));
+  cuda.impl("_convolution", TORCH_FN(underscore_convolution));
+  cuda.impl("convolution_backward", TORCH_FN(convolution_backward));
+  cuda.impl("cudnn_convolution", TORCH_FN(cudnn_convolution));
+  cuda.impl("cudnn_convolution.out", TORCH_FN(cudnn_convolution_out));
+  cuda.impl("cudnn_convolution_transpose", TORCH_FN(cudnn_convolution_transpose));
+  cuda.impl("cudnn_convolution_relu", TORCH_FN(cudnn_convolution_relu));
+  cuda.impl("cudnn_convolution_add_relu", TORCH_FN(cudnn_convolution_add_relu));
+  cuda.impl("_conv_depthwise2d", TORCH_FN(conv_depthwise));
+  cuda.impl("_conv_depthwise2d.out", TORCH_FN(conv_depthwise2d_out));
+  cuda.impl("conv_depthwise3d", TORCH_FN(conv_depthwise));
+}
+
+}  // namespace macatorch

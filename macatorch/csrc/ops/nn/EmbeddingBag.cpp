@@ -1,0 +1,65 @@
+#include <ATen/ATen.h>
+
+#include "arguments/Arguments.h"
+#include "dispatch/Operators.h"
+#include "ops/NeuralNet.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(_embedding_bag);
+MACATORCH_SPEC(_embedding_bag_forward_only);
+MACATORCH_SPEC(_embedding_bag_backward);
+MACATORCH_SPEC(_embedding_bag_dense_backward);
+
+namespace {
+
+constexpr int64_t kMax = 2;  // the mode that keeps which element was the largest
+
+/// _embedding_bag. The CPU's kernel leaves out what its own backward can do without; CUDA's always gives each index's bag
+/// and each bag's size (padding not counted), and the largest elements' indices in one mode only. They are of the common
+/// dtype of indices and offsets.
+template <const OperatorSpec& spec>
+void embedding_bag(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  const at::Tensor indices = given.tensor("indices");
+  const at::Tensor offsets = given.tensor("offsets");
+  const at::TensorOptions places_type =
+      indices.options().dtype(at::promoteTypes(indices.scalar_type(), offsets.scalar_type()));
+  const bool open = given.flag("include_last_offset");
+  const int64_t mode = *given.integer("mode");
+  const int64_t padding = *given.integer("padding_idx");
+  call_boxed(spec, op, stack);
+  const at::Tensor starts = open ? offsets.slice(0, 0, -1) : offsets;
+  const at::Tensor places = at::arange(indices.size(0), offsets.options());
+  const at::Tensor bags = at::searchsorted(starts.contiguous(), places, /*out_int32=*/false, /*right=*/true).sub(1);
+  at::Tensor sizes = at::zeros(offsets.sizes(), places_type);
+  if (starts.size(0) != 0) {
+    sizes.index_add_(0, bags, indices.ne(padding).to(sizes.scalar_type()));
+  }
+  *(stack->end() - 3) = bags.to(sizes.scalar_type());
+  *(stack->end() - 2) = sizes;
+  if (mode != kMax) {
+    *(stack->end() - 1) = at::empty({0}, places_type);
+  }
+}
+
+/// _embedding_bag_backward and _embedding_bag_dense_backward. CUDA's kernel for the largest elements has no bfloat16.
+template <const OperatorSpec& spec>
+void embedding_bag_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  if (*given.integer("mode") == kMax && !given.flag("sparse") && given.tensor("grad").scalar_type() == at::kBFloat16) {
+    refuse_dtype("embedding_bag_backward_cuda_max", at::kBFloat16);
+  }
+  call_boxed(spec, op, stack);
+}
+
+}  // namespace
+
+void register_embedding_bag(torch::Library& cuda) {
+  implement<&embedding_bag<spec__embedding_bag>>(cuda, "_embedding_bag");
+  implement<&embedding_bag<spec__embedding_bag_forward_only>>(cuda, "_embedding_bag_forward_only");
+  implement<&embedding_bag_backward<spec__embedding_bag_backward>>(cuda, "_embedding_bag_backward");
+  implement<&embedding_bag_backward<spec__embedding_bag_dense_backward>>(cuda, "_embedding_bag_dense_backward");
+}
+
+}  // namespace macatorch

@@ -1,0 +1,53 @@
+#include <ATen/ATen.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/log_sigmoid_backward_ops.h>
+#include <ATen/ops/log_sigmoid_forward_ops.h>
+
+#include "arguments/Arguments.h"
+#include "dispatch/Unboxed.h"
+#include "ops/NeuralNet.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(log_sigmoid_forward);
+MACATORCH_SPEC(log_sigmoid_forward_output);
+MACATORCH_SPEC(log_sigmoid_backward);
+
+namespace {
+
+// The CPU's forward keeps exp(-|x|) for its backward; CUDA's keeps an empty tensor and computes it again, and compiled
+// programs count on that.
+
+std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& self) {
+  auto [output, buffer] = Unboxed<at::_ops::log_sigmoid_forward, spec_log_sigmoid_forward>::call(self);
+  return {output, at::empty({0}, self.options())};
+}
+
+/// CUDA's kernel warns where it resizes `output`, and leaves `buffer` as it is.
+void forward_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  const at::Tensor self = given.tensor("self");
+  const at::Tensor output = given.tensor("output");
+  const at::Tensor buffer = given.tensor("buffer");
+  if (self.device() == output.device()) {
+    at::native::resize_output(output, self.sizes());
+  }
+  stack->back() = at::empty({0}, self.options());
+  call_boxed(spec_log_sigmoid_forward_output, op, stack);
+  stack->back() = buffer;
+}
+
+at::Tensor backward(const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& buffer) {
+  using Generated = Unboxed<at::_ops::log_sigmoid_backward, spec_log_sigmoid_backward>;
+  return Generated::call(grad_output, self, buffer.sizes() == self.sizes() ? buffer : self.abs().neg_().exp_());
+}
+
+}  // namespace
+
+void register_log_sigmoid(torch::Library& cuda) {
+  cuda.impl("log_sigmoid_forward", TORCH_FN(forward));
+  implement<&forward_out>(cuda, "log_sigmoid_forward.output");
+  cuda.impl("log_sigmoid_backward", TORCH_FN(backward));
+}
+
+}  // namespace macatorch

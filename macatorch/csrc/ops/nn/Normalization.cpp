@@ -1,0 +1,381 @@
+#include "ops/NeuralNet.h"
+
+#include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/op_registration/adaption.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/native_batch_norm_backward_ops.h>
+#include <ATen/ops/native_batch_norm_ops.h>
+#include <ATen/ops/native_group_norm_ops.h>
+#include <ATen/ops/native_layer_norm_ops.h>
+
+#include <limits>
+
+#include "alias/DeviceCall.h"
+#include "arguments/Arguments.h"
+#include "dispatch/Operators.h"
+#include "dispatch/Unboxed.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(native_batch_norm);
+MACATORCH_SPEC(native_batch_norm_out);
+MACATORCH_SPEC(_native_batch_norm_legit);
+MACATORCH_SPEC(_native_batch_norm_legit_out);
+MACATORCH_SPEC(native_batch_norm_backward);
+MACATORCH_SPEC(batch_norm_backward);
+MACATORCH_SPEC(native_group_norm);
+MACATORCH_SPEC(native_layer_norm);
+
+namespace {
+
+constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
+
+// The CPU kernel's saved statistics are those of cuDNN: the batch's mean and 1/sqrt(var + eps).
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(
+    const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+    const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var, bool training,
+    double exponential_average_factor, double epsilon) {
+  std::optional<c10::Device> common;
+  const char* const method = "wrapper_CUDA__cudnn_batch_norm";
+  c10::impl::check_and_update_common_device(common, input, method, "input");
+  c10::impl::check_and_update_common_device(common, weight, method, "weight");
+  c10::impl::check_and_update_common_device(common, bias, method, "bias");
+  c10::impl::check_and_update_common_device(common, running_mean, method, "running_mean");
+  c10::impl::check_and_update_common_device(common, running_var, method, "running_var");
+  DeviceCall call(input);
+  auto [output, mean, invstd] =
+      at::_ops::native_batch_norm::redispatch(kCpu, call(input), call(weight), call(bias), call(running_mean, true),
+                                              call(running_var, true), training, exponential_average_factor, epsilon);
+  at::Tensor reserve = at::empty({0}, call(input).options().dtype(at::kByte));
+  return call.results(output, mean, invstd, reserve);
+}
+
+/// cudnn_batch_norm into given tensors (torch 2.8 and later).
+void cudnn_batch_norm_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  const auto optional = [&](const char* name) {
+    const at::Tensor tensor = given.tensor(name);
+    return tensor.defined() ? std::make_optional(tensor) : std::nullopt;
+  };
+  auto [output, mean, invstd, reserve] =
+      macatorch::cudnn_batch_norm(given.tensor("input"), given.tensor("weight"), optional("bias"),
+                                  optional("running_mean"), optional("running_var"), given.flag("training"),
+                                  *given.number("exponential_average_factor"), *given.number("epsilon"));
+  const auto written = [&](const char* name, const at::Tensor& value) {
+    at::Tensor out = given.tensor(name);
+    at::native::resize_output(out, value.sizes());
+    return out.copy_(value);
+  };
+  given.give(written("out0", output), written("out1", mean), written("out2", invstd), written("out3", reserve));
+}
+
+/// A batch of one can be dense in channels-last order and have a first stride that denies it (the gradient of a transposed
+/// view, say). Upstream's CPU kernel then reads input and gradient in different orders, on the CPU as well: the same
+/// elements with the order's own strides, as in a larger batch.
+at::Tensor plain_strides(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_contiguous()) {
+    return tensor;
+  }
+  if (tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) {
+    return tensor.as_strided(tensor.sizes(), c10::get_channels_last_strides_2d(tensor.sizes()));
+  }
+  if (tensor.is_contiguous(at::MemoryFormat::ChannelsLast3d)) {
+    return tensor.as_strided(tensor.sizes(), c10::get_channels_last_strides_3d(tensor.sizes()));
+  }
+  return tensor;
+}
+
+/// batch_norm's backward as the CPU computes it, from strides that it reads right.
+template <const OperatorSpec& spec>
+void batch_norm_backward_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  for (auto value = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()); value != stack->end();
+       ++value) {
+    if (value->isTensor()) {
+      *value = plain_strides(value->toTensor());
+    }
+  }
+  call_boxed(spec, op, stack);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
+    const at::Tensor& input, const at::Tensor& grad_output, const at::Tensor& weight,
+    const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var,
+    const std::optional<at::Tensor>& save_mean, const std::optional<at::Tensor>& save_invstd, double epsilon,
+    const at::Tensor& /*reserve*/) {
+  DeviceCall call(input);
+  auto [grad_input, grad_weight, grad_bias] = at::_ops::native_batch_norm_backward::redispatch(
+      kCpu, plain_strides(call(grad_output)), plain_strides(call(input)), call(weight), call(running_mean),
+      call(running_var), call(save_mean), call(save_invstd),
+      /*train=*/true, epsilon, {true, true, true});
+  return call.results(grad_input, grad_weight, grad_bias);
+}
+
+/// CUDA's kernels read weight and bias as the input's dtype and refuse another; the CPU's have a form for both.
+/// `mixed`: they may be float where the input is of low precision.
+void check_parameter(const at::Tensor& input, const at::Tensor& parameter, bool mixed) {
+  if (!parameter.defined() || C10_LIKELY(parameter.scalar_type() == input.scalar_type()) || input.numel() == 0) {
+    return;
+  }
+  TORCH_CHECK(mixed && parameter.scalar_type() == at::toOpMathType(input.scalar_type()), "expected scalar type ",
+              input.scalar_type(), " but found ", parameter.scalar_type());
+}
+
+void check_parameter(const at::Tensor& input, const std::optional<at::Tensor>& parameter) {
+  if (parameter) {
+    check_parameter(input, *parameter, /*mixed=*/false);
+  }
+}
+
+/// batch_norm as the CPU computes it. In evaluation CUDA hands on the statistics that it used, the CPU's kernel nothing.
+template <const OperatorSpec& spec>
+void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  const at::Tensor mean = given.tensor("running_mean"), var = given.tensor("running_var");
+  const bool training = given.flag("training");
+  const double eps = *given.number("eps");
+  const at::Tensor input = given.tensor("input"), weight = given.tensor("weight"), bias = given.tensor("bias");
+  const at::ScalarType dtype = at::toOpMathType(input.scalar_type());
+  // Before the call: what is refused must not have moved the running statistics.
+  check_parameter(input, weight, /*mixed=*/true);
+  check_parameter(input, bias, /*mixed=*/true);
+  call_boxed(spec, op, stack);
+  if (training || !mean.defined() || !var.defined()) {
+    return;
+  }
+  const auto save = [&](size_t place, const at::Tensor& value) {
+    c10::IValue& result = (*stack)[stack->size() - 3 + place];
+    if (!op.schema().is_mutable()) {
+      result = value;
+      return;
+    }
+    const at::Tensor out = result.toTensor();
+    at::native::resize_output(out, value.sizes());
+    out.copy_(value);
+  };
+  save(1, mean.to(dtype, /*non_blocking=*/false, /*copy=*/true));
+  save(2, var.to(dtype).add(eps).rsqrt_());
+}
+
+// SyncBatchNorm's parts. Channels are dimension 1; statistics are in float for low-precision inputs.
+
+std::vector<int64_t> all_but_channel(const at::Tensor& tensor) {
+  std::vector<int64_t> dims;
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    if (dim != 1) {
+      dims.push_back(dim);
+    }
+  }
+  return dims;
+}
+
+at::ScalarType statistics_dtype(const at::Tensor& tensor) { return at::toOpMathType(tensor.scalar_type()); }
+
+/// A per-channel vector, shaped to broadcast against `like`.
+at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& like) {
+  std::vector<int64_t> shape(like.dim(), 1);
+  shape[1] = -1;
+  return vector.to(statistics_dtype(like)).view(shape);
+}
+
+std::tuple<at::Tensor, at::Tensor> batch_norm_stats(const at::Tensor& input, double eps) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  auto [var, mean] = at::var_mean(x.to(statistics_dtype(x)), all_but_channel(x), std::make_optional(at::Scalar(0)));
+  return call.results(mean, var.add_(eps).rsqrt_());
+}
+
+at::Tensor batch_norm_elemt(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                            const std::optional<at::Tensor>& bias, const at::Tensor& mean, const at::Tensor& invstd,
+                            double /*eps: in invstd already*/) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  at::Tensor y = (x - per_channel(call(mean), x)).mul_(per_channel(call(invstd), x));
+  if (const auto w = call(weight)) {
+    y.mul_(per_channel(*w, x));
+  }
+  if (const auto b = call(bias)) {
+    y.add_(per_channel(*b, x));
+  }
+  return call.result(y.to(x.scalar_type()));
+}
+
+at::Tensor& batch_norm_elemt_out(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                                 const std::optional<at::Tensor>& bias, const at::Tensor& mean,
+                                 const at::Tensor& invstd, double eps, at::Tensor& out) {
+  const at::Tensor result = macatorch::batch_norm_elemt(input, weight, bias, mean, invstd, eps);
+  out.resize_(result.sizes());
+  return out.copy_(result);
+}
+
+/// Statistics of all processes from those of each: mean and invstd (W, C), counts (W).
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats_with_counts(const at::Tensor& input, const at::Tensor& mean,
+                                                                       const at::Tensor& invstd,
+                                                                       const std::optional<at::Tensor>& running_mean,
+                                                                       const std::optional<at::Tensor>& running_var,
+                                                                       double momentum, double eps,
+                                                                       const at::Tensor& counts) {
+  DeviceCall call(input);
+  const at::Tensor means = call(mean);
+  const at::Tensor n = call(counts).to(means.scalar_type()).unsqueeze(1);
+  const at::Tensor total = n.sum();
+  at::Tensor all = (means * n).sum(0).div_(total);
+  const at::Tensor variances = call(invstd).pow(-2).sub_(eps).add_((means - all).square());
+  const at::Tensor var = (variances * n).sum(0).div_(total);
+  if (const auto running = call(running_mean, true)) {
+    running->mul_(1 - momentum).add_(all, momentum);
+  }
+  if (const auto running = call(running_var, true)) {
+    running->mul_(1 - momentum).add_(var * (total / (total - 1)), momentum);
+  }
+  return call.results(all, (var + eps).rsqrt_());
+}
+
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats(const at::Tensor& input, const at::Tensor& mean,
+                                                           const at::Tensor& invstd,
+                                                           const std::optional<at::Tensor>& running_mean,
+                                                           const std::optional<at::Tensor>& running_var,
+                                                           double momentum, double eps, int64_t count) {
+  return macatorch::batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps,
+                                                        at::full({mean.size(0)}, count, mean.options()));
+}
+
+/// (sum dy, sum dy (x - mean), grad_weight, grad_bias), each per channel.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_backward_reduce(
+    const at::Tensor& grad_out, const at::Tensor& input, const at::Tensor& mean, const at::Tensor& invstd,
+    const std::optional<at::Tensor>& weight, bool input_g, bool weight_g, bool bias_g) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  const at::Tensor dy = call(grad_out).to(statistics_dtype(x));
+  const std::vector<int64_t> dims = all_but_channel(x);
+  const at::Tensor sum_dy = dy.sum(dims);
+  const at::Tensor sum_dy_xmu = (dy * (x - per_channel(call(mean), x))).sum(dims);
+  const at::ScalarType dtype = weight && weight->defined() ? weight->scalar_type() : sum_dy.scalar_type();
+  return call.results(input_g ? sum_dy.clone() : at::Tensor(), input_g ? sum_dy_xmu : at::Tensor(),
+                      weight_g ? (sum_dy_xmu * call(invstd)).to(dtype) : at::Tensor(),
+                      bias_g ? sum_dy.to(dtype) : at::Tensor());
+}
+
+at::Tensor batch_norm_backward_elemt(const at::Tensor& grad_out, const at::Tensor& input, const at::Tensor& mean,
+                                     const at::Tensor& invstd, const std::optional<at::Tensor>& weight,
+                                     const at::Tensor& sum_dy, const at::Tensor& sum_dy_xmu, const at::Tensor& count) {
+  DeviceCall call(input);
+  const at::Tensor x = call(input);
+  const at::Tensor total = call(count).sum();
+  const at::Tensor inv = call(invstd);
+  const at::Tensor slope = call(sum_dy_xmu) * inv * inv / total;
+  at::Tensor grad = call(grad_out) - per_channel(call(sum_dy) / total, x);
+  grad = grad - (x - per_channel(call(mean), x)) * per_channel(slope, x);
+  grad = grad * per_channel(inv, x);
+  if (const auto w = call(weight)) {
+    grad = grad * per_channel(*w, x);
+  }
+  return call.result(grad.to(x.scalar_type()));
+}
+
+// Root-mean-square normalisation over the last dimensions (torch 2.9 and later have it fused).
+
+std::vector<int64_t> last_dims(const at::Tensor& tensor, size_t count) {
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < count; ++i) {
+    dims.push_back(tensor.dim() - static_cast<int64_t>(count - i));
+  }
+  return dims;
+}
+
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                                                  const std::optional<at::Tensor>& weight, std::optional<double> eps) {
+  DeviceCall call(input);
+  const at::Tensor source = call(input);
+  const at::Tensor x = source.to(statistics_dtype(source));
+  const double epsilon = eps.value_or(x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
+                                                                     : std::numeric_limits<float>::epsilon());
+  at::Tensor rstd = x.square().mean(last_dims(x, normalized_shape.size()), true).add_(epsilon).rsqrt_();
+  at::Tensor y = x * rstd;
+  if (const auto w = call(weight)) {
+    y.mul_(w->to(y.scalar_type()));
+  }
+  return call.results(y.to(source.scalar_type()), rstd);
+}
+
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& grad_out, const at::Tensor& input,
+                                                           at::IntArrayRef normalized_shape, const at::Tensor& rstd,
+                                                           const std::optional<at::Tensor>& weight,
+                                                           std::array<bool, 2> output_mask) {
+  DeviceCall call(input);
+  const at::Tensor source = call(input);
+  const at::ScalarType dtype = statistics_dtype(source);
+  const at::Tensor grad = call(grad_out).to(dtype);
+  const at::Tensor inv = call(rstd).to(dtype);
+  const at::Tensor normalized = source.to(dtype) * inv;
+  const auto w = call(weight);
+  at::Tensor grad_input, grad_weight;
+  if (output_mask[0]) {
+    const at::Tensor scaled = w ? grad * w->to(dtype) : grad;
+    const std::vector<int64_t> dims = last_dims(source, normalized_shape.size());
+    grad_input = ((scaled - normalized * (scaled * normalized).mean(dims, true)) * inv).to(source.scalar_type());
+  }
+  if (output_mask[1] && w) {
+    grad_weight = at::sum_to(grad * normalized, normalized_shape).to(w->scalar_type());
+  }
+  return call.results(grad_input, grad_weight);
+}
+
+/// layer_norm and group_norm as the CPU computes them; what it says of shapes comes before what CUDA says of dtypes.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(const at::Tensor& input, c10::SymIntArrayRef shape,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias, double eps) {
+  auto results = Unboxed<at::_ops::native_layer_norm, spec_native_layer_norm>::call(input, shape, weight, bias, eps);
+  check_parameter(input, weight);
+  check_parameter(input, bias);
+  return results;
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& input,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias, c10::SymInt samples,
+                                                          c10::SymInt channels, c10::SymInt places, int64_t groups,
+                                                          double eps) {
+  auto results = Unboxed<at::_ops::native_group_norm, spec_native_group_norm>::call(input, weight, bias, samples,
+                                                                                    channels, places, groups, eps);
+  check_parameter(input, weight);
+  check_parameter(input, bias);
+  return results;
+}
+
+/// Registers where the release has the operator.
+template <class Function>
+void implement_if_present(torch::Library& cuda, const char* name, Function function) {
+  if (c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""})) {
+    cuda.impl(name, function);
+  }
+}
+
+}  // namespace
+
+void register_normalizations(torch::Library& cuda) {
+  cuda.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
+  implement<cudnn_batch_norm_out>(cuda, "cudnn_batch_norm.out");
+  cuda.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
+  implement<batch_norm<spec_native_batch_norm>>(cuda, "native_batch_norm");
+  implement<batch_norm<spec_native_batch_norm_out>>(cuda, "native_batch_norm.out");
+  implement<batch_norm<spec__native_batch_norm_legit>>(cuda, "_native_batch_norm_legit");
+  implement<batch_norm<spec__native_batch_norm_legit_out>>(cuda, "_native_batch_norm_legit.out");
+  implement<batch_norm_backward_boxed<spec_native_batch_norm_backward>>(cuda, "native_batch_norm_backward");
+  implement<batch_norm_backward_boxed<spec_batch_norm_backward>>(cuda, "batch_norm_backward");
+  cuda.impl("batch_norm_stats", TORCH_FN(batch_norm_stats));
+  cuda.impl("batch_norm_elemt", TORCH_FN(batch_norm_elemt));
+  cuda.impl("batch_norm_elemt.out", TORCH_FN(batch_norm_elemt_out));
+  cuda.impl("batch_norm_gather_stats", TORCH_FN(batch_norm_gather_stats));
+  cuda.impl("batch_norm_gather_stats_with_counts", TORCH_FN(batch_norm_gather_stats_with_counts));
+  cuda.impl("batch_norm_backward_reduce", TORCH_FN(batch_norm_backward_reduce));
+  cuda.impl("batch_norm_backward_elemt", TORCH_FN(batch_norm_backward_elemt));
+  cuda.impl("native_layer_norm", TORCH_FN(layer_norm));
+  cuda.impl("native_group_norm", TORCH_FN(group_norm));
+  implement_if_present(cuda, "_fused_rms_norm", TORCH_FN(fused_rms_norm));
+  implement_if_present(cuda, "_fused_rms_norm_backward", TORCH_FN(fused_rms_norm_backward));
+}
+
+}  // namespace macatorch

@@ -1,0 +1,98 @@
+#include <ATen/ATen.h>
+#include <ATen/native/Resize.h>
+
+#include "arguments/Arguments.h"
+#include "dispatch/Operators.h"
+#include "ops/NeuralNet.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(max_pool3d_with_indices);
+MACATORCH_SPEC(max_pool3d_with_indices_out);
+MACATORCH_SPEC(max_pool3d_with_indices_backward);
+MACATORCH_SPEC(max_pool3d_with_indices_backward_grad_input);
+
+MACATORCH_SPEC(max_unpool2d);
+MACATORCH_SPEC(max_unpool2d_out);
+MACATORCH_SPEC(avg_pool3d_out);
+MACATORCH_SPEC(avg_pool3d_backward_grad_input);
+MACATORCH_SPEC(adaptive_avg_pool3d_out);
+
+namespace {
+
+/// A volume (C, D, H, W) by itself that lies in the order of channels_last_3d.
+bool is_channels_last_volume(const at::Tensor& self) {
+  return self.dim() == 4 && !self.is_contiguous() && self.unsqueeze(0).is_contiguous(at::MemoryFormat::ChannelsLast3d);
+}
+
+/// The same volume as a batch of one, with the strides that a larger batch has: others pass for another order.
+at::Tensor as_batch_of_one(const at::Tensor& volume) {
+  const at::Tensor batch = volume.unsqueeze(0);
+  return is_channels_last_volume(volume)
+             ? batch.as_strided(batch.sizes(), c10::get_channels_last_strides_3d(batch.sizes()))
+             : batch;
+}
+
+/// One volume has four dimensions and may lie like an image in channels-last; the CPU's kernel refuses that order. In the
+/// order of channels_last_3d it is computed as a batch of one, and the result has the same order, as on CUDA.
+template <const OperatorSpec& spec>
+void one_volume(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const bool batch = !op.schema().is_mutable() && is_channels_last_volume(Arguments(op, stack).tensor("self"));
+  const size_t first = stack->size() - op.schema().arguments().size();
+  for (const char* name : {"self", "grad_output", "indices"}) {
+    if (const auto index = op.schema().argumentIndexWithName(name)) {
+      c10::IValue& value = (*stack)[first + static_cast<size_t>(*index)];
+      if (value.isTensor() && value.toTensor().dim() == 4) {
+        value = batch ? as_batch_of_one(value.toTensor()) : value.toTensor().contiguous();
+      }
+    }
+  }
+  call_boxed(spec, op, stack);
+  if (batch) {
+    for (size_t i = first; i < stack->size(); ++i) {
+      (*stack)[i] = (*stack)[i].toTensor().squeeze(0);
+    }
+  }
+}
+
+/// The CPU's kernels write to `out` element by element as if it were contiguous.
+template <const OperatorSpec& spec>
+void to_contiguous_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const at::Tensor out = stack->back().toTensor();
+  if (out.is_contiguous()) {
+    call_boxed(spec, op, stack);
+    return;
+  }
+  stack->back() = at::empty({0}, out.options());
+  call_boxed(spec, op, stack);
+  const at::Tensor values = stack->back().toTensor();
+  at::native::resize_output(out, values.sizes());
+  out.copy_(values);
+  stack->back() = out;
+}
+
+/// CUDA's kernel reads and writes rows, whatever the strides of what it is given; the CPU's gives a channels-last tensor for one.
+template <const OperatorSpec& spec>
+void unpool_rows(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  TORCH_CHECK(!op.schema().is_mutable() || stack->back().toTensor().is_contiguous(), "output must be contiguous");
+  c10::IValue& self = (*stack)[stack->size() - op.schema().arguments().size()];
+  self = self.toTensor().contiguous();
+  call_boxed(spec, op, stack);
+}
+
+}  // namespace
+
+void register_pooling(torch::Library& cuda) {
+  implement<&one_volume<spec_max_pool3d_with_indices>>(cuda, "max_pool3d_with_indices");
+  implement<&one_volume<spec_max_pool3d_with_indices_out>>(cuda, "max_pool3d_with_indices.out");
+  implement<&one_volume<spec_max_pool3d_with_indices_backward>>(cuda, "max_pool3d_with_indices_backward");
+  implement<&one_volume<spec_max_pool3d_with_indices_backward_grad_input>>(
+      cuda, "max_pool3d_with_indices_backward.grad_input");
+  implement<&unpool_rows<spec_max_unpool2d>>(cuda, "max_unpool2d");
+  implement<&unpool_rows<spec_max_unpool2d_out>>(cuda, "max_unpool2d.out");
+  implement<&to_contiguous_out<spec_avg_pool3d_out>>(cuda, "avg_pool3d.out");
+  implement<&to_contiguous_out<spec_avg_pool3d_backward_grad_input>>(cuda, "avg_pool3d_backward.grad_input");
+  implement<&to_contiguous_out<spec_adaptive_avg_pool3d_out>>(cuda, "adaptive_avg_pool3d.out");
+}
+
+}  // namespace macatorch

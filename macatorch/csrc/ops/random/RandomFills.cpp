@@ -1,0 +1,90 @@
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "arguments/Arguments.h"
+#include "dispatch/Operators.h"
+#include "ops/NeuralNet.h"
+
+namespace macatorch {
+
+// Random numbers in place. On CUDA one stream of numbers goes through the memory of a tensor in order, whatever its strides;
+// upstream's CPU kernels draw in another way where a tensor is not contiguous.
+
+MACATORCH_SPEC(normal_);
+MACATORCH_SPEC(exponential_);
+MACATORCH_SPEC(bernoulli__float);
+MACATORCH_SPEC(normal_Tensor_Tensor_out);
+MACATORCH_SPEC(normal_Tensor_float_out);
+MACATORCH_SPEC(normal_float_Tensor_out);
+
+namespace {
+
+template <const OperatorSpec& spec>
+void fill_in_memory_order(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  const at::Tensor self = (*stack)[first].toTensor();
+  if (C10_LIKELY(self.is_contiguous()) || self.has_names() || at::has_internal_overlap(self) == at::MemOverlap::Yes) {
+    call_boxed(spec, op, stack);
+    return;
+  }
+  const at::Tensor dense = self.is_non_overlapping_and_dense() ? self : at::empty_like(self);
+  (*stack)[first] = dense.as_strided({dense.numel()}, {1});
+  call_boxed(spec, op, stack);
+  if (!dense.is_same(self)) {
+    self.copy_(dense);
+  }
+  stack->back() = self;
+}
+
+/// normal(mean, std) into `out`, by which the dimensions of all three are ordered as they lie in its memory.
+template <const OperatorSpec& spec>
+void normal_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const c10::FunctionSchema& schema = op.schema();
+  const size_t first = stack->size() - schema.arguments().size();
+  c10::IValue& place = (*stack)[first + static_cast<size_t>(*schema.argumentIndexWithName("out"))];
+  const at::Tensor out = place.toTensor();
+  const auto shape_of = [](const c10::IValue& value) {
+    return value.isTensor() ? value.toTensor().sizes() : at::IntArrayRef();
+  };
+  const at::IntArrayRef mean = shape_of((*stack)[first]);
+  const at::IntArrayRef std = shape_of((*stack)[first + 1]);
+  if (C10_LIKELY(out.is_contiguous()) || out.has_names() || at::has_internal_overlap(out) == at::MemOverlap::Yes ||
+      !at::is_expandable_to(mean, out.sizes()) || !at::is_expandable_to(std, out.sizes()) ||
+      out.sizes() != at::IntArrayRef(at::infer_size(mean, std))) {
+    call_boxed(spec, op, stack);
+    return;
+  }
+  const at::Tensor dense = out.is_non_overlapping_and_dense() ? out : at::empty_like(out);
+  std::vector<int64_t> order(static_cast<size_t>(dense.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return dense.stride(a) > dense.stride(b); });
+  place = dense.permute(order);
+  for (size_t i = 0; i < 2; ++i) {
+    c10::IValue& value = (*stack)[first + i];
+    if (value.isTensor()) {
+      value = value.toTensor().expand(out.sizes()).permute(order);
+    }
+  }
+  call_boxed(spec, op, stack);
+  if (!dense.is_same(out)) {
+    out.copy_(dense);
+  }
+  stack->back() = out;
+}
+
+}  // namespace
+
+void register_random_fills(torch::Library& cuda) {
+  implement<&fill_in_memory_order<spec_normal_>>(cuda, "normal_");
+  implement<&fill_in_memory_order<spec_exponential_>>(cuda, "exponential_");
+  implement<&fill_in_memory_order<spec_bernoulli__float>>(cuda, "bernoulli_.float");
+  implement<&normal_out<spec_normal_Tensor_Tensor_out>>(cuda, "normal.Tensor_Tensor_out");
+  implement<&normal_out<spec_normal_Tensor_float_out>>(cuda, "normal.Tensor_float_out");
+  implement<&normal_out<spec_normal_float_Tensor_out>>(cuda, "normal.float_Tensor_out");
+}
+
+}  // namespace macatorch

@@ -1,0 +1,158 @@
+#include <ATen/ATen.h>
+#include <ATen/native/ReduceOps.h>
+
+#include "arguments/Arguments.h"
+#include "dispatch/Operators.h"
+#include "dispatch/Stubs.h"
+#include "ops/NeuralNet.h"
+
+namespace macatorch {
+
+MACATORCH_SPEC(_cdist_forward);
+MACATORCH_SPEC(median_dim_values);
+MACATORCH_SPEC(nanmedian_dim_values);
+MACATORCH_SPEC(nansum);
+MACATORCH_SPEC(nansum_out);
+MACATORCH_SPEC(nonzero_static);
+MACATORCH_SPEC(randperm_generator_out);
+MACATORCH_SPEC(scatter_reduce);
+MACATORCH_SPEC(scatter__reduce);
+MACATORCH_SPEC(scatter_reduce_out);
+MACATORCH_SPEC(scatter_value_reduce);
+MACATORCH_SPEC(scatter__value_reduce);
+MACATORCH_SPEC(scatter_value_reduce_out);
+MACATORCH_SPEC(scatter_reduce_two);
+MACATORCH_SPEC(scatter_reduce__two);
+MACATORCH_SPEC(scatter_reduce_two_out);
+
+namespace {
+
+using c10::OperatorHandle;
+using torch::jit::Stack;
+
+/// The CPU's kernel takes no complex numbers. A number counts as not there if either of its parts is NaN.
+template <const OperatorSpec& spec>
+void nansum(const OperatorHandle& op, Stack* stack) {
+  Arguments arguments(op, stack);
+  const at::Tensor self = arguments.tensor("self");
+  if (!self.is_complex() && !at::isComplexType(arguments.dtype("dtype").value_or(at::kFloat))) {
+    call_boxed(spec, op, stack);
+    return;
+  }
+  const at::Tensor numbers = at::where(at::isnan(self), at::zeros({}, self.options()), self);
+  const c10::IValue dim = arguments["dim"];
+  const std::vector<int64_t> list = dim.isNone() ? std::vector<int64_t>() : dim.toIntVector();
+  const at::OptionalIntArrayRef dims = dim.isNone() ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(list);
+  at::Tensor out = arguments.tensor("out");
+  if (out.defined()) {
+    at::sum_out(out, numbers, dims, arguments.flag("keepdim"), arguments.dtype("dtype"));
+    arguments.give(out);
+  } else {
+    arguments.give(at::sum(numbers, dims, arguments.flag("keepdim"), arguments.dtype("dtype")));
+  }
+}
+
+/// The same behind the function table, which nanmean(out=) calls by itself. On CUDA upstream leaves it to the kernel to
+/// read low precision and to write float; the CPU's kernel would take the one's bytes for the other's.
+void nansum_table(at::TensorIterator& iterator) {
+  const at::ScalarType given = iterator.dtype(iterator.noutputs());
+  if (!at::isComplexType(given) && given == iterator.dtype(0)) {
+    stubs::Rerouted<at::native::nansum_stub_DECLARE_DISPATCH_type, at::native::nansum_stub,
+                    at::native::nansum_stub_DECLARE_DISPATCH_type::FnPtr>::call(iterator);
+    return;
+  }
+  // The iterator's output has one element where a dimension is summed.
+  const at::Tensor out = iterator.tensor(0), self = iterator.tensor(1);
+  const at::Tensor numbers = at::where(at::isnan(self), at::zeros({}, self.options()), self);
+  std::vector<int64_t> dims;
+  for (int64_t dim = 0; dim < out.dim(); ++dim) {
+    if (out.size(dim) == 1) {
+      dims.push_back(dim);
+    }
+  }
+  out.copy_(dims.empty() ? numbers : at::sum(numbers, dims, /*keepdim=*/true, out.scalar_type()));
+}
+
+/// CUDA's result is laid out by columns.
+void nonzero_static(const OperatorHandle& op, Stack* stack) {
+  call_boxed(spec_nonzero_static, op, stack);
+  stack->back() = stack->back().toTensor().t().contiguous().t();
+}
+
+/// A permutation of nothing draws nothing, so that the generator may be of any device.
+void randperm(const OperatorHandle& op, Stack* stack) {
+  Arguments arguments(op, stack);
+  if (arguments.integer("n") == 0) {
+    at::Tensor out = arguments.tensor("out");
+    arguments.give(out.resize_({0}));
+  } else {
+    const c10::IValue generator = arguments["generator"];
+    TORCH_CHECK(arguments.tensor("out").is_cuda() || generator.isNone() || !generator.toGenerator().device().is_cuda(),
+                "Expected a 'cpu' device type for generator but found 'cuda'");
+    call_boxed(spec_randperm_generator_out, op, stack);
+  }
+}
+
+/// CUDA's kernel holds the sizes in an array of this length.
+template <const OperatorSpec& spec>
+void median(const OperatorHandle& op, Stack* stack) {
+  TORCH_CHECK(Arguments(op, stack).tensor("self").dim() <= 25, "CUDA Tensors cannot have more than 25 dimensions");
+  call_boxed(spec, op, stack);
+}
+
+/// CUDA has atomic sums of every dtype; products, means, maxima and minima of real numbers only.
+template <const OperatorSpec& spec>
+void scatter_reduced(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const at::ScalarType dtype = arguments.tensor("self").scalar_type();
+  const std::string& reduce = arguments["reduce"].toStringRef();
+  const bool lacking = (dtype == at::kBool || at::isComplexType(dtype)) && reduce != "add" && reduce != "sum";
+  if (lacking && arguments.tensor("index").numel() != 0) {
+    const bool fills = arguments["value"].isScalar();
+    refuse_dtype(fills ? "cuda_scatter_fill_base_kernel_reduce_multiply" : "cuda_scatter_gather_base_kernel_func",
+                 dtype);
+  }
+  call_boxed(spec, op, stack);
+}
+
+/// CUDA's kernel has no halves; distances that are computed by a matrix product do not come to it.
+void cdist(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const at::Tensor first = arguments.tensor("x1"), second = arguments.tensor("x2");
+  const at::ScalarType dtype = first.scalar_type();
+  const bool matrices = first.dim() >= 2 && second.dim() >= 2;
+  if (C10_UNLIKELY(dtype == at::kHalf || dtype == at::kBFloat16) && matrices && first.numel() != 0 &&
+      second.numel() != 0) {
+    constexpr int64_t kMany = 25;  // rows from which on upstream takes the product, unless told otherwise
+    const int64_t mode = arguments.integer("compute_mode").value_or(0);
+    const bool many = first.size(-2) > kMany || second.size(-2) > kMany;
+    if (*arguments.number("p") != 2 || !(mode == 1 || (mode == 0 && many))) {
+      refuse_dtype("cdist_cuda", dtype);
+    }
+  }
+  call_boxed(spec__cdist_forward, op, stack);
+}
+
+}  // namespace
+
+void register_reductions(torch::Library& cuda) {
+  implement<&cdist>(cuda, "_cdist_forward");
+  implement<&nansum<spec_nansum>>(cuda, "nansum");
+  implement<&nansum<spec_nansum_out>>(cuda, "nansum.out");
+  at::native::nansum_stub.set_cuda_dispatch_ptr(&nansum_table);
+  implement<&nonzero_static>(cuda, "nonzero_static");
+  implement<&median<spec_median_dim_values>>(cuda, "median.dim_values");
+  implement<&median<spec_nanmedian_dim_values>>(cuda, "nanmedian.dim_values");
+  implement<&randperm>(cuda, "randperm.generator_out");
+  implement<&scatter_reduced<spec_scatter_reduce>>(cuda, "scatter.reduce");
+  implement<&scatter_reduced<spec_scatter__reduce>>(cuda, "scatter_.reduce");
+  implement<&scatter_reduced<spec_scatter_reduce_out>>(cuda, "scatter.reduce_out");
+  implement<&scatter_reduced<spec_scatter_value_reduce>>(cuda, "scatter.value_reduce");
+  implement<&scatter_reduced<spec_scatter__value_reduce>>(cuda, "scatter_.value_reduce");
+  implement<&scatter_reduced<spec_scatter_value_reduce_out>>(cuda, "scatter.value_reduce_out");
+  implement<&scatter_reduced<spec_scatter_reduce_two>>(cuda, "scatter_reduce.two");
+  implement<&scatter_reduced<spec_scatter_reduce__two>>(cuda, "scatter_reduce_.two");
+  implement<&scatter_reduced<spec_scatter_reduce_two_out>>(cuda, "scatter_reduce.two_out");
+}
+
+}  // namespace macatorch

@@ -104,7 +104,7 @@ def test_out_of_memory_in_a_backward_leaves_the_forward_usable(all_memory_after:
     torch.testing.assert_close(x.grad.cpu(), y.grad)
 
 
-# Kernels of the CPU that raise in the middle: with headers bound, memory allocated, some of the work done.
+# Kernels of the CPU that raise in the middle: with aliases bound, memory allocated, some of the work done.
 EXCEPTIONS: Dict[str, Tuple[Case, type, str]] = {
     "index": (lambda t: t["x"][torch.tensor([1, 5000], device="cuda")], IndexError, "out of bounds"),
     "gather": (lambda t: t["x"].gather(1, t["index"] + 900), RuntimeError, "out of bounds"),

@@ -72,7 +72,7 @@ bool can_rebuild(const at::Tensor& tensor) {
 
 }  // namespace
 
-at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
+at::Tensor AnyAliases::bind(const at::Tensor& tensor, bool write) {
   if (!tensor.defined() || !tensor.is_cuda()) {
     return tensor;
   }
@@ -92,78 +92,78 @@ at::Tensor AnyHeaders::bind(const at::Tensor& tensor, bool write) {
           dense_.will_write(member);
         }
       }
-      return composite.header;
+      return composite.alias;
     }
   }
   if (tensor.is_quantized()) {
-    composites_.push_back({quantized_header(tensor, write), tensor, write, {}});
-    return composites_.back().header;
+    composites_.push_back({quantized_alias(tensor, write), tensor, write, {}});
+    return composites_.back().alias;
   }
   std::vector<at::Tensor> members;
-  at::Tensor header = rebuild(tensor, [&](const at::Tensor& member) {
+  at::Tensor alias = rebuild(tensor, [&](const at::Tensor& member) {
     kept_.push_back(member);
     return members.emplace_back(dense_.bind(member, write));
   });
-  composites_.push_back({header, tensor, write, std::move(members)});
-  return header;
+  composites_.push_back({alias, tensor, write, std::move(members)});
+  return alias;
 }
 
-at::Tensor AnyHeaders::quantized_header(const at::Tensor& tensor, bool write) {
+at::Tensor AnyAliases::quantized_alias(const at::Tensor& tensor, bool write) {
   kept_.push_back(tensor);
-  // A plain header lends its storage; the quantiser makes the difference.
+  // A plain alias lends its storage; the quantiser makes the difference.
   const at::Tensor plain = dense_.bind(tensor, write);
   const at::QuantizerPtr quantizer = requantized(quantized(tensor).quantizer(), [&](const at::Tensor& member) {
     kept_.push_back(member);
     return member.is_cuda() ? dense_.bind(member, false) : member;
   });
-  at::Tensor header = at::detail::make_tensor<at::QTensorImpl>(
+  at::Tensor alias = at::detail::make_tensor<at::QTensorImpl>(
       c10::Storage(plain.storage()), c10::DispatchKeySet(c10::DispatchKey::QuantizedCPU), plain.dtype(), quantizer);
-  header.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-  return header;
+  alias.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  return alias;
 }
 
-at::Tensor AnyHeaders::quantized_result(const at::Tensor& result, c10::Device device) const {
+at::Tensor AnyAliases::quantized_result(const at::Tensor& result, c10::Device device) const {
   at::Tensor moved = dense_.to_device(result, device);
   quantized(moved).set_quantizer_(requantized(
       quantized(moved).quantizer(), [&](const at::Tensor& member) { return dense_.to_device(member, device); }));
   return moved;
 }
 
-void AnyHeaders::write_back(c10::Device device) {
+void AnyAliases::write_back(c10::Device device) {
   dense_.write_back(device);
   for (const Composite& composite : composites_) {
     if (!composite.write) {
       continue;
     }
-    if (composite.header.is_quantized()) {
+    if (composite.alias.is_quantized()) {
       auto& target = quantized(composite.device);
-      const at::Tensor& header = composite.header;
-      if (target.sizes() != header.sizes() || target.strides() != header.strides()) {
-        target.set_sizes_and_strides(header.sizes(), header.strides(), header.storage_offset());
+      const at::Tensor& alias = composite.alias;
+      if (target.sizes() != alias.sizes() || target.strides() != alias.strides()) {
+        target.set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
       }
-      target.set_quantizer_(requantized(quantized(header).quantizer(),
+      target.set_quantizer_(requantized(quantized(alias).quantizer(),
                                         [&](const at::Tensor& member) { return dense_.to_device(member, device); }));
-    } else if (composite.header.layout() == at::kSparse) {
+    } else if (composite.alias.layout() == at::kSparse) {
       auto* target = static_cast<at::SparseTensorImpl*>(composite.device.unsafeGetTensorImpl());
-      target->raw_resize_(composite.header.sparse_dim(), composite.header.dense_dim(), composite.header.sizes());
-      target->set_indices_and_values_unsafe(to_device(composite.header._indices(), device),
-                                            to_device(composite.header._values(), device));
-      target->set_coalesced(composite.header.is_coalesced());
-    } else if (is_compressed(composite.header.layout())) {
-      auto [compressed, plain, values] = members(composite.header);
+      target->raw_resize_(composite.alias.sparse_dim(), composite.alias.dense_dim(), composite.alias.sizes());
+      target->set_indices_and_values_unsafe(to_device(composite.alias._indices(), device),
+                                            to_device(composite.alias._values(), device));
+      target->set_coalesced(composite.alias.is_coalesced());
+    } else if (is_compressed(composite.alias.layout())) {
+      auto [compressed, plain, values] = members(composite.alias);
       at::sparse_csr::get_sparse_csr_impl(composite.device)
           ->set_member_tensors(to_device(compressed, device), to_device(plain, device), to_device(values, device),
-                               composite.header.sizes());
+                               composite.alias.sizes());
     }
   }
 }
 
-at::Tensor AnyHeaders::to_device(const at::Tensor& result, c10::Device device) const {
+at::Tensor AnyAliases::to_device(const at::Tensor& result, c10::Device device) const {
   if (!result.defined() || !result.is_cpu()) {
     return result;
   }
   for (const Composite& composite : composites_) {
-    if (composite.header.is_same(result)) {
+    if (composite.alias.is_same(result)) {
       return composite.device;
     }
   }

@@ -3,17 +3,17 @@
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
 
+#include "alias/CpuAliases.h"
 #include "alias/DeviceScope.h"
-#include "alias/Headers.h"
 
 namespace macatorch {
 
-/// For operators written by hand: puts the thread on the device of `lead` and hands out CPU headers of its tensors.
+/// For operators written by hand: puts the thread on the device of `lead` and hands out CPU aliases of its tensors.
 class DeviceCall {
  public:
   explicit DeviceCall(const at::Tensor& lead) : device_(lead.device()), scope_(device_.index()) {}
 
-  /// CPU header of a tensor on this device; an undefined tensor as it is. A tensor elsewhere raises upstream's error.
+  /// CPU alias of a tensor on this device; an undefined tensor as it is. A tensor elsewhere raises upstream's error.
   at::Tensor operator()(const at::Tensor& tensor, bool write = false) {
     TORCH_CHECK(!tensor.defined() || tensor.device() == device_,
                 "Expected all tensors to be on the same device, but found at least two devices, ", device_, " and ",
@@ -22,26 +22,26 @@ class DeviceCall {
   }
   /// The same for an operator that takes tensors of several devices.
   at::Tensor anywhere(const at::Tensor& tensor, bool write = false) {
-    return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? headers_.bind(tensor, write) : tensor;
+    return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? aliases_.bind(tensor, write) : tensor;
   }
   std::optional<at::Tensor> operator()(const std::optional<at::Tensor>& tensor, bool write = false) {
     return tensor && tensor->defined() ? std::make_optional((*this)(*tensor, write)) : std::nullopt;
   }
 
   /// A result on the device.
-  at::Tensor result(at::Tensor tensor) const { return headers_.to_device(std::move(tensor), device_); }
+  at::Tensor result(at::Tensor tensor) const { return aliases_.to_device(std::move(tensor), device_); }
   template <class... T>
   std::tuple<T...> results(T... tensor) const {
     return std::tuple<T...>(result(std::move(tensor))...);
   }
-  void write_back() { headers_.write_back(device_); }
+  void write_back() { aliases_.write_back(device_); }
 
   c10::Device device() const { return device_; }
 
  private:
   c10::Device device_;
   DeviceScope scope_;
-  HeaderSet headers_;
+  CpuAliases aliases_;
 };
 
 /// Raises upstream's error where `out` is an operand that broadcasting would have to grow.

@@ -78,7 +78,7 @@ class HostScope {
 /// Replaces the process's CPU allocator by one that serves threads on the device from the caching allocator.
 void install_allocator();
 
-/// The allocator that install_allocator put in front; headers of device tensors name it as theirs.
+/// The allocator that install_allocator put in front; aliases of device tensors name it as theirs.
 c10::Allocator* scoped_allocator() noexcept;
 
 /// True if `data` was handed out by the device's caching allocator to a thread on the device.

@@ -300,15 +300,15 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   }
 
   DeviceScope scope(device->index());
-  AnyHeaders headers;
+  AnyAliases aliases;
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
     const c10::Argument& argument = schema.arguments()[i];
     const bool write = is_written(schema, i);
     if (value.isTensor() || value.isList()) {
       value = map_tensors(value, [&](const at::Tensor& tensor) {
-        at::Tensor header = headers.bind(tensor, write);
-        return spec.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? header.contiguous() : header;
+        at::Tensor alias = aliases.bind(tensor, write);
+        return spec.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? alias.contiguous() : alias;
       });
     } else if (value.isDevice() && value.toDevice().is_cuda()) {
       value = c10::Device(c10::kCPU);
@@ -317,7 +317,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
     }
   }
   const auto carry_back = [&] {
-    headers.write_back(*device);
+    aliases.write_back(*device);
     if (C10_UNLIKELY(spec.counts_versions)) {
       for (c10::TensorImpl* tensor : counted) {
         tensor->bump_version();
@@ -334,7 +334,7 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   carry_back();
   for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {
     IValue& value = (*stack)[i];
-    value = map_tensors(value, [&](const at::Tensor& tensor) { return headers.to_device(tensor, *device); });
+    value = map_tensors(value, [&](const at::Tensor& tensor) { return aliases.to_device(tensor, *device); });
   }
 }
 

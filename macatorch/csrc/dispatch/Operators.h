@@ -47,7 +47,7 @@ bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype = n
 /// Raises what an upstream kernel of the name `kernel` raises for a dtype that it lacks.
 [[noreturn]] void refuse_dtype(const char* kernel, at::ScalarType dtype);
 
-/// The whole contract of a device operator, for any schema: device check, headers, generator, widening, results.
+/// The whole contract of a device operator, for any schema: device check, aliases, generator, widening, results.
 void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 /// call_boxed as a kernel to register.

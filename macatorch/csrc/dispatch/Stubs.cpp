@@ -26,13 +26,13 @@ struct Iterator : at::TensorIteratorBase {
 };
 
 /// A CUDA iterator is ready for a loop over host memory: sizes, strides and addresses are the same. Only its tensors, which
-/// kernels look at now and then, have to be headers.
-template <class Header>
-std::unique_ptr<at::TensorIterator> host_iterator(const at::TensorIteratorBase& given, const Header& header) {
+/// kernels look at now and then, have to be aliases.
+template <class Alias>
+std::unique_ptr<at::TensorIterator> host_iterator(const at::TensorIteratorBase& given, const Alias& alias) {
   auto iterator = std::make_unique<at::TensorIterator>(given);
   for (at::OperandInfo& operand : (*iterator).*Iterator::operands) {
     if (operand.tensor_base().defined() && operand.tensor_base().is_cuda()) {
-      operand.tensor(c10::MaybeOwned<at::TensorBase>::owned(header(operand.tensor())));
+      operand.tensor(c10::MaybeOwned<at::TensorBase>::owned(alias(operand.tensor())));
       operand.device = c10::Device(c10::kCPU);
     }
   }
@@ -42,20 +42,20 @@ std::unique_ptr<at::TensorIterator> host_iterator(const at::TensorIteratorBase& 
 
 }  // namespace
 
-at::Tensor StubCall::header(const at::Tensor& tensor, bool target) {
+at::Tensor StubCall::alias(const at::Tensor& tensor, bool target) {
   if (!tensor.defined()) {
     return tensor;
   }
   // Results are passed as constant tensors, too.
-  const at::Tensor header = headers_.bind(tensor, true);
+  const at::Tensor alias = aliases_.bind(tensor, true);
   const at::ScalarType dtype = tensor.scalar_type();
-  return (wide_ & dtype_bit(dtype)) == 0 ? header : widened(header, next_wider(dtype), target);
+  return (wide_ & dtype_bit(dtype)) == 0 ? alias : widened(alias, next_wider(dtype), target);
 }
 
-at::Tensor StubCall::widened(const at::Tensor& header, at::ScalarType dtype, bool written) {
-  const at::Tensor copy = header.to(dtype);
-  if (written || (header.layout() == at::kStrided && header.is_non_overlapping_and_dense())) {
-    copies_.emplace_back(header, copy);
+at::Tensor StubCall::widened(const at::Tensor& alias, at::ScalarType dtype, bool written) {
+  const at::Tensor copy = alias.to(dtype);
+  if (written || (alias.layout() == at::kStrided && alias.is_non_overlapping_and_dense())) {
+    copies_.emplace_back(alias, copy);
   }
   return copy;
 }
@@ -83,15 +83,15 @@ at::TensorIterator& StubCall::iterator(at::TensorIteratorBase& given) {
     uniform &= dtype == own;
     dtypes.push_back(dtype);
   }
-  auto header = [&](const at::Tensor& tensor) { return headers_.bind(tensor, true); };
+  auto alias = [&](const at::Tensor& tensor) { return aliases_.bind(tensor, true); };
   if (uniform) {
-    iterators_.push_back(host_iterator(given, header));
+    iterators_.push_back(host_iterator(given, alias));
     return *iterators_.back();
   }
   at::TensorIteratorConfig config;
   config.set_check_mem_overlap(false).check_all_same_dtype(false).resize_outputs(false).is_reduction(reduction);
   for (int i = 0; i < given.ntensors(); ++i) {
-    const at::Tensor own = header(given.tensor(i));
+    const at::Tensor own = alias(given.tensor(i));
     const bool output = i < given.noutputs();
     if (own.scalar_type() == dtypes[i]) {
       output ? config.add_owned_output(own) : config.add_owned_input(own);
@@ -118,7 +118,7 @@ void StubCall::finish() {
     }
     target.copy_(value);
   }
-  headers_.write_back(device_);
+  aliases_.write_back(device_);
 }
 
 bool stubs::promotes(const char* name) {

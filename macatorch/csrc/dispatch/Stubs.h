@@ -18,7 +18,7 @@ namespace macatorch {
 // Upstream's operators reach their innermost functions through tables with an entry for each kind of device
 // (DispatchStub). An operator with kernels of its own for CPU and CUDA never gets there, since ours replaces it; one
 // function that serves both does: mode(out=), conj_physical_(), layer_norm of nested tensors. So the CUDA entry of every
-// table becomes a function over its signature that calls the CPU entry with CPU headers of the same bytes. Which tables
+// table becomes a function over its signature that calls the CPU entry with CPU aliases of the same bytes. Which tables
 // there are the generated list says; a test reads all of them in the running process.
 
 /// The tensors of one call through a table.
@@ -30,25 +30,25 @@ class StubCall {
       : device_(device), scope_(device.index()), wide_(wide), promotes_(promotes) {}
 
   /// What the CPU's function gets for a tensor; `target`: the function may put another tensor there.
-  at::Tensor header(const at::Tensor& tensor, bool target = false);
-  /// The same for an iterator: over the headers, all of one dtype where the CPU's functions want that.
+  at::Tensor alias(const at::Tensor& tensor, bool target = false);
+  /// The same for an iterator: over the aliases, all of one dtype where the CPU's functions want that.
   at::TensorIterator& iterator(at::TensorIteratorBase& iterator);
   std::optional<at::Generator> generator(const std::optional<at::Generator>& generator) const;
 
   /// Carries what was computed wider, or resized, back to the device's tensors.
   void finish();
-  at::Tensor result(const at::Tensor& tensor) const { return headers_.to_device(tensor, device_); }
+  at::Tensor result(const at::Tensor& tensor) const { return aliases_.to_device(tensor, device_); }
 
  private:
-  at::Tensor widened(const at::Tensor& header, at::ScalarType dtype, bool written);
+  at::Tensor widened(const at::Tensor& alias, at::ScalarType dtype, bool written);
 
   c10::Device device_;
   DeviceScope scope_;
   uint64_t wide_;
   bool promotes_;
-  AnyHeaders headers_;
+  AnyAliases aliases_;
   std::vector<std::unique_ptr<at::TensorIterator>> iterators_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // header, what was computed in its place
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  // alias, what was computed in its place
 };
 
 namespace stubs {
@@ -106,14 +106,14 @@ struct Argument {
 template <>
 struct Argument<const at::Tensor&> {
   at::Tensor value;
-  Argument(StubCall& call, const at::Tensor& given) : value(call.header(given)) {}
+  Argument(StubCall& call, const at::Tensor& given) : value(call.alias(given)) {}
   const at::Tensor& get() { return value; }
   void done(StubCall&) {}
 };
 template <>
 struct Argument<const at::TensorBase&> {
   at::Tensor value;
-  Argument(StubCall& call, const at::TensorBase& given) : value(call.header(at::Tensor(given))) {}
+  Argument(StubCall& call, const at::TensorBase& given) : value(call.alias(at::Tensor(given))) {}
   const at::TensorBase& get() { return value; }
   void done(StubCall&) {}
 };
@@ -122,7 +122,7 @@ struct Argument<at::Tensor&> {
   at::Tensor& given;
   at::Tensor before;
   at::Tensor value;
-  Argument(StubCall& call, at::Tensor& given) : given(given), before(call.header(given, true)), value(before) {}
+  Argument(StubCall& call, at::Tensor& given) : given(given), before(call.alias(given, true)), value(before) {}
   at::Tensor& get() { return value; }
   void done(StubCall& call) {
     if (!before.is_same(value)) {
@@ -150,7 +150,7 @@ struct Argument<const std::optional<at::Tensor>&> {
   std::optional<at::Tensor> value;
   Argument(StubCall& call, const std::optional<at::Tensor>& given) {
     if (given) {
-      value = call.header(*given);
+      value = call.alias(*given);
     }
   }
   const std::optional<at::Tensor>& get() { return value; }
@@ -161,7 +161,7 @@ struct Argument<at::TensorList> {
   std::vector<at::Tensor> value;
   Argument(StubCall& call, at::TensorList given) {
     for (const at::Tensor& tensor : given) {
-      value.push_back(call.header(tensor));
+      value.push_back(call.alias(tensor));
     }
   }
   at::TensorList get() { return value; }
@@ -172,7 +172,7 @@ struct Argument<const c10::List<std::optional<at::Tensor>>&> {
   c10::List<std::optional<at::Tensor>> value;
   Argument(StubCall& call, const c10::List<std::optional<at::Tensor>>& given) {
     for (const std::optional<at::Tensor>& tensor : given) {
-      value.push_back(tensor ? std::make_optional(call.header(*tensor)) : std::nullopt);
+      value.push_back(tensor ? std::make_optional(call.alias(*tensor)) : std::nullopt);
     }
   }
   const c10::List<std::optional<at::Tensor>>& get() { return value; }

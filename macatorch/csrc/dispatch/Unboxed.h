@@ -7,7 +7,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "alias/Headers.h"
+#include "alias/CpuAliases.h"
 #include "dispatch/Operators.h"
 
 namespace macatorch {
@@ -68,15 +68,15 @@ struct Survey {
   void see(const T& /*no tensor*/, bool /*scalars_allowed*/) {}
 };
 
-inline at::Tensor header_of(HeaderSet& headers, const at::Tensor& tensor, bool write) {
-  return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? headers.bind(tensor, write) : tensor;
+inline at::Tensor alias_of(CpuAliases& aliases, const at::Tensor& tensor, bool write) {
+  return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? aliases.bind(tensor, write) : tensor;
 }
 
-inline std::vector<at::Tensor> headers_of(HeaderSet& headers, const at::ITensorListRef& tensors) {
+inline std::vector<at::Tensor> aliases_of(CpuAliases& aliases, const at::ITensorListRef& tensors) {
   std::vector<at::Tensor> list;
   list.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors) {
-    list.push_back(header_of(headers, tensor, false));
+    list.push_back(alias_of(aliases, tensor, false));
   }
   return list;
 }
@@ -85,27 +85,27 @@ inline std::vector<at::Tensor> headers_of(HeaderSet& headers, const at::ITensorL
 template <class T>
 struct CpuArgument {
   T value;
-  CpuArgument(HeaderSet&, T given) : value(given) {}
+  CpuArgument(CpuAliases&, T given) : value(given) {}
   T get() { return value; }
 };
 template <>
 struct CpuArgument<const at::Tensor&> {
   at::Tensor value;
-  CpuArgument(HeaderSet& headers, const at::Tensor& given) : value(header_of(headers, given, false)) {}
+  CpuArgument(CpuAliases& aliases, const at::Tensor& given) : value(alias_of(aliases, given, false)) {}
   const at::Tensor& get() { return value; }
 };
 template <>
 struct CpuArgument<at::Tensor&> {
   at::Tensor value;
-  CpuArgument(HeaderSet& headers, const at::Tensor& given) : value(header_of(headers, given, true)) {}
+  CpuArgument(CpuAliases& aliases, const at::Tensor& given) : value(alias_of(aliases, given, true)) {}
   at::Tensor& get() { return value; }
 };
 template <>
 struct CpuArgument<const std::optional<at::Tensor>&> {
   std::optional<at::Tensor> value;
-  CpuArgument(HeaderSet& headers, const std::optional<at::Tensor>& given) {
+  CpuArgument(CpuAliases& aliases, const std::optional<at::Tensor>& given) {
     if (given) {
-      value = header_of(headers, *given, false);
+      value = alias_of(aliases, *given, false);
     }
   }
   const std::optional<at::Tensor>& get() { return value; }
@@ -113,33 +113,33 @@ struct CpuArgument<const std::optional<at::Tensor>&> {
 template <>
 struct CpuArgument<at::TensorList> {
   std::vector<at::Tensor> value;
-  CpuArgument(HeaderSet& headers, at::TensorList given) : value(headers_of(headers, given)) {}
+  CpuArgument(CpuAliases& aliases, at::TensorList given) : value(aliases_of(aliases, given)) {}
   at::TensorList get() { return value; }
 };
 template <>
 struct CpuArgument<const at::ITensorListRef&> {
   std::vector<at::Tensor> value;
   at::ITensorListRef list;
-  CpuArgument(HeaderSet& headers, const at::ITensorListRef& given) : value(headers_of(headers, given)), list(value) {}
+  CpuArgument(CpuAliases& aliases, const at::ITensorListRef& given) : value(aliases_of(aliases, given)), list(value) {}
   const at::ITensorListRef& get() { return list; }
 };
 
-inline at::Tensor result(const HeaderSet& headers, at::Tensor value, c10::Device device) {
-  return headers.to_device(std::move(value), device);
+inline at::Tensor result(const CpuAliases& aliases, at::Tensor value, c10::Device device) {
+  return aliases.to_device(std::move(value), device);
 }
-inline std::vector<at::Tensor> result(const HeaderSet& headers, std::vector<at::Tensor> values, c10::Device device) {
+inline std::vector<at::Tensor> result(const CpuAliases& aliases, std::vector<at::Tensor> values, c10::Device device) {
   for (at::Tensor& value : values) {
-    value = headers.to_device(std::move(value), device);
+    value = aliases.to_device(std::move(value), device);
   }
   return values;
 }
 template <class... T>
-std::tuple<T...> result(const HeaderSet& headers, std::tuple<T...> values, c10::Device device) {
-  return std::apply([&](auto&... value) { return std::tuple<T...>(result(headers, std::move(value), device)...); },
+std::tuple<T...> result(const CpuAliases& aliases, std::tuple<T...> values, c10::Device device) {
+  return std::apply([&](auto&... value) { return std::tuple<T...>(result(aliases, std::move(value), device)...); },
                     values);
 }
 template <class T>
-T result(const HeaderSet&, T value, c10::Device) {
+T result(const CpuAliases&, T value, c10::Device) {
   return value;
 }
 
@@ -193,8 +193,8 @@ struct Unboxed<Op, spec, Result(Args...)> {
  private:
   static C10_ALWAYS_INLINE Result call_fast(c10::Device device, Args... args) {
     DeviceScope scope(device.index());
-    HeaderSet headers;
-    std::tuple<unboxed::CpuArgument<Args>...> cpu{unboxed::CpuArgument<Args>(headers, args)...};
+    CpuAliases aliases;
+    std::tuple<unboxed::CpuArgument<Args>...> cpu{unboxed::CpuArgument<Args>(aliases, args)...};
     auto redispatch = [](auto&... argument) -> Result {
       return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), argument.get()...);
     };
@@ -204,7 +204,7 @@ struct Unboxed<Op, spec, Result(Args...)> {
           return std::apply(redispatch, cpu);
         } catch (...) {
           // A kernel that raises has often given `out` its size by then.
-          headers.write_back(device);
+          aliases.write_back(device);
           throw;
         }
       } else {
@@ -213,17 +213,17 @@ struct Unboxed<Op, spec, Result(Args...)> {
     };
     if constexpr (std::is_void_v<Result>) {
       run();
-      headers.write_back(device);
+      aliases.write_back(device);
     } else if constexpr (std::is_same_v<Result, at::Tensor&>) {
       run();
-      headers.write_back(device);
+      aliases.write_back(device);
       return unboxed::written_tensor<Args...>(args...);
     } else {
       Result value = run();
       if constexpr (writes) {
-        headers.write_back(device);
+        aliases.write_back(device);
       }
-      return unboxed::result(headers, std::move(value), device);
+      return unboxed::result(aliases, std::move(value), device);
     }
   }
 

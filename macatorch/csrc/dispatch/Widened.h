@@ -9,7 +9,7 @@ namespace macatorch {
 at::ScalarType kernel_dtype(const OperatorSpec& spec, const c10::FunctionSchema& schema,
                             at::ArrayRef<c10::IValue> arguments);
 
-/// Runs the CPU kernel on the headers in `stack`. Low-precision dtypes that it lacks are computed in the next wider one and
+/// Runs the CPU kernel on the aliases in `stack`. Low-precision dtypes that it lacks are computed in the next wider one and
 /// rounded once. `dtypes` has the bits of the dtypes that take part.
 void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::jit::Stack* stack, uint64_t dtypes);
 

@@ -93,7 +93,7 @@ struct Addend {
   }
 };
 
-/// Writes the product of two headers, plus the addend, to `result`, which has the dtype to compute in.
+/// Writes the product of two aliases, plus the addend, to `result`, which has the dtype to compute in.
 void compute(DeviceCall& call, const Addend& added, const at::Tensor& left, const at::Tensor& right,
              const at::Tensor& result) {
   if (added.self != nullptr) {

@@ -16,7 +16,7 @@ namespace macatorch {
 // Shapes: query (B, H, L, E), key (B, Hk, S, E), value (B, Hk, S, Ev); logsumexp (B, H, L) in float.
 
 struct AttentionProblem {
-  at::Tensor query, key, value, bias;  // CPU headers, or float copies of them; bias may be undefined
+  at::Tensor query, key, value, bias;  // CPU aliases, or float copies of them; bias may be undefined
   double dropout;
   bool causal;
   double scale;

@@ -111,11 +111,11 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
 at::Tensor& copy_quantized(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
   const c10::Device device = (self.is_cuda() ? self : src).device();
   DeviceScope scope(device.index());
-  AnyHeaders headers;
-  at::Tensor target = headers.bind(self, true);
-  const at::Tensor source = headers.bind(src, false);
+  AnyAliases aliases;
+  at::Tensor target = aliases.bind(self, true);
+  const at::Tensor source = aliases.bind(src, false);
   at::_ops::copy_::redispatch(c10::DispatchKeySet(c10::DispatchKey::QuantizedCPU), target, source, non_blocking);
-  headers.write_back(device);
+  aliases.write_back(device);
   return self;
 }
 

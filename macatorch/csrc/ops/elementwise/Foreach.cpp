@@ -10,7 +10,7 @@
 
 namespace macatorch {
 
-// Operators on lists. Upstream's CPU form calls the plain operator for each tensor, on the headers that it is given: that is
+// Operators on lists. Upstream's CPU form calls the plain operator for each tensor, on the aliases that it is given: that is
 // fast, and misses what the device's own operator does differently.
 
 #define MACATORCH_EACH(apply) \

@@ -29,7 +29,7 @@ namespace {
 using c10::OperatorHandle;
 using torch::jit::Stack;
 
-/// Upstream's kernel knows an `out` that is the input by its reference, which headers do not keep; it would be resized.
+/// Upstream's kernel knows an `out` that is the input by its reference, which aliases do not keep; it would be resized.
 void addr_out(const OperatorHandle& op, Stack* stack) {
   const Arguments given(op, stack);
   const at::Tensor self = given.tensor("self"), rows = given.tensor("vec1"), columns = given.tensor("vec2");

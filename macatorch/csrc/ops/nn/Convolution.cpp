@@ -51,7 +51,7 @@ at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight
   return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
 }
 
-/// Whether a convolution of CPU headers is computed in bfloat16, by oneDNN.
+/// Whether a convolution of CPU aliases is computed in bfloat16, by oneDNN.
 bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                     Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
                     const c10::SymInt& groups, at::OptionalSymIntArrayRef bias_sizes) {

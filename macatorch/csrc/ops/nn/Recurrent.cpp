@@ -18,7 +18,7 @@ namespace {
 
 // Note [Recurrent layers]
 // cuDNN has a fused operator for RNN, LSTM and GRU with a backward of its own. Here its forward runs upstream's CPU layers
-// under autograd, on detached headers, and hands that graph on in the `reserve` tensor, which is what cuDNN uses `reserve`
+// under autograd, on detached aliases, and hands that graph on in the `reserve` tensor, which is what cuDNN uses `reserve`
 // for. The backward differentiates the graph. A reserve that was copied on the way (saved-tensor hooks) has lost the graph
 // but still tells the place in the random stream, so that the forward can be run again.
 // Halves are computed in float and rounded at the end: the CPU's layers take ten times as long for them.
@@ -44,7 +44,7 @@ struct Operands {
   std::vector<at::Tensor> weights;
 };
 
-/// A CPU header, or its values in float where the CPU is slow in their dtype.
+/// A CPU alias, or its values in float where the CPU is slow in their dtype.
 at::Tensor computable(const at::Tensor& tensor) {
   static const bool bfloat16 = has_bfloat16_products();
   const bool slow =
@@ -128,7 +128,7 @@ Outputs run_layers(const Layers& layers, const Operands& operands, PhiloxPositio
   return {x, at::cat(hy, 0), cy.empty() ? at::Tensor() : at::cat(cy, 0)};
 }
 
-/// Lets autograd see the operators that run on the headers.
+/// Lets autograd see the operators that run on the aliases.
 class AutogradScope {
  public:
   AutogradScope()

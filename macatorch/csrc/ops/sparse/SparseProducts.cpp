@@ -46,11 +46,11 @@ at::Tensor& baddbmm_out(const at::Tensor& self, const at::Tensor& batch1, const 
                                                     batch1.values(), batch1.sizes().slice(1), batch1.options())
              : batch1;
   DeviceScope scope(device.index());
-  AnyHeaders headers;
-  at::Tensor target = headers.bind(result, true);
-  const at::Tensor start = headers.bind(self, false);
-  const at::Tensor sparse = headers.bind(matrices, false);
-  const at::Tensor dense = headers.bind(batch2, false);
+  AnyAliases aliases;
+  at::Tensor target = aliases.bind(result, true);
+  const at::Tensor start = aliases.bind(self, false);
+  const at::Tensor sparse = aliases.bind(matrices, false);
+  const at::Tensor dense = aliases.bind(batch2, false);
   const std::array<int64_t, 3> shape{batch1.size(0), batch1.size(1), batch2.size(2)};
   at::native::resize_output(target, shape);
   const at::Tensor expanded = start.expand(shape);
@@ -58,7 +58,7 @@ at::Tensor& baddbmm_out(const at::Tensor& self, const at::Tensor& batch1, const 
     const at::Tensor matrix = shared ? sparse : sparse.select(0, i);
     target.select(0, i).copy_(at::addmm(expanded.select(0, i), matrix, dense.select(0, i), beta, alpha));
   }
-  headers.write_back(device);
+  aliases.write_back(device);
   return result;
 }
 

@@ -1,4 +1,4 @@
-"""The CPU headers behind device operators: aliasing, resizing, errors and memory come out as on a real device."""
+"""The CPU aliases behind device operators: aliasing, resizing, errors and memory come out as on a real device."""
 
 from __future__ import annotations
 

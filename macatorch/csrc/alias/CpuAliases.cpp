@@ -1,4 +1,4 @@
-#include "alias/Headers.h"
+#include "alias/CpuAliases.h"
 
 #include <ATen/NamedTensorUtils.h>
 #include <c10/core/InferenceMode.h>
@@ -16,16 +16,16 @@ using c10::StorageImpl;
 using c10::TensorImpl;
 
 /// A TensorImpl whose protected fields this file may set; it adds no state, so any TensorImpl can be seen as one.
-class CpuHeader final : public TensorImpl {
+class CpuAlias final : public TensorImpl {
  public:
-  CpuHeader(c10::Storage&& storage, caffe2::TypeMeta dtype)
+  CpuAlias(c10::Storage&& storage, caffe2::TypeMeta dtype)
       : TensorImpl(std::move(storage), DispatchKeySet(DispatchKey::CPU), dtype) {}
 
-  static CpuHeader& of(TensorImpl& tensor) { return static_cast<CpuHeader&>(tensor); }
-  static const CpuHeader& of(const TensorImpl& tensor) { return static_cast<const CpuHeader&>(tensor); }
+  static CpuAlias& of(TensorImpl& tensor) { return static_cast<CpuAlias&>(tensor); }
+  static const CpuAlias& of(const TensorImpl& tensor) { return static_cast<const CpuAlias&>(tensor); }
 
   /// Everything but the storage: sizes, strides, offset, dtype, flags, conj and neg bits, names.
-  void copy_metadata(const CpuHeader& from) {
+  void copy_metadata(const CpuAlias& from) {
     sizes_and_strides_ = from.sizes_and_strides_;
     storage_offset_ = from.storage_offset_;
     numel_ = from.numel_;
@@ -47,7 +47,7 @@ class CpuHeader final : public TensorImpl {
     }
   }
 
-  bool same_geometry(const CpuHeader& other) const {
+  bool same_geometry(const CpuAlias& other) const {
     return storage_offset_ == other.storage_offset_ &&
            sizes_and_strides_.sizes_arrayref() == other.sizes_and_strides_.sizes_arrayref() &&
            sizes_and_strides_.strides_arrayref() == other.sizes_and_strides_.strides_arrayref();
@@ -74,18 +74,18 @@ class CpuHeader final : public TensorImpl {
   }
 };
 
-static_assert(sizeof(CpuHeader) == sizeof(TensorImpl), "CpuHeader::of() needs TensorImpl's own layout");
+static_assert(sizeof(CpuAlias) == sizeof(TensorImpl), "CpuAlias::of() needs TensorImpl's own layout");
 
 namespace {
 
 constexpr size_t kPoolLimit = 64;
 
-using HeaderPtr = c10::intrusive_ptr<TensorImpl>;
+using AliasPtr = c10::intrusive_ptr<TensorImpl>;
 
-/// Headers ready for use, a thread's own.
-std::vector<HeaderPtr>& pool() {
-  static thread_local std::vector<HeaderPtr> headers;
-  return headers;
+/// Aliases ready for use, a thread's own.
+std::vector<AliasPtr>& pool() {
+  static thread_local std::vector<AliasPtr> aliases;
+  return aliases;
 }
 
 c10::Storage new_storage() {
@@ -93,27 +93,27 @@ c10::Storage new_storage() {
       StorageImpl::use_byte_size_t(), 0, DataPtr(nullptr, c10::Device(c10::kCPU)), scoped_allocator(), true));
 }
 
-HeaderPtr new_header(c10::Storage storage) {
-  // Headers are ordinary tensors with a version counter, wherever they are first needed.
+AliasPtr new_alias(c10::Storage storage) {
+  // Aliases are ordinary tensors with a version counter, wherever they are first needed.
   c10::InferenceMode ordinary(false);
-  return c10::make_intrusive<CpuHeader>(std::move(storage), caffe2::TypeMeta::Make<float>());
+  return c10::make_intrusive<CpuAlias>(std::move(storage), caffe2::TypeMeta::Make<float>());
 }
 
-HeaderPtr take_header() {
-  auto& headers = pool();
-  if (headers.empty()) {
-    return new_header(new_storage());
+AliasPtr take_alias() {
+  auto& aliases = pool();
+  if (aliases.empty()) {
+    return new_alias(new_storage());
   }
-  HeaderPtr header = std::move(headers.back());
-  headers.pop_back();
-  return header;
+  AliasPtr alias = std::move(aliases.back());
+  aliases.pop_back();
+  return alias;
 }
 
 void release_storage(void* context) { c10::raw::intrusive_ptr::decref(static_cast<StorageImpl*>(context)); }
 
-/// A header that outlives its call must keep the device's memory.
-void own_storage(StorageImpl& header, const TensorImpl& device) {
-  DataPtr& data = header._mutable_data_ptr_no_checks();
+/// An alias that outlives its call must keep the device's memory.
+void own_storage(StorageImpl& alias, const TensorImpl& device) {
+  DataPtr& data = alias._mutable_data_ptr_no_checks();
   if (data.get_context() != nullptr || data.get() == nullptr) {
     return;
   }
@@ -147,13 +147,13 @@ void relabel_storage(StorageImpl& storage, c10::Device device) {
 }  // namespace
 
 void relabel(TensorImpl& tensor, c10::Device device) {
-  CpuHeader& view = CpuHeader::of(tensor);
+  CpuAlias& view = CpuAlias::of(tensor);
   relabel_storage(*view.storage_impl(), device);
   view.set_device(device);
 }
 
-/// The slot of a device tensor, or the one that owns the header of a device storage.
-HeaderSet::Slot* HeaderSet::find(const void* key) {
+/// The slot of a device tensor, or the one that owns the alias of a device storage.
+CpuAliases::Slot* CpuAliases::find(const void* key) {
   if (C10_UNLIKELY(index_ != nullptr)) {
     const auto found = index_->find(key);
     return found == index_->end() ? nullptr : &slots_[found->second];
@@ -166,7 +166,7 @@ HeaderSet::Slot* HeaderSet::find(const void* key) {
   return nullptr;
 }
 
-void HeaderSet::remember(const Slot& slot, size_t position) {
+void CpuAliases::remember(const Slot& slot, size_t position) {
   index_->emplace(slot.device, position);
   if (slot.owns_storage) {
     index_->emplace(slot.device->unsafe_storage().unsafeGetStorageImpl(), position);
@@ -174,23 +174,23 @@ void HeaderSet::remember(const Slot& slot, size_t position) {
 }
 
 /// A copy-on-write storage may get its own bytes only when it is written.
-static void own_bytes(TensorImpl& header, StorageImpl& source) {
-  DataPtr& data = CpuHeader::of(header).storage_impl()->_mutable_data_ptr_no_checks();
+static void own_bytes(TensorImpl& alias, StorageImpl& source) {
+  DataPtr& data = CpuAlias::of(alias).storage_impl()->_mutable_data_ptr_no_checks();
   if (data.get_context() == nullptr) {
     data = DataPtr(source.mutable_data(), c10::Device(c10::kCPU));
   }
 }
 
-void HeaderSet::will_write(const at::Tensor& header) {
+void CpuAliases::will_write(const at::Tensor& alias) {
   for (Slot& slot : slots_) {
-    if (slot.header.get() == header.unsafeGetTensorImpl() && !slot.write) {
+    if (slot.alias.get() == alias.unsafeGetTensorImpl() && !slot.write) {
       slot.write = true;
-      own_bytes(*slot.header, *slot.device->unsafe_storage().unsafeGetStorageImpl());
+      own_bytes(*slot.alias, *slot.device->unsafe_storage().unsafeGetStorageImpl());
     }
   }
 }
 
-at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
+at::Tensor CpuAliases::bind(const at::Tensor& device_tensor, bool write) {
   constexpr size_t kIndexFrom = 16;
   const TensorImpl* device = device_tensor.unsafeGetTensorImpl();
   TORCH_INTERNAL_ASSERT_DEBUG_ONLY(is_plain_cuda(*device));
@@ -200,26 +200,26 @@ at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
     sibling = find(source);
     Slot* same = sibling != nullptr ? find(device) : nullptr;
     if (sibling != nullptr && write) {
-      own_bytes(*sibling->header, *source);
+      own_bytes(*sibling->alias, *source);
     }
     if (same != nullptr) {
       same->write |= write;
-      return at::Tensor(same->header);
+      return at::Tensor(same->alias);
     }
   }
-  HeaderPtr header;
+  AliasPtr alias;
   if (sibling != nullptr) {
-    header = new_header(sibling->header->storage());
+    alias = new_alias(sibling->alias->storage());
   } else {
-    header = take_header();
-    StorageImpl& storage = *CpuHeader::of(*header).storage_impl();
+    alias = take_alias();
+    StorageImpl& storage = *CpuAlias::of(*alias).storage_impl();
     // Reading must not end a copy-on-write; writing has to.
     void* data = write ? source->mutable_data() : const_cast<void*>(source->data());
     storage._mutable_data_ptr_no_checks() = DataPtr(data, c10::Device(c10::kCPU));
     storage.set_nbytes(source->nbytes());
   }
-  CpuHeader::of(*header).copy_metadata(CpuHeader::of(*device));
-  slots_.push_back(Slot{header, device, write, sibling == nullptr});
+  CpuAlias::of(*alias).copy_metadata(CpuAlias::of(*device));
+  slots_.push_back(Slot{alias, device, write, sibling == nullptr});
   if (C10_UNLIKELY(index_ != nullptr)) {
     remember(slots_.back(), slots_.size() - 1);
   } else if (C10_UNLIKELY(slots_.size() == kIndexFrom)) {
@@ -228,17 +228,17 @@ at::Tensor HeaderSet::bind(const at::Tensor& device_tensor, bool write) {
       remember(slots_[i], i);
     }
   }
-  return at::Tensor(std::move(header));
+  return at::Tensor(std::move(alias));
 }
 
-void HeaderSet::write_back(c10::Device device) {
+void CpuAliases::write_back(c10::Device device) {
   for (Slot& slot : slots_) {
     if (!slot.write) {
       continue;
     }
-    CpuHeader& header = CpuHeader::of(*slot.header);
+    CpuAlias& alias = CpuAlias::of(*slot.alias);
     TensorImpl& target = *const_cast<TensorImpl*>(slot.device);
-    StorageImpl& from = *header.storage_impl();
+    StorageImpl& from = *alias.storage_impl();
     StorageImpl& to = *target.unsafe_storage().unsafeGetStorageImpl();
     if (C10_UNLIKELY(from.data_ptr().get_context() != nullptr)) {  // the kernel gave it a block of its own
       to.set_data_ptr_noswap(std::move(from._mutable_data_ptr_no_checks()));
@@ -248,26 +248,26 @@ void HeaderSet::write_back(c10::Device device) {
     } else if (C10_UNLIKELY(from.nbytes() != to.nbytes())) {
       to.set_nbytes(from.nbytes());
     }
-    if (C10_UNLIKELY(!header.same_geometry(CpuHeader::of(target)))) {
-      target.set_sizes_and_strides(header.sizes(), header.strides(), header.storage_offset());
+    if (C10_UNLIKELY(!alias.same_geometry(CpuAlias::of(target)))) {
+      target.set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
     }
     // Some kernels leave the conjugation of an out= to its bit.
-    if (C10_UNLIKELY(header.is_conj() != target.is_conj())) {
-      target._set_conj(header.is_conj());
+    if (C10_UNLIKELY(alias.is_conj() != target.is_conj())) {
+      target._set_conj(alias.is_conj());
     }
-    if (C10_UNLIKELY(header.has_named_tensor_meta())) {
-      target.set_named_tensor_meta(header.named_tensor_meta()->clone());
+    if (C10_UNLIKELY(alias.has_named_tensor_meta())) {
+      target.set_named_tensor_meta(alias.named_tensor_meta()->clone());
     }
   }
 }
 
-at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
+at::Tensor CpuAliases::to_device(at::Tensor result, c10::Device device) const {
   if (!result.defined() || !result.device().is_cpu()) {
     return result;
   }
   TensorImpl* impl = result.unsafeGetTensorImpl();
   for (const Slot& slot : slots_) {
-    if (slot.header.get() == impl) {
+    if (slot.alias.get() == impl) {
       return at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<TensorImpl*>(slot.device)));
     }
   }
@@ -276,9 +276,9 @@ at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
                               result.toString());
   const StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   for (const Slot& slot : slots_) {
-    if (CpuHeader::of(*slot.header).storage_impl() == storage) {
-      CpuHeader::of(*impl).share_storage(slot.device->storage());
-      CpuHeader::of(*impl).set_device(device);
+    if (CpuAlias::of(*slot.alias).storage_impl() == storage) {
+      CpuAlias::of(*impl).share_storage(slot.device->storage());
+      CpuAlias::of(*impl).set_device(device);
       return result;
     }
   }
@@ -292,24 +292,24 @@ at::Tensor HeaderSet::to_device(at::Tensor result, c10::Device device) const {
   return result;
 }
 
-HeaderSet::~HeaderSet() {
-  auto& headers = pool();
-  // Backwards: a header that shares a storage comes after the one that owns it.
+CpuAliases::~CpuAliases() {
+  auto& aliases = pool();
+  // Backwards: an alias that shares a storage comes after the one that owns it.
   for (size_t i = slots_.size(); i-- > 0;) {
     Slot& slot = slots_[i];
-    CpuHeader& header = CpuHeader::of(*slot.header);
-    StorageImpl& storage = *header.storage_impl();
-    const bool kept = slot.header.use_count() > 1 || slot.header.weak_use_count() > 1;
-    if (C10_UNLIKELY(kept || (slot.owns_storage && header.storage().use_count() > 1))) {
+    CpuAlias& alias = CpuAlias::of(*slot.alias);
+    StorageImpl& storage = *alias.storage_impl();
+    const bool kept = slot.alias.use_count() > 1 || slot.alias.weak_use_count() > 1;
+    if (C10_UNLIKELY(kept || (slot.owns_storage && alias.storage().use_count() > 1))) {
       own_storage(storage, *slot.device);
-    } else if (C10_LIKELY(slot.owns_storage && headers.size() < kPoolLimit)) {
+    } else if (C10_LIKELY(slot.owns_storage && aliases.size() < kPoolLimit)) {
       DataPtr& data = storage._mutable_data_ptr_no_checks();
       if (C10_UNLIKELY(data.get_context() != nullptr)) {
         data.clear();
       }
-      headers.push_back(std::move(slot.header));
+      aliases.push_back(std::move(slot.alias));
     }
-    slot.header.reset();
+    slot.alias.reset();
   }
 }
 

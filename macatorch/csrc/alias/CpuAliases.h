@@ -11,29 +11,29 @@
 
 namespace macatorch {
 
-// Note [CPU headers]
-// A CPU kernel must see CPU tensors. For the time of one call each device tensor gets a header: a CPU TensorImpl with a
+// Note [CPU aliases]
+// A CPU kernel must see CPU tensors. For the time of one call each device tensor gets an alias: a CPU TensorImpl with a
 // StorageImpl of its own over the device tensor's bytes. (One StorageImpl for both does not do: a view made inside the
-// kernel takes its device from the storage.) Headers come from a per-thread pool and borrow the bytes, as the caller
-// keeps the device tensor alive. A header that outlives its call, because the kernel kept it, is given a reference to the
-// device storage and leaves the pool. Tensors that share a storage share the header's storage too, so that upstream's
+// kernel takes its device from the storage.) Aliases come from a per-thread pool and borrow the bytes, as the caller
+// keeps the device tensor alive. An alias that outlives its call, because the kernel kept it, is given a reference to the
+// device storage and leaves the pool. Tensors that share a storage share the alias's storage too, so that upstream's
 // overlap checks go on working.
 
-class CpuHeader;
+class CpuAlias;
 
-/// The headers of one operator call, and the way back: what the CPU kernel returned as device tensors.
-class HeaderSet {
+/// The aliases of one operator call, and the way back: what the CPU kernel returned as device tensors.
+class CpuAliases {
  public:
-  HeaderSet() = default;
-  ~HeaderSet();
-  HeaderSet(const HeaderSet&) = delete;
-  HeaderSet& operator=(const HeaderSet&) = delete;
+  CpuAliases() = default;
+  ~CpuAliases();
+  CpuAliases(const CpuAliases&) = delete;
+  CpuAliases& operator=(const CpuAliases&) = delete;
 
-  /// CPU header of a strided CUDA tensor. `write` says that the kernel may write to it or resize it.
+  /// CPU alias of a strided CUDA tensor. `write` says that the kernel may write to it or resize it.
   at::Tensor bind(const at::Tensor& device_tensor, bool write);
 
-  /// Says that the kernel may write to a tensor whose header was bound for reading.
-  void will_write(const at::Tensor& header);
+  /// Says that the kernel may write to a tensor whose alias was bound for reading.
+  void will_write(const at::Tensor& alias);
 
   /// Carries what the kernel did to written tensors (a new size, a new storage) over to the device tensors.
   void write_back(c10::Device device);
@@ -44,7 +44,7 @@ class HeaderSet {
 
  private:
   struct Slot {
-    c10::intrusive_ptr<c10::TensorImpl> header;
+    c10::intrusive_ptr<c10::TensorImpl> alias;
     const c10::TensorImpl* device;
     bool write;
     bool owns_storage;  // false: the storage is another slot's

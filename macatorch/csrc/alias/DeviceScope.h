@@ -1,29 +1,20 @@
 #pragma once
 
 #include <ATen/record_function.h>
-#include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <optional>
 
+#include "memory/ThreadAllocator.h"
+
 namespace macatorch {
 
 // Note [Where a device operator runs]
-// Memory of the simulated device is host memory, so an operator on CUDA tensors is computed by upstream's CPU kernel
-// over the same bytes. While it runs, this thread is "on the device": whatever the CPU kernel allocates comes from the
-// device's caching allocator (else memory statistics and out-of-memory would lie), and whatever stands above the backend
-// (autograd, autocast, the tracer, dispatch modes, functorch, the profiler's callbacks) sees nothing, since it has already
-// seen the operator.
-
-/// Per-thread state of the innermost device operator; depth is 0 outside of any.
-struct ThreadState {
-  int depth = 0;
-  c10::DeviceIndex device = 0;
-};
-
-ThreadState& thread_state() noexcept;
+// While an operator runs, its thread is "on the device": whatever the CPU kernel allocates comes from the device's caching
+// allocator (Note [Memory of a device operator]), and whatever stands above the backend (autograd, autocast, the tracer,
+// dispatch modes, functorch, the profiler's callbacks) sees nothing, since it has already seen the operator.
 
 /// Raises the device's error, if it has one that lasts (a launch of device code that is not there): as on hardware, no
 /// operator runs after it. Nor does one on a captured stream that the capture does not know of.
@@ -61,27 +52,5 @@ class DeviceScope {
   c10::impl::ExcludeDispatchKeyGuard mask_;
   std::optional<at::RecordFunctionGuard> unrecorded_;  // only where somebody records: to switch it costs
 };
-
-/// Takes the calling thread off the device for the life of the object: allocations are the host's again.
-class HostScope {
- public:
-  HostScope() : state_(thread_state()), depth_(state_.depth) { state_.depth = 0; }
-  ~HostScope() { state_.depth = depth_; }
-  HostScope(const HostScope&) = delete;
-  HostScope& operator=(const HostScope&) = delete;
-
- private:
-  ThreadState& state_;
-  int depth_;
-};
-
-/// Replaces the process's CPU allocator by one that serves threads on the device from the caching allocator.
-void install_allocator();
-
-/// The allocator that install_allocator put in front; aliases of device tensors name it as theirs.
-c10::Allocator* scoped_allocator() noexcept;
-
-/// True if `data` was handed out by the device's caching allocator to a thread on the device.
-bool is_device_owned(const c10::DataPtr& data) noexcept;
 
 }  // namespace macatorch

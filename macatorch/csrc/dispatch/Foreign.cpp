@@ -14,9 +14,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "dispatch/LayoutRule.h"
 #include "dispatch/Operators.h"
 #include "graph/GraphCapture.h"
-#include "ops/copy/Layout.h"
 
 namespace macatorch {
 namespace {

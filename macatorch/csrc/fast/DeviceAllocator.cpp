@@ -21,6 +21,7 @@
 
 #include "fast/AllocationReplay.h"
 #include "graph/GraphCapture.h"
+#include "memory/ThreadAllocator.h"
 
 namespace macatorch {
 namespace {
@@ -445,6 +446,10 @@ DeviceAllocator* front = nullptr;  // lives as long as the process: tensors are 
 
 void DeviceAllocator::free(void* data) { front->raw_delete(data); }
 
+void* replay_request(c10::DeviceIndex device, size_t nbytes) {
+  return nbytes == 0 ? nullptr : front->replay(nbytes, device, c10::cuda::getCurrentCUDAStream(device).id());
+}
+
 }  // namespace
 
 void install_device_allocator() {
@@ -457,13 +462,7 @@ void install_device_allocator() {
   front = new DeviceAllocator(*native);
   allocator.store(front);
   c10::SetAllocator(c10::kCUDA, front);
-}
-
-void* replay_request(c10::DeviceIndex device, size_t nbytes) {
-  if (front == nullptr || nbytes == 0) {
-    return nullptr;
-  }
-  return front->replay(nbytes, device, c10::cuda::getCurrentCUDAStream(device).id());
+  set_block_source(&replay_request);
 }
 
 }  // namespace macatorch

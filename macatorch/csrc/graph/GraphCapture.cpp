@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "alias/DeviceScope.h"
 #include "arguments/BoxedValues.h"
 
 namespace macatorch {

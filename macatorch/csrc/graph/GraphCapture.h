@@ -10,8 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "random/Random.h"
-
 namespace macatorch {
 
 // Note [Graph capture]
@@ -21,6 +19,12 @@ namespace macatorch {
 // the results at the addresses of the capture. What the capture wrote to memory that was there before is put back when
 // it ends, so that, as on hardware, captured work has not happened. Operators that would wait for the device are refused.
 // Arguments are borrowed, not kept alive: as on hardware, who owns them has to keep them.
+
+/// A place in a CUDA generator's stream. An operator whose backward draws the same numbers again keeps it.
+struct PhiloxPosition {
+  uint64_t seed = 0;
+  uint64_t offset = 0;
+};
 
 /// Captures under way in the process; what the hot path looks at.
 extern std::atomic<int> captures_under_way;

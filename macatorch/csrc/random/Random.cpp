@@ -5,8 +5,6 @@
 
 #include <mutex>
 
-#include "graph/GraphCapture.h"
-
 namespace macatorch {
 namespace {
 

@@ -5,13 +5,9 @@
 
 #include <optional>
 
-namespace macatorch {
+#include "graph/GraphCapture.h"
 
-/// A place in a CUDA generator's stream. An operator whose backward draws the same numbers again keeps it.
-struct PhiloxPosition {
-  uint64_t seed = 0;
-  uint64_t offset = 0;
-};
+namespace macatorch {
 
 /// The CUDA generator's place, which is advanced. None means the default generator of `device`.
 PhiloxPosition draw_position(const std::optional<at::Generator>& cuda_generator, c10::DeviceIndex device);

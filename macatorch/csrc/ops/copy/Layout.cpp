@@ -8,10 +8,9 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <sys/mman.h>
 
-#include <cstdlib>
-
 #include "alias/CompositeTensors.h"
 #include "alias/DeviceCall.h"
+#include "dispatch/LayoutRule.h"
 #include "fast/LayoutCopy.h"
 #include "graph/GraphCapture.h"
 #include "memory/HostBlocks.h"
@@ -19,21 +18,9 @@
 namespace macatorch {
 namespace {
 
-/// The layout variables, read once: a process has one layout.
-struct LayoutSettings {
-  bool nchw = std::getenv("PYTORCH_DEFAULT_NCHW") != nullptr;
-  bool ndhwc = std::getenv("PYTORCH_DEFAULT_NDHWC") != nullptr;
-  bool nlc = std::getenv("PYTORCH_DEFAULT_NLC") != nullptr;
-};
-
-const LayoutSettings& settings() {
-  static const LayoutSettings read;
-  return read;
-}
-
 bool applies(const at::Tensor& self, const std::optional<at::Device>& device) {
-  return device && device->is_cuda() && self.is_cpu() && self.layout() == at::kStrided && self.dim() >= 3 &&
-         self.dim() <= 5 && self.size(1) > 1 && self.is_contiguous() && !self.is_quantized();
+  return device && device->is_cuda() && self.is_cpu() && self.layout() == at::kStrided &&
+         arrives_channels_last(self.dim()) && self.size(1) > 1 && self.is_contiguous() && !self.is_quantized();
 }
 
 /// Whether a copy fills a large new host tensor with the strides of `self`. See Note [Host blocks].
@@ -50,11 +37,11 @@ at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype, 
                    std::optional<at::Device> device, std::optional<bool> pin_memory, bool non_blocking,
                    std::optional<at::MemoryFormat> memory_format) {
   if (!memory_format && applies(self, device)) {
-    if (self.dim() == 4 && !settings().nchw) {
+    if (self.dim() == 4) {
       memory_format = at::MemoryFormat::ChannelsLast;
-    } else if (self.dim() == 5 && settings().ndhwc) {
+    } else if (self.dim() == 5) {
       memory_format = at::MemoryFormat::ChannelsLast3d;
-    } else if (self.dim() == 3 && settings().nlc) {
+    } else {
       const int64_t channels = self.size(1);
       at::Tensor result =
           at::empty_strided(self.sizes(), {channels * self.size(2), 1, channels},
@@ -132,19 +119,6 @@ at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
 }
 
 }  // namespace
-
-std::string layout_hint(const at::Tensor& self) {
-  const bool ours = (self.dim() == 4 && !settings().nchw && self.is_contiguous(at::MemoryFormat::ChannelsLast)) ||
-                    (self.dim() == 5 && settings().ndhwc && self.is_contiguous(at::MemoryFormat::ChannelsLast3d)) ||
-                    (self.dim() == 3 && settings().nlc && self.transpose(1, 2).is_contiguous());
-  if (!ours) {
-    return "";
-  }
-  return c10::str(
-      " The tensor has the channels-last strides ", self.strides(),
-      ", in which tensors arrive on this device when they are moved there from the CPU; use .reshape(...), or set "
-      "PYTORCH_DEFAULT_NCHW=1 to keep upstream's layout.");
-}
 
 void register_copies(torch::Library& cuda) {
   cuda.impl("copy_", TORCH_FN(copy_));

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <set>
 
+#include "demangle.h"
 #include "state.h"
 
 // Of the sanitizers' runtime, there if the program was compiled with one.

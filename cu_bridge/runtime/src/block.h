@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "device_limits.h"
 #include "fiber.h"
 #include "mc_kernel.h"
 
 namespace mc {
 
-constexpr unsigned kWarpSize = 32;
-constexpr unsigned kMaxThreads = 1024;
+using limits::kWarpSize;
+constexpr unsigned kMaxThreads = limits::kThreadsPerBlock;
 
 // In which order threads and blocks run: MACA_SCHEDULE.
 struct Schedule {
@@ -225,8 +226,6 @@ class Worker {
 
 // Reads MACA_SCHEDULE; false with the reason if it makes no sense.
 bool readSchedule(Schedule* schedule, std::string* problem);
-
-std::string demangled(const char* name);
 
 // The watchdog's list of workers.
 void watch(Worker* worker);

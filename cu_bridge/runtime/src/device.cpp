@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "device_limits.h"
 #include "graph.h"
 #include "ledger.h"
 #include "state.h"
@@ -90,16 +91,15 @@ Device makeDevice(int index, const Profile& profile, unsigned long long memory) 
   p.memoryClockKHz = profile.memoryClockKHz;
   p.memoryBusBits = profile.memoryBusBits;
   p.l2Bytes = profile.l2Bytes;
-  // What a program reads to size its launches: the figures of compute capability 8.0.
-  p.warpSize = 32;
-  p.maxThreadsPerBlock = 1024;
-  p.maxThreadsPerMultiprocessor = 2048;
-  p.maxBlocksPerMultiprocessor = 32;
-  p.registersPerBlock = p.registersPerMultiprocessor = 65536;
-  p.sharedPerBlock = 48 << 10;
-  p.sharedPerBlockOptin = 163 << 10;
-  p.sharedPerMultiprocessor = 164 << 10;
-  p.sharedReserved = 1 << 10;
+  p.warpSize = limits::kWarpSize;
+  p.maxThreadsPerBlock = limits::kThreadsPerBlock;
+  p.maxThreadsPerMultiprocessor = limits::kThreadsPerMultiprocessor;
+  p.maxBlocksPerMultiprocessor = limits::kBlocksPerMultiprocessor;
+  p.registersPerBlock = p.registersPerMultiprocessor = limits::kRegistersPerMultiprocessor;
+  p.sharedPerBlock = limits::kSharedPerBlock;
+  p.sharedPerBlockOptin = limits::kSharedPerBlockOptin;
+  p.sharedPerMultiprocessor = limits::kSharedPerMultiprocessor;
+  p.sharedReserved = limits::kSharedReserved;
   p.pciDomain = 0;
   p.pciBus = index + 1;
   p.pciDevice = 0;
@@ -166,9 +166,9 @@ std::string buildDevices(System& result) {
   if (!countText.empty()) {
     char* end = nullptr;
     count = std::strtol(countText.c_str(), &end, 10);
-    if (*end != '\0' || count < 0 || count > kMaxDevices) {
-      return "MACA_DEVICE_COUNT must be a number from 0 to " + std::to_string(kMaxDevices) + ", not '" + countText +
-             "'";
+    if (*end != '\0' || count < 0 || count > limits::kDevices) {
+      return "MACA_DEVICE_COUNT must be a number from 0 to " + std::to_string(limits::kDevices) + ", not '" +
+             countText + "'";
     }
   }
   const std::string profileText = environment("MACA_DEVICE_PROFILE");

@@ -10,8 +10,6 @@
 
 namespace mc {
 
-constexpr int kMaxDevices = 64;
-
 struct Device {
   mcDeviceProperties properties;
   uint64_t accountKey;  // which account of the ledger this device's memory is charged to

@@ -1,161 +1,199 @@
-// Launches: blocks spread over a pool of threads; cooperative launches give every block a thread of its own.
-
-#include "launch.h"
-
-#include <sched.h>
-#include <stdio_ext.h>
-#include <sys/prctl.h>
+// Launches: what runs for a host function, or why nothing can. Launching a kernel that nobody has code for fails, stickily
+// and by name.
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <thread>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
 
-#include "block.h"
+#include "demangle.h"
+#include "device_limits.h"
+#include "graph.h"
+#include "kernel_registry.h"
+#include "run_kernel.h"
 #include "state.h"
+#include "stream.h"
 
 namespace mc {
 namespace {
 
-// Below this many threads in the grid, waking others costs more than it gains.
-constexpr uint64_t kWorthSharing = 4096;
-constexpr uint64_t kMostChunkThreads = 1 << 16;
+struct LaunchWatch {
+  int depth = 0;
+  int missed = 0;
+};
+thread_local LaunchWatch launchWatch;
 
-unsigned processors() {
-  cpu_set_t set;
-  unsigned count = std::thread::hardware_concurrency();
-  if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<unsigned>(CPU_COUNT(&set));
-  // Who limits the threads of the CPU's operators means these as well.
-  for (const char* name : {"MACA_NUM_THREADS", "OMP_NUM_THREADS"}) {
-    const char* const text = std::getenv(name);
-    const long wanted = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
-    if (wanted > 0) return static_cast<unsigned>(std::min(wanted, 1024L));
-  }
-  return std::max(count, 1U);
-}
-
-class Pool {
+// The arguments' values, as a node outlives its launch.
+class KeptArguments {
  public:
-  // Runs the launch on the calling thread and on idle ones. Two launches at once: the second keeps to its own thread.
-  void run(Launch& launch) {
-    const uint64_t threads = launch.blocks * launch.block.x * launch.block.y * launch.block.z;
-    if (launch.blocks == 1 || threads < kWorthSharing || !busy_.try_lock()) {
-      launch.chunk = launch.blocks;
-      Worker::mine().run(launch);
-      return;
-    }
-    const std::lock_guard<std::mutex> held(busy_, std::adopt_lock);
-    start();
-    if (others_ == 0) {
-      launch.chunk = launch.blocks;
-      Worker::mine().run(launch);
-      return;
-    }
-    const uint64_t workers = others_ + 1;
-    const uint64_t perBlock = threads / launch.blocks;
-    launch.chunk =
-        std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / perBlock));
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      job_ = &launch;
-      wanted_ = static_cast<unsigned>(std::min<uint64_t>(others_, (launch.blocks - 1) / launch.chunk));
-    }
-    wake_.notify_all();
-    Worker::mine().run(launch);
-    std::unique_lock<std::mutex> lock(mutex_);
-    wanted_ = 0;  // who has not begun need not
-    done_.wait(lock, [this] { return running_ == 0; });
-    job_ = nullptr;
+  // False: the host has no memory.
+  bool add(const void* value, size_t bytes) {
+    constexpr size_t kLine = 64;  // at least the alignment of any parameter
+    void* const kept = std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine);
+    if (kept == nullptr) return false;
+    values_.emplace_back(kept, &std::free);
+    pointers_.push_back(std::memcpy(kept, value, bytes));
+    return true;
   }
+  void** pointers() { return pointers_.data(); }
 
  private:
-  void start() {
-    if (started_) return;
-    started_ = true;
-    others_ = processors() - 1;
-    for (unsigned i = 0; i < others_; ++i) {
-      std::thread([this] { serve(); }).detach();
-    }
-  }
-
-  void serve() {
-    prctl(PR_SET_NAME, "mc-blocks");
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [this] { return wanted_ != 0; });
-      --wanted_;
-      ++running_;
-      Launch* const job = job_;
-      lock.unlock();
-      threadState.device = job->device;
-      Worker::mine().run(*job);
-      lock.lock();
-      if (--running_ == 0) done_.notify_one();
-    }
-  }
-
-  std::mutex busy_;
-  std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  bool started_ = false;
-  unsigned others_ = 0;
-  unsigned wanted_ = 0, running_ = 0;
-  Launch* job_ = nullptr;
+  std::vector<std::unique_ptr<void, void (*)(void*)>> values_;
+  std::vector<void*> pointers_;
 };
 
-// Never destroyed: its threads run until the process ends.
-Pool& pool() {
-  static auto* const instance = new Pool;
-  return *instance;
+mcError_t launchMissing(const Kernel& kernel) {
+  const mcError_t error = failMissing(kernel);
+  if (kernel.kind == Kernel::Kind::kUnknown) return error;
+  if (launchWatch.depth != 0) {
+    ++launchWatch.missed;
+  } else {
+    setSticky(error, nullptr);
+  }
+  return error;
 }
 
-void runCooperative(Launch& launch) {
-  GridBarrier barrier(static_cast<unsigned>(launch.blocks));
-  launch.gridBarrier = &barrier;
-  std::vector<std::thread> threads;
-  threads.reserve(launch.blocks - 1);
-  try {
-    for (uint64_t block = 1; block < launch.blocks; ++block) {
-      threads.emplace_back([&launch, block] {
-        threadState.device = launch.device;
-        Worker::mine().runCooperative(launch, block);
-      });
-    }
-  } catch (const std::system_error&) {
-    launch.fail(mcErrorCooperativeLaunchTooLarge, "the system gives no thread for each block");
+uint64_t volume(mcDim3 size) { return uint64_t{size.x} * size.y * size.z; }
+
+bool isConfiguration(mcDim3 grid, mcDim3 block) {
+  const uint64_t threads = volume(block);
+  return volume(grid) != 0 && threads != 0 && threads <= limits::kThreadsPerBlock && block.z <= limits::kBlockZ &&
+         grid.x <= limits::kGridX && grid.y <= limits::kGridY && grid.z <= limits::kGridZ;
+}
+
+mcError_t failFor(const Kernel& kernel, mcError_t error, const std::string& why) {
+  return failWith(error, ("kernel " + demangled(kernel.compiled.entry->name) + why).c_str());
+}
+
+// Checks the limits of the kernel, then runs it. The configuration itself has been checked.
+mcError_t runCompiled(const Kernel& kernel, const LaunchArguments& launch) {
+  const CompiledKernel& compiled = kernel.compiled;
+  if (compiled.entry->deviceFunction == nullptr) {
+    return failFor(kernel, mcErrorInvalidDeviceFunction,
+                   " exists in the host's code alone: where __CUDA_ARCH__ is defined nothing launches or instantiates "
+                   "it");
   }
-  Worker::mine().runCooperative(launch, 0);
-  for (std::thread& thread : threads) thread.join();
+  if (launch.arguments == nullptr && compiled.entry->facts[2] != 0) return fail(mcErrorInvalidValue);
+  const unsigned threads = launch.block.x * launch.block.y * launch.block.z;
+  const unsigned bound = compiled.entry->facts[0];
+  if (bound != 0 && threads > bound) {
+    return failFor(kernel, mcErrorLaunchOutOfResources,
+                   " has __launch_bounds__(" + std::to_string(bound) + ") and was launched with " +
+                       std::to_string(threads) + " threads in a block");
+  }
+  // Both kinds count where nothing was asked for; else the dynamic part has its limit and the device its own.
+  const size_t together = launch.sharedBytes + compiled.staticShared;
+  const unsigned most =
+      compiled.maxDynamicShared == limits::kSharedPerBlock ? limits::kSharedPerBlock : limits::kSharedPerBlockOptin;
+  if (launch.sharedBytes > compiled.maxDynamicShared || together > most) {
+    return failFor(kernel, mcErrorInvalidValue,
+                   " was launched with " + std::to_string(launch.sharedBytes) + " bytes of dynamic and has " +
+                       std::to_string(compiled.staticShared) + " bytes of static shared memory; it may have " +
+                       std::to_string(compiled.maxDynamicShared) + " (cudaFuncAttributeMaxDynamicSharedMemorySize)");
+  }
+  return runKernel(*compiled.entry, launch);
+}
+
+mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
+  if (!capturing()) return runCompiled(kernel, launch);
+  const mcKernelEntry& entry = *kernel.compiled.entry;
+  if (launch.arguments == nullptr && entry.facts[2] != 0) return fail(mcErrorInvalidValue);
+  const auto kept = std::make_shared<KeptArguments>();
+  void** next = launch.arguments;
+  for (const unsigned* fact = entry.facts + 2; *fact != 0; fact += 2) {
+    if (!kept->add(*next++, *fact)) return fail(mcErrorMemoryAllocation);
+  }
+  LaunchArguments again = launch;
+  again.arguments = kept->pointers();
+  // The library may be unloaded before the node runs.
+  return submit(launch.stream, "kernel", demangled(entry.name).c_str(), [host = kernel.host, again, kept] {
+    const Kernel now = findKernel(host);
+    return now.kind == Kernel::Kind::kCompiled ? runCompiled(now, again) : fail(mcErrorInvalidDeviceFunction);
+  });
+}
+
+mcError_t submitNamed(const Kernel& kernel, const LaunchArguments& launch) {
+  const auto kept = std::make_shared<KeptArguments>();
+  void** next = launch.arguments;
+  for (const size_t bytes : *kernel.argumentBytes) {
+    if (!kept->add(*next++, bytes)) return fail(mcErrorMemoryAllocation);
+  }
+  return submit(launch.stream, "kernel", kernel.name.c_str(), [function = kernel.function, launch, kept] {
+    function(launch.grid, launch.block, kept->pointers(), launch.sharedBytes, launch.stream);
+    return checkSticky();
+  });
+}
+
+mcError_t launchKernel(const Kernel& kernel, const LaunchArguments& launch) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(launch.stream)) return fail(mcErrorInvalidResourceHandle);
+  if (!kernel.canRun()) return launchMissing(kernel);
+  if (!isConfiguration(launch.grid, launch.block)) return fail(mcErrorInvalidConfiguration);
+  if (kernel.kind == Kernel::Kind::kCompiled) return submitCompiled(kernel, launch);
+  if (kernel.kind == Kernel::Kind::kNamed) return submitNamed(kernel, launch);
+  // Nothing says how large the arguments are, so that they could be kept.
+  const mcError_t problem = capturing() ? refuseWait(launch.stream) : mcSuccess;
+  if (problem != mcSuccess) return problem;
+  kernel.function(launch.grid, launch.block, launch.arguments, launch.sharedBytes, launch.stream);
+  return checkSticky();
 }
 
 }  // namespace
+}  // namespace mc
 
-mcError_t runKernel(const KernelFacts& kernel, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
-                    bool cooperative) {
-  markInitialized();  // a forked child has no pool
-  Launch launch;
-  std::string problem;
-  if (!readSchedule(&launch.schedule, &problem)) return failWith(mcErrorInvalidValue, problem.c_str());
-  launch.name = kernel.name;
-  launch.function = kernel.function;
-  launch.grid = grid;
-  launch.block = block;
-  launch.arguments = arguments;
-  launch.sharedBytes = sharedBytes;
-  launch.device = threadState.device;
-  launch.blocks = uint64_t{grid.x} * grid.y * grid.z;
-  const size_t printed = __fpending(stdout);
-  if (cooperative) {
-    runCooperative(launch);
-  } else {
-    pool().run(launch);
-  }
-  // What kernels print is seen when the launch is over, whoever else buffers the program's own output.
-  if (__fpending(stdout) != printed) std::fflush(stdout);
-  const int error = launch.error.load();
-  if (error == 0) return mcSuccess;
-  setSticky(static_cast<mcError_t>(error), launch.what.c_str());
-  return static_cast<mcError_t>(error);
+using namespace mc;
+
+void mcLaunchWatchBegin(void) { ++launchWatch.depth; }
+
+int mcLaunchWatchEnd(void) {
+  const int missed = launchWatch.missed;
+  if (--launchWatch.depth == 0) launchWatch.missed = 0;
+  return missed;
 }
 
-}  // namespace mc
+mcError_t mcLaunchMissing(const char* name) {
+  MC_RETURN_IF_STICKY();
+  setSticky(mcErrorNoKernelImageForDevice, ("kernel " + demangled(name)).c_str());
+  return mcErrorNoKernelImageForDevice;
+}
+
+mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                         mcStream_t stream) {
+  return launchKernel(findKernel(hostFunction), {grid, block, arguments, sharedBytes, stream});
+}
+
+mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                       mcStream_t stream) {
+  return launchKernel(findKernelAround(inside), {grid, block, arguments, sharedBytes, stream});
+}
+
+mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                              mcStream_t stream) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  const Kernel kernel = findKernel(hostFunction);
+  const LaunchArguments launch{grid, block, arguments, sharedBytes, stream, true};
+  if (kernel.kind != Kernel::Kind::kCompiled) return launchKernel(kernel, launch);
+  mcDeviceProperties properties;
+  const mcError_t error = mcGetDeviceProperties(&properties, threadState.device);
+  if (error != mcSuccess) return error;
+  const uint64_t threads = volume(block);
+  const uint64_t blocks = volume(grid);
+  if (threads == 0 || threads > limits::kThreadsPerBlock || blocks == 0) return fail(mcErrorInvalidConfiguration);
+  const uint64_t most = uint64_t{mcKernelBlocksPerMultiprocessor(static_cast<unsigned>(threads), sharedBytes)} *
+                        static_cast<unsigned>(properties.multiprocessors);
+  if (blocks > most) return fail(mcErrorCooperativeLaunchTooLarge);
+  return submitCompiled(kernel, launch);
+}
+
+unsigned int mcKernelBlocksPerMultiprocessor(unsigned int threads, size_t sharedBytes) {
+  if (threads == 0 || threads > limits::kThreadsPerBlock || sharedBytes > limits::kSharedPerBlockOptin) return 0;
+  const unsigned warps = (threads + limits::kWarpSize - 1) / limits::kWarpSize;
+  const auto bySharedMemory =
+      sharedBytes == 0
+          ? limits::kBlocksPerMultiprocessor
+          : static_cast<unsigned>(limits::kSharedPerMultiprocessor / (sharedBytes + limits::kSharedReserved));
+  return std::min({limits::kWarpsPerMultiprocessor / warps, limits::kBlocksPerMultiprocessor, bySharedMemory});
+}

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device.h"
+#include "device_limits.h"
 #include "handle_table.h"
 #include "memory.h"
 #include "state.h"
@@ -48,8 +49,8 @@ std::shared_ptr<Pool> poolOf(mcMemoryPool* handle) { return poolHandles.contains
 
 struct Pools {
   std::mutex mutex;
-  mcMemoryPool* standard[kMaxDevices] = {};
-  mcMemoryPool* current[kMaxDevices] = {};
+  mcMemoryPool* standard[limits::kDevices] = {};
+  mcMemoryPool* current[limits::kDevices] = {};
   struct Block {
     std::shared_ptr<Pool> pool;
     size_t bytes;

@@ -1,0 +1,19 @@
+// Running a kernel that cucc has compiled.
+#pragma once
+
+#include "mc_kernel.h"
+
+namespace mc {
+
+struct LaunchArguments {
+  mcDim3 grid, block;
+  void** arguments;
+  size_t sharedBytes;
+  mcStream_t stream;
+  bool cooperative = false;  // all blocks run at once
+};
+
+// Returns when all blocks have run; a failure inside the kernel is made sticky.
+mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& launch);
+
+}  // namespace mc

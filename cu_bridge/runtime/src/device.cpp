@@ -10,8 +10,8 @@
 #include <mutex>
 #include <set>
 
+#include "capture.h"
 #include "device_limits.h"
-#include "graph.h"
 #include "ledger.h"
 #include "state.h"
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <mutex>
 
+#include "capture.h"
 #include "device.h"
-#include "graph.h"
 #include "state.h"
-#include "stream.h"
+#include "stream_table.h"
 
 struct mcEvent {
   int device;

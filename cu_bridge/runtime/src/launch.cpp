@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "capture.h"
 #include "demangle.h"
 #include "device_limits.h"
-#include "graph.h"
 #include "kernel_registry.h"
 #include "run_kernel.h"
 #include "state.h"
-#include "stream.h"
+#include "stream_table.h"
 
 namespace mc {
 namespace {

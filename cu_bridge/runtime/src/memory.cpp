@@ -11,8 +11,8 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "capture.h"
 #include "device.h"
-#include "graph.h"
 #include "host_memory.h"
 #include "kernel_registry.h"
 #include "ledger.h"

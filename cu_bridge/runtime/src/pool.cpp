@@ -13,7 +13,7 @@
 #include "handle_table.h"
 #include "memory.h"
 #include "state.h"
-#include "stream.h"
+#include "stream_table.h"
 
 namespace mc {
 

@@ -4,24 +4,17 @@
 #include <atomic>
 #include <cstdint>
 
+#include "capture.h"
 #include "device.h"
-#include "graph.h"
 #include "state.h"
-#include "stream.h"
+#include "stream_table.h"
 
-namespace mc {
+using namespace mc;
+
 namespace {
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 }  // namespace
-
-HandleTable<mcStream> streams;
-
-int streamDevice(mcStream_t stream) { return isDefaultStream(stream) ? threadState.device : stream->device; }
-
-}  // namespace mc
-
-using namespace mc;
 
 mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int priority) {
   MC_RETURN_IF_STICKY();

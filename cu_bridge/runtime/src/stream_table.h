@@ -1,10 +1,11 @@
-// What the files of the runtime share about streams.
+// The live streams.
 #pragma once
 
 #include <cstdint>
 
 #include "handle_table.h"
 #include "mc_runtime.h"
+#include "state.h"
 
 struct mcStream {
   int device;  // visible index
@@ -15,13 +16,13 @@ struct mcStream {
 
 namespace mc {
 
-extern HandleTable<mcStream> streams;
+inline HandleTable<mcStream> streams;
 
 inline bool isDefaultStream(mcStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
 
 // Whether it is a stream; any value may be asked about.
 inline bool isStream(mcStream_t stream) { return isDefaultStream(stream) || streams.contains(stream); }
 
-int streamDevice(mcStream_t stream);
+inline int streamDevice(mcStream_t stream) { return isDefaultStream(stream) ? threadState.device : stream->device; }
 
 }  // namespace mc

@@ -12,7 +12,7 @@
 
 #include "mc_runtime.h"
 #include "state.h"
-#include "stream.h"
+#include "stream_table.h"
 
 namespace mc {
 

@@ -14,9 +14,10 @@
 #include <mutex>
 #include <string>
 
+#include "allocations.h"
+#include "device_memory.h"
 #include "files.h"
 #include "host_memory.h"
-#include "memory.h"
 #include "state.h"
 
 namespace {
@@ -155,7 +156,6 @@ mcError_t mcIpcOpenMemHandle(void** pointer, const mcIpcHandle* handle) {
   allocation.file = -1;
   allocation.kind = mcMemoryDevice;
   allocation.origin = Origin::Imported;
-  allocation.id = nextAllocationId();
   insertAllocation(allocation);
   all.references[memory] = 1;
   all.byHandle[{wanted.pid, wanted.id}] = memory;

@@ -1,4 +1,4 @@
-// Stream-ordered allocation. Work is complete when launched, so a freed block can be given out again at once.
+#include "pool.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 #include "device.h"
 #include "device_limits.h"
+#include "device_memory.h"
 #include "handle_table.h"
-#include "memory.h"
 #include "state.h"
 #include "stream_table.h"
 
@@ -75,7 +75,7 @@ void trim(Pool& pool, uint64_t keep) {
   while (pool.reserved > keep && !pool.free.empty()) {
     const auto largest = std::prev(pool.free.end());
     pool.reserved -= largest->first;
-    releaseDeviceMemory(largest->second);
+    releaseMemory(largest->second, mcMemoryDevice);
     pool.free.erase(largest);
   }
 }
@@ -251,11 +251,4 @@ mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t han
   const std::lock_guard<std::mutex> allLock(all.mutex);
   all.blocks[*pointer] = {pool, size};
   return mcSuccess;
-}
-
-mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
-  if (pointer == nullptr) return problem;
-  const mcError_t error = mcFree(pointer);
-  return problem != mcSuccess ? problem : error;
 }

@@ -13,11 +13,12 @@
 #include <mutex>
 #include <string>
 
+#include "allocations.h"
 #include "device.h"
+#include "device_memory.h"
 #include "files.h"
 #include "handle_table.h"
 #include "ledger.h"
-#include "memory.h"
 #include "residency.h"
 #include "state.h"
 
@@ -213,7 +214,6 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
   allocation.file = -1;
   allocation.kind = mcMemoryDevice;
   allocation.origin = Origin::Mapped;
-  allocation.id = nextAllocationId();
   insertAllocation(allocation);
   return mcSuccess;
 }

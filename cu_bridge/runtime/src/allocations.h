@@ -1,4 +1,4 @@
-// The allocations of this process, found by any address inside them.
+// The registry of this process's allocations, found by any address inside them.
 #pragma once
 
 #include <cstddef>
@@ -30,23 +30,10 @@ struct Allocation {
 // sides of a copy do not push each other out.
 bool findAllocation(const void* address, Allocation* found, int way = 0);
 
-void insertAllocation(Allocation allocation);
+// Registers an allocation under a new id. False: memory of the program's own (Origin::Registered) overlaps another one.
+bool insertAllocation(Allocation allocation);
 bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocation* erased);
+// `moved` bytes from the base on lie in the memfd `file` now.
 bool updateAllocation(const void* base, int file, size_t moved);
-uint64_t nextAllocationId();
-
-// Address space of whole pages, on a 2 MiB boundary from 2 MiB up, so that huge pages can back it.
-void* mapMemory(size_t bytes, size_t* mapped, int file);
-
-constexpr size_t kHugePage = size_t{2} << 20;
-
-// pool.cpp: whether the block came from a pool, which then has it again.
-bool returnToPool(void* pointer);
-mcError_t releaseDeviceMemory(void* pointer);
-
-// Takes `bytes` from a device's capacity, if the host can back them too. The caller gives them back to `account`.
-bool chargeDevice(int device, size_t bytes, uint64_t* account);
-
-mcError_t allocateOn(int device, mcMemoryKind kind, unsigned int flags, size_t bytes, void** pointer);
 
 }  // namespace mc

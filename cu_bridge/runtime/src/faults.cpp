@@ -1,5 +1,4 @@
-// Memory faults, traps and arithmetic faults inside kernels become errors of their launch; all others go where they
-// went before.
+#include "faults.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,8 +7,8 @@
 #include <cstdio>
 #include <mutex>
 
-#include "block.h"
 #include "registers.h"
+#include "worker.h"
 
 namespace mc {
 namespace {

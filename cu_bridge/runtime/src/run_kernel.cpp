@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "block.h"
+#include "faults.h"
 #include "state.h"
+#include "watchdog.h"
 
 namespace mc {
 namespace {
@@ -36,6 +38,22 @@ unsigned processors() {
   return std::max(count, 1U);
 }
 
+// The calling thread's worker, made at its first kernel.
+Worker& ownWorker() {
+  struct Watched {
+    Watched() {
+      watch(&worker);
+      installFaultHandlers();
+      prepareFaultStack();
+    }
+    ~Watched() { unwatch(&worker); }
+    Worker worker;
+  };
+  thread_local std::unique_ptr<Watched> own;
+  if (own == nullptr) own = std::make_unique<Watched>();
+  return own->worker;
+}
+
 class Pool {
  public:
   // Runs the launch on the calling thread and on idle ones. Two launches at once: the second keeps to its own thread.
@@ -43,14 +61,14 @@ class Pool {
     const uint64_t threads = launch.blocks * launch.block.x * launch.block.y * launch.block.z;
     if (launch.blocks == 1 || threads < kWorthSharing || !busy_.try_lock()) {
       launch.chunk = launch.blocks;
-      Worker::mine().run(launch);
+      ownWorker().run(launch);
       return;
     }
     const std::lock_guard<std::mutex> held(busy_, std::adopt_lock);
     start();
     if (others_ == 0) {
       launch.chunk = launch.blocks;
-      Worker::mine().run(launch);
+      ownWorker().run(launch);
       return;
     }
     const uint64_t workers = others_ + 1;
@@ -63,7 +81,7 @@ class Pool {
       wanted_ = static_cast<unsigned>(std::min<uint64_t>(others_, (launch.blocks - 1) / launch.chunk));
     }
     wake_.notify_all();
-    Worker::mine().run(launch);
+    ownWorker().run(launch);
     std::unique_lock<std::mutex> lock(mutex_);
     wanted_ = 0;  // who has not begun need not
     done_.wait(lock, [this] { return running_ == 0; });
@@ -90,7 +108,7 @@ class Pool {
       Launch* const job = job_;
       lock.unlock();
       threadState.device = job->device;
-      Worker::mine().run(*job);
+      ownWorker().run(*job);
       lock.lock();
       if (--running_ == 0) done_.notify_one();
     }
@@ -120,13 +138,13 @@ void runCooperative(Launch& launch) {
     for (uint64_t block = 1; block < launch.blocks; ++block) {
       threads.emplace_back([&launch, block] {
         threadState.device = launch.device;
-        Worker::mine().runCooperative(launch, block);
+        ownWorker().runCooperative(launch, block);
       });
     }
   } catch (const std::system_error&) {
     launch.fail(mcErrorCooperativeLaunchTooLarge, "the system gives no thread for each block");
   }
-  Worker::mine().runCooperative(launch, 0);
+  ownWorker().runCooperative(launch, 0);
   for (std::thread& thread : threads) thread.join();
 }
 

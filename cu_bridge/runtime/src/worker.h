@@ -1,15 +1,17 @@
-// One operating system thread that runs blocks: its fibers, barriers and warps.
+// One operating system thread that runs blocks: its fibers, barriers and warps. The note in mc_kernel.h says how a block
+// runs. worker.cpp runs blocks and switches between their threads; worker_barrier.cpp and worker_warp.cpp say when a thread
+// that waits may go on; worker_failure.cpp ends a launch, and warns.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "device_limits.h"
 #include "fiber.h"
+#include "grid.h"
 #include "mc_kernel.h"
 
 namespace mc {
@@ -17,58 +19,14 @@ namespace mc {
 using limits::kWarpSize;
 constexpr unsigned kMaxThreads = limits::kThreadsPerBlock;
 
-// In which order threads and blocks run: MACA_SCHEDULE.
-struct Schedule {
-  enum Order { kForward, kReverse, kRandom } order = kForward;
-  uint64_t seed = 0;
-};
-
-// All blocks of a cooperative launch wait here for each other.
-class GridBarrier {
- public:
-  explicit GridBarrier(unsigned blocks) : live_(blocks) {}
-  bool wait();   // false: another block has failed
-  void leave();  // the calling block has ended
-  void abort();
-
- private:
-  void releaseIfComplete();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  unsigned live_, waiting_ = 0;
-  unsigned long long generation_ = 0;
-  bool aborted_ = false;
-};
-
-// A launch in progress, shared by the workers that run its blocks.
-struct Launch {
-  const char* name;  // of the kernel, mangled
-  mcDeviceFunction function;
-  mcDim3 grid, block;
-  void** arguments;
-  size_t sharedBytes;
-  int device;
-  uint64_t blocks;
-  Schedule schedule;
-  GridBarrier* gridBarrier = nullptr;
-  std::atomic<uint64_t> next{0};
-  uint64_t chunk = 1;
-  std::atomic<int> error{0};  // the first failure's code
-  std::mutex errorMutex;
-  std::string what;
-
-  void fail(mcError_t code, const std::string& text);
-};
-
 class Worker {
  public:
-  Worker();
+  Worker() = default;
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // The calling thread's, made at its first kernel.
-  static Worker& mine();
+  // The one whose kernel the calling thread runs, or nullptr.
   static Worker* current();
 
   // Runs blocks of the launch until none is left.
@@ -119,6 +77,10 @@ class Worker {
     const char* file;
     int line;
     unsigned index;
+
+    bool samePlace(const Fiber* other) const {
+      return line == other->line && (file == other->file || std::strcmp(file, other->file) == 0);
+    }
   };
 
   struct Queue {
@@ -169,6 +131,8 @@ class Worker {
   Fiber* pickNext();
   [[noreturn]] void leaveForScheduler();
   void switchTo(Fiber* next);
+  template <class Element>
+  void reorder(std::vector<Element>& elements);  // as the schedule says
   void release(Queue& waiting);
   void releaseBarrierIfComplete();
   void completeWarp(unsigned warp, unsigned mask);
@@ -180,7 +144,7 @@ class Worker {
   void reportStuck();
   void reset();
   unsigned liveLanes(unsigned warp) const;
-  std::string place(const Fiber* fiber) const;
+  std::string place(const Fiber* fiber, const char* does = "") const;
   bool reserveShared(size_t bytes);
   uint64_t random();
 
@@ -206,11 +170,8 @@ class Worker {
   unsigned activeWaiting_ = 0;  // threads that ask which lanes are active
   Queue ready_;
   Queue barrier_;
-  unsigned arrived_ = 0, trueCount_ = 0, barrierResult_ = 0;
+  unsigned arrived_ = 0, trueCount_ = 0;
   int barrierKind_ = mcBarrierPlain;
-  const char* barrierFile_ = nullptr;
-  int barrierLine_ = 0;
-  unsigned barrierThread_ = 0;
 
   std::vector<Fiber> fibers_;
   std::vector<Stack> stacks_;
@@ -223,16 +184,5 @@ class Worker {
   std::atomic<const char*> endReason_{nullptr};
   uint64_t launches_ = 0;
 };
-
-// Reads MACA_SCHEDULE; false with the reason if it makes no sense.
-bool readSchedule(Schedule* schedule, std::string* problem);
-
-// The watchdog's list of workers.
-void watch(Worker* worker);
-void unwatch(Worker* worker);
-
-// Turns memory faults and traps inside kernels into errors of the launch.
-void installFaultHandlers();
-void prepareFaultStack();
 
 }  // namespace mc

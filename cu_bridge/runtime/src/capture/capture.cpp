@@ -1,0 +1,349 @@
+// Capture of streams into graphs.
+
+#include "capture/capture.h"
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/graph_node.h"
+
+namespace mc {
+namespace {
+
+struct DestroyGraph {
+  void operator()(mcGraph* graph) const { graphs.destroy(graph); }
+};
+
+}  // namespace
+
+struct Capture {
+  unsigned long long id = 0;
+  mcCaptureMode mode = mcCaptureModeGlobal;
+  mcStream_t origin = nullptr;
+  const void* thread = nullptr;  // address of its captureThread
+  bool invalid = false;
+  bool ended = false;
+  std::unique_ptr<mcGraph, DestroyGraph> graph{graphs.create()};
+  // By stream id: its captured nodes in order, and what it has waited for.
+  struct Branch {
+    mcStream_t stream;
+    std::vector<mcGraphNode*> nodes;
+    CaptureClock seen;
+  };
+  std::map<unsigned long long, Branch> branches;
+};
+
+std::atomic<int> activeCaptures{0};
+
+namespace {
+
+struct CaptureThread {
+  mcCaptureMode mode = mcCaptureModeGlobal;
+  int suspended = 0;
+};
+thread_local CaptureThread captureThread;
+
+// One lock for everything about captures: they are rare, and recorded work costs more than the lock.
+std::mutex& captureMutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+// The captures under way; guarded by captureMutex.
+std::set<std::shared_ptr<Capture>>& captures() {
+  static auto* const all = new std::set<std::shared_ptr<Capture>>;
+  return *all;
+}
+
+mcCaptureHooks captureHooks{};
+
+// With the lock: the capture that the stream takes part in.
+std::shared_ptr<Capture> captureOf(mcStream_t stream) {
+  if (isDefaultStream(stream)) return nullptr;
+  for (const auto& capture : captures()) {
+    if (capture->branches.count(stream->id) != 0) return capture;
+  }
+  return nullptr;
+}
+
+// With the lock: work on a default stream would wait for the capturing streams of its device that are not non-blocking.
+mcError_t refuseImplicit(mcStream_t stream) {
+  if (!isDefaultStream(stream)) return mcSuccess;
+  for (const auto& capture : captures()) {
+    for (const auto& [id, branch] : capture->branches) {
+      (void)id;
+      if (branch.stream == nullptr || branch.stream->flags != 0 || branch.stream->device != threadState.device)
+        continue;
+      capture->invalid = true;
+      return fail(mcErrorStreamCaptureImplicit);
+    }
+  }
+  return mcSuccess;
+}
+
+// With the lock.
+void append(Capture& capture, mcStream_t stream, std::shared_ptr<mcGraphNode> node) {
+  Capture::Branch& branch = capture.branches.at(stream->id);
+  if (!branch.nodes.empty()) node->dependencies.push_back(branch.nodes.back());
+  for (const auto& [id, count] : branch.seen) {
+    const auto other = capture.branches.find(id);
+    if (id != stream->id && count != 0 && other != capture.branches.end()) {
+      node->dependencies.push_back(other->second.nodes[count - 1]);
+    }
+  }
+  branch.nodes.push_back(node.get());
+  branch.seen = {{stream->id, branch.nodes.size()}};
+  capture.graph->nodes.push_back(std::move(node));
+}
+
+// With the lock. Who calls tells the hooks of it without the lock.
+mcCaptureHooks finish(const std::shared_ptr<Capture>& capture) {
+  capture->ended = true;
+  captures().erase(capture);
+  activeCaptures.fetch_sub(1, std::memory_order_relaxed);
+  return captureHooks;
+}
+
+void merge(CaptureClock* into, const CaptureClock& from) {
+  for (const auto& [id, count] : from) {
+    size_t& own = (*into)[id];
+    if (own < count) own = count;
+  }
+}
+
+// Everything that a node comes after, the node itself included.
+void collect(const mcGraphNode* node, std::set<const mcGraphNode*>* before) {
+  std::vector<const mcGraphNode*> open{node};
+  while (!open.empty()) {
+    const mcGraphNode* const next = open.back();
+    open.pop_back();
+    if (!before->insert(next).second) continue;
+    open.insert(open.end(), next->dependencies.begin(), next->dependencies.end());
+  }
+}
+
+// With the lock: whether the origin has waited for the last work of every stream that joined.
+bool joined(const Capture& capture) {
+  const Capture::Branch& origin = capture.branches.at(capture.origin->id);
+  std::set<const mcGraphNode*> before;
+  if (!origin.nodes.empty()) collect(origin.nodes.back(), &before);
+  for (const auto& [id, count] : origin.seen) {
+    const auto& nodes = capture.branches.at(id).nodes;
+    if (count != 0) collect(nodes[count - 1], &before);
+  }
+  for (const auto& [id, branch] : capture.branches) {
+    (void)id;
+    if (!branch.nodes.empty() && before.count(branch.nodes.back()) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool captureSuspended() { return captureThread.suspended != 0; }
+
+mcError_t recordWork(mcStream_t stream, const char* kind, const std::string& label, std::function<mcError_t()> work,
+                     bool* recorded) {
+  if (captureSuspended()) return mcSuccess;
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  const std::shared_ptr<Capture> capture = captureOf(stream);
+  if (capture == nullptr) return refuseImplicit(stream);
+  if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
+  mcGraphNode* const node = nodeHandles.create(kind, label, std::move(work), streamDevice(stream));
+  append(*capture, stream, {node, [](mcGraphNode* gone) { nodeHandles.destroy(gone); }});
+  *recorded = true;
+  return mcSuccess;
+}
+
+mcError_t refuseWait(mcStream_t stream) {
+  if (!capturing() || captureSuspended()) return mcSuccess;
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  if (isDefaultStream(stream)) return refuseImplicit(stream);
+  const std::shared_ptr<Capture> capture = captureOf(stream);
+  if (capture == nullptr) return mcSuccess;
+  if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
+  capture->invalid = true;
+  return fail(mcErrorStreamCaptureUnsupported);
+}
+
+mcError_t refuseUnsafe() {
+  if (!capturing() || captureSuspended() || captureThread.mode == mcCaptureModeRelaxed) return mcSuccess;
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  bool refused = false;
+  for (const auto& capture : captures()) {
+    const bool own = capture->thread == &captureThread && capture->mode != mcCaptureModeRelaxed;
+    const bool global = captureThread.mode == mcCaptureModeGlobal && capture->mode == mcCaptureModeGlobal;
+    if (!own && !global) continue;
+    capture->invalid = refused = true;
+  }
+  return refused ? fail(mcErrorStreamCaptureUnsupported) : mcSuccess;
+}
+
+mcError_t captureEventRecord(mcStream_t stream, std::shared_ptr<CapturedEvent>* captured) {
+  captured->reset();
+  if (!capturing() || captureSuspended()) return mcSuccess;
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  std::shared_ptr<Capture> capture = captureOf(stream);
+  if (capture == nullptr) return refuseImplicit(stream);
+  if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
+  const CaptureClock clock = capture->branches.at(stream->id).seen;
+  *captured = std::make_shared<CapturedEvent>(CapturedEvent{std::move(capture), clock});
+  return mcSuccess;
+}
+
+mcError_t captureWait(mcStream_t stream, const std::shared_ptr<CapturedEvent>& captured) {
+  if (captureSuspended()) return mcSuccess;
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  const std::shared_ptr<Capture> capture = captureOf(stream);
+  if (captured == nullptr) {
+    if (capture == nullptr) return refuseImplicit(stream);
+    capture->invalid = true;
+    return fail(mcErrorStreamCaptureIsolation);
+  }
+  if (captured->capture->ended) return fail(mcErrorCapturedEvent);
+  if (isDefaultStream(stream)) {
+    captured->capture->invalid = true;
+    return fail(mcErrorStreamCaptureImplicit);
+  }
+  if (capture != nullptr && capture != captured->capture) {
+    capture->invalid = captured->capture->invalid = true;
+    return fail(mcErrorStreamCaptureMerge);
+  }
+  auto& branch = captured->capture->branches[stream->id];
+  branch.stream = stream;
+  merge(&branch.seen, captured->clock);
+  return mcSuccess;
+}
+
+void captureForget(mcStream_t stream) {
+  std::shared_ptr<Capture> capture;
+  mcCaptureHooks hooks{};
+  {
+    const std::lock_guard<std::mutex> lock(captureMutex());
+    capture = captureOf(stream);
+    if (capture == nullptr) return;
+    capture->invalid = true;
+    capture->branches.at(stream->id).stream = nullptr;
+    if (capture->origin != stream) return;
+    hooks = finish(capture);
+  }
+  if (hooks.end != nullptr) hooks.end(capture->id);
+}
+
+}  // namespace mc
+
+using namespace mc;
+
+void mcCaptureSetHooks(const mcCaptureHooks* hooks) {
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  captureHooks = hooks == nullptr ? mcCaptureHooks{} : *hooks;
+}
+
+void mcCaptureSuspend(int change) { captureThread.suspended += change; }
+
+mcError_t mcThreadExchangeCaptureMode(mcCaptureMode* mode) {
+  if (mode == nullptr || *mode < mcCaptureModeGlobal || *mode > mcCaptureModeRelaxed) return fail(mcErrorInvalidValue);
+  std::swap(*mode, captureThread.mode);
+  return mcSuccess;
+}
+
+mcError_t mcStreamBeginCapture(mcStream_t stream, mcCaptureMode mode) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (mode < mcCaptureModeGlobal || mode > mcCaptureModeRelaxed) return fail(mcErrorInvalidValue);
+  if (isDefaultStream(stream)) return fail(mcErrorStreamCaptureUnsupported);  // default streams cannot be captured
+  static std::atomic<unsigned long long> lastId{0};
+  auto capture = std::make_shared<Capture>();
+  mcCaptureHooks hooks;
+  {
+    const std::lock_guard<std::mutex> lock(captureMutex());
+    if (const auto other = captureOf(stream)) {
+      other->invalid = true;
+      return fail(mcErrorIllegalState);
+    }
+    capture->id = ++lastId;
+    capture->mode = mode;
+    capture->origin = stream;
+    capture->thread = &captureThread;
+    capture->branches[stream->id].stream = stream;
+    captures().insert(capture);
+    activeCaptures.fetch_add(1, std::memory_order_relaxed);
+    hooks = captureHooks;
+  }
+  if (hooks.begin != nullptr) hooks.begin(capture->id);
+  return mcSuccess;
+}
+
+mcError_t mcStreamEndCapture(mcStream_t stream, mcGraph_t* graph) {
+  if (graph == nullptr) return fail(mcErrorInvalidValue);
+  *graph = nullptr;
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  std::shared_ptr<Capture> capture;
+  mcError_t error = mcSuccess;
+  mcCaptureHooks hooks;
+  {
+    const std::lock_guard<std::mutex> lock(captureMutex());
+    capture = captureOf(stream);
+    if (capture == nullptr) return fail(mcErrorIllegalState);
+    if (capture->origin != stream) {
+      capture->invalid = true;
+      return fail(mcErrorStreamCaptureUnmatched);
+    }
+    if (capture->mode != mcCaptureModeRelaxed && capture->thread != &captureThread) {
+      return fail(mcErrorStreamCaptureWrongThread);
+    }
+    if (capture->invalid) {
+      error = mcErrorStreamCaptureInvalidated;
+    } else if (!joined(*capture)) {
+      error = mcErrorStreamCaptureUnjoined;
+    }
+    hooks = finish(capture);
+  }
+  if (hooks.end != nullptr) hooks.end(capture->id);
+  if (error != mcSuccess) return fail(error);
+  *graph = capture->graph.release();
+  return mcSuccess;
+}
+
+mcError_t mcStreamCaptureInfo(mcStream_t stream, mcCaptureStatus* status, unsigned long long* id, mcGraph_t* graph,
+                              mcGraphNode_t const** dependencies, size_t* count) {
+  if (status == nullptr) return fail(mcErrorInvalidValue);
+  *status = mcCaptureNone;
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (!capturing()) return mcSuccess;
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  const std::shared_ptr<Capture> capture = captureOf(stream);
+  if (capture == nullptr) return refuseImplicit(stream);
+  *status = capture->invalid ? mcCaptureInvalidated : mcCaptureActive;
+  if (id != nullptr) *id = capture->id;
+  if (graph != nullptr) *graph = capture->graph.get();
+  if (count != nullptr || dependencies != nullptr) {
+    static thread_local std::vector<mcGraphNode_t> last;
+    last.clear();
+    const Capture::Branch& branch = capture->branches.at(stream->id);
+    for (const auto& [other, number] : branch.seen) {
+      if (number != 0) last.push_back(capture->branches.at(other).nodes[number - 1]);
+    }
+    if (count != nullptr) *count = last.size();
+    if (dependencies != nullptr) *dependencies = last.data();
+  }
+  return mcSuccess;
+}
+
+mcError_t mcCaptureAdd(mcStream_t stream, const char* kind, const char* label, mcError_t (*run)(void*), void* data,
+                       void (*destroy)(void*)) {
+  const std::shared_ptr<void> owner(data, destroy);
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  bool recorded = false;
+  const int suspended = std::exchange(captureThread.suspended, 0);
+  const mcError_t error = recordWork(stream, kind, label, [run, owner] { return run(owner.get()); }, &recorded);
+  captureThread.suspended = suspended;
+  if (error != mcSuccess || recorded) return error;
+  return fail(mcErrorIllegalState);
+}

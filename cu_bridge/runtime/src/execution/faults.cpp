@@ -1,0 +1,87 @@
+#include "execution/faults.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+
+#include "execution/registers.h"
+#include "execution/worker.h"
+
+namespace mc {
+namespace {
+
+constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+constexpr size_t kSignalStackBytes = size_t{64} << 10;
+struct sigaction previous[65];
+
+void passOn(int number, siginfo_t* info, void* context) {
+  const struct sigaction& before = previous[number];
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(number, info, context);
+  } else if (before.sa_handler == SIG_DFL) {
+    // The faulting instruction runs again, and its signal then ends the process as it would have.
+    signal(number, SIG_DFL);
+    if (info->si_code <= 0) raise(number);
+  } else if (before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
+  }
+}
+
+void onFault(int number, siginfo_t* info, void* context) {
+  Worker* const worker = Worker::current();
+  if (worker == nullptr || !worker->inKernel() || info->si_code <= 0) {
+    passOn(number, info, context);
+    return;
+  }
+  const int saved = errno;
+  char text[96];
+  mcError_t error = mcErrorLaunchFailure;
+  switch (number) {
+    case SIGSEGV:
+    case SIGBUS:
+      error = mcErrorIllegalAddress;
+      std::snprintf(text, sizeof text, "no memory to read or write at address %p", info->si_addr);
+      break;
+    case SIGFPE: std::snprintf(text, sizeof text, "division of an integer by zero"); break;
+    default: std::snprintf(text, sizeof text, "__trap() or an unreachable statement"); break;
+  }
+  goOnWith(worker->abandon(error, text), context);
+  errno = saved;
+}
+
+}  // namespace
+
+// A sanitizer's own handlers give the better report.
+extern "C" __attribute__((weak)) void __asan_init();
+
+void installFaultHandlers() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (__asan_init != nullptr) return;
+    for (const int number : kSignals) {
+      struct sigaction action{};
+      action.sa_sigaction = onFault;
+      action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+      sigemptyset(&action.sa_mask);
+      sigaction(number, &action, &previous[number]);
+    }
+  });
+}
+
+// The handler needs a stack of its own: the fault may be that a thread's stack has run into its guard page.
+void prepareFaultStack() {
+  stack_t current;
+  if (sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_DISABLE) == 0) return;
+  void* const memory =
+      mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return;
+  stack_t fresh{};
+  fresh.ss_sp = memory;
+  fresh.ss_size = kSignalStackBytes;
+  sigaltstack(&fresh, nullptr);
+}
+
+}  // namespace mc

@@ -1,0 +1,199 @@
+// Launches: what runs for a host function, or why nothing can. Launching a kernel that nobody has code for fails, stickily
+// and by name.
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capture/capture.h"
+#include "device_limits.h"
+#include "execution/run_kernel.h"
+#include "host/demangle.h"
+#include "kernels/kernel_registry.h"
+#include "state/state.h"
+#include "state/stream_table.h"
+
+namespace mc {
+namespace {
+
+struct LaunchWatch {
+  int depth = 0;
+  int missed = 0;
+};
+thread_local LaunchWatch launchWatch;
+
+// The arguments' values, as a node outlives its launch.
+class KeptArguments {
+ public:
+  // False: the host has no memory.
+  bool add(const void* value, size_t bytes) {
+    constexpr size_t kLine = 64;  // at least the alignment of any parameter
+    void* const kept = std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine);
+    if (kept == nullptr) return false;
+    values_.emplace_back(kept, &std::free);
+    pointers_.push_back(std::memcpy(kept, value, bytes));
+    return true;
+  }
+  void** pointers() { return pointers_.data(); }
+
+ private:
+  std::vector<std::unique_ptr<void, void (*)(void*)>> values_;
+  std::vector<void*> pointers_;
+};
+
+mcError_t launchMissing(const Kernel& kernel) {
+  const mcError_t error = failMissing(kernel);
+  if (kernel.kind == Kernel::Kind::kUnknown) return error;
+  if (launchWatch.depth != 0) {
+    ++launchWatch.missed;
+  } else {
+    setSticky(error, nullptr);
+  }
+  return error;
+}
+
+uint64_t volume(mcDim3 size) { return uint64_t{size.x} * size.y * size.z; }
+
+bool isConfiguration(mcDim3 grid, mcDim3 block) {
+  const uint64_t threads = volume(block);
+  return volume(grid) != 0 && threads != 0 && threads <= limits::kThreadsPerBlock && block.z <= limits::kBlockZ &&
+         grid.x <= limits::kGridX && grid.y <= limits::kGridY && grid.z <= limits::kGridZ;
+}
+
+mcError_t failFor(const Kernel& kernel, mcError_t error, const std::string& why) {
+  return failWith(error, ("kernel " + demangled(kernel.compiled.entry->name) + why).c_str());
+}
+
+// Checks the limits of the kernel, then runs it. The configuration itself has been checked.
+mcError_t runCompiled(const Kernel& kernel, const LaunchArguments& launch) {
+  const CompiledKernel& compiled = kernel.compiled;
+  if (compiled.entry->deviceFunction == nullptr) {
+    return failFor(kernel, mcErrorInvalidDeviceFunction,
+                   " exists in the host's code alone: where __CUDA_ARCH__ is defined nothing launches or instantiates "
+                   "it");
+  }
+  if (launch.arguments == nullptr && compiled.entry->facts[2] != 0) return fail(mcErrorInvalidValue);
+  const unsigned threads = launch.block.x * launch.block.y * launch.block.z;
+  const unsigned bound = compiled.entry->facts[0];
+  if (bound != 0 && threads > bound) {
+    return failFor(kernel, mcErrorLaunchOutOfResources,
+                   " has __launch_bounds__(" + std::to_string(bound) + ") and was launched with " +
+                       std::to_string(threads) + " threads in a block");
+  }
+  // Both kinds count where nothing was asked for; else the dynamic part has its limit and the device its own.
+  const size_t together = launch.sharedBytes + compiled.staticShared;
+  const unsigned most =
+      compiled.maxDynamicShared == limits::kSharedPerBlock ? limits::kSharedPerBlock : limits::kSharedPerBlockOptin;
+  if (launch.sharedBytes > compiled.maxDynamicShared || together > most) {
+    return failFor(kernel, mcErrorInvalidValue,
+                   " was launched with " + std::to_string(launch.sharedBytes) + " bytes of dynamic and has " +
+                       std::to_string(compiled.staticShared) + " bytes of static shared memory; it may have " +
+                       std::to_string(compiled.maxDynamicShared) + " (cudaFuncAttributeMaxDynamicSharedMemorySize)");
+  }
+  return runKernel(*compiled.entry, launch);
+}
+
+mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
+  if (!capturing()) return runCompiled(kernel, launch);
+  const mcKernelEntry& entry = *kernel.compiled.entry;
+  if (launch.arguments == nullptr && entry.facts[2] != 0) return fail(mcErrorInvalidValue);
+  const auto kept = std::make_shared<KeptArguments>();
+  void** next = launch.arguments;
+  for (const unsigned* fact = entry.facts + 2; *fact != 0; fact += 2) {
+    if (!kept->add(*next++, *fact)) return fail(mcErrorMemoryAllocation);
+  }
+  LaunchArguments again = launch;
+  again.arguments = kept->pointers();
+  // The library may be unloaded before the node runs.
+  return submit(launch.stream, "kernel", demangled(entry.name).c_str(), [host = kernel.host, again, kept] {
+    const Kernel now = findKernel(host);
+    return now.kind == Kernel::Kind::kCompiled ? runCompiled(now, again) : fail(mcErrorInvalidDeviceFunction);
+  });
+}
+
+mcError_t submitNamed(const Kernel& kernel, const LaunchArguments& launch) {
+  const auto kept = std::make_shared<KeptArguments>();
+  void** next = launch.arguments;
+  for (const size_t bytes : *kernel.argumentBytes) {
+    if (!kept->add(*next++, bytes)) return fail(mcErrorMemoryAllocation);
+  }
+  return submit(launch.stream, "kernel", kernel.name.c_str(), [function = kernel.function, launch, kept] {
+    function(launch.grid, launch.block, kept->pointers(), launch.sharedBytes, launch.stream);
+    return checkSticky();
+  });
+}
+
+mcError_t launchKernel(const Kernel& kernel, const LaunchArguments& launch) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(launch.stream)) return fail(mcErrorInvalidResourceHandle);
+  if (!kernel.canRun()) return launchMissing(kernel);
+  if (!isConfiguration(launch.grid, launch.block)) return fail(mcErrorInvalidConfiguration);
+  if (kernel.kind == Kernel::Kind::kCompiled) return submitCompiled(kernel, launch);
+  if (kernel.kind == Kernel::Kind::kNamed) return submitNamed(kernel, launch);
+  // Nothing says how large the arguments are, so that they could be kept.
+  const mcError_t problem = capturing() ? refuseWait(launch.stream) : mcSuccess;
+  if (problem != mcSuccess) return problem;
+  kernel.function(launch.grid, launch.block, launch.arguments, launch.sharedBytes, launch.stream);
+  return checkSticky();
+}
+
+}  // namespace
+}  // namespace mc
+
+using namespace mc;
+
+void mcLaunchWatchBegin(void) { ++launchWatch.depth; }
+
+int mcLaunchWatchEnd(void) {
+  const int missed = launchWatch.missed;
+  if (--launchWatch.depth == 0) launchWatch.missed = 0;
+  return missed;
+}
+
+mcError_t mcLaunchMissing(const char* name) {
+  MC_RETURN_IF_STICKY();
+  setSticky(mcErrorNoKernelImageForDevice, ("kernel " + demangled(name)).c_str());
+  return mcErrorNoKernelImageForDevice;
+}
+
+mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                         mcStream_t stream) {
+  return launchKernel(findKernel(hostFunction), {grid, block, arguments, sharedBytes, stream});
+}
+
+mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                       mcStream_t stream) {
+  return launchKernel(findKernelAround(inside), {grid, block, arguments, sharedBytes, stream});
+}
+
+mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
+                              mcStream_t stream) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  const Kernel kernel = findKernel(hostFunction);
+  const LaunchArguments launch{grid, block, arguments, sharedBytes, stream, true};
+  if (kernel.kind != Kernel::Kind::kCompiled) return launchKernel(kernel, launch);
+  mcDeviceProperties properties;
+  const mcError_t error = mcGetDeviceProperties(&properties, threadState.device);
+  if (error != mcSuccess) return error;
+  const uint64_t threads = volume(block);
+  const uint64_t blocks = volume(grid);
+  if (threads == 0 || threads > limits::kThreadsPerBlock || blocks == 0) return fail(mcErrorInvalidConfiguration);
+  const uint64_t most = uint64_t{mcKernelBlocksPerMultiprocessor(static_cast<unsigned>(threads), sharedBytes)} *
+                        static_cast<unsigned>(properties.multiprocessors);
+  if (blocks > most) return fail(mcErrorCooperativeLaunchTooLarge);
+  return submitCompiled(kernel, launch);
+}
+
+unsigned int mcKernelBlocksPerMultiprocessor(unsigned int threads, size_t sharedBytes) {
+  if (threads == 0 || threads > limits::kThreadsPerBlock || sharedBytes > limits::kSharedPerBlockOptin) return 0;
+  const unsigned warps = (threads + limits::kWarpSize - 1) / limits::kWarpSize;
+  const auto bySharedMemory =
+      sharedBytes == 0
+          ? limits::kBlocksPerMultiprocessor
+          : static_cast<unsigned>(limits::kSharedPerMultiprocessor / (sharedBytes + limits::kSharedReserved));
+  return std::min({limits::kWarpsPerMultiprocessor / warps, limits::kBlocksPerMultiprocessor, bySharedMemory});
+}

@@ -1,0 +1,180 @@
+// Launches: blocks spread over a pool of threads; cooperative launches give every block a thread of its own.
+
+#include "execution/run_kernel.h"
+
+#include <sched.h>
+#include <stdio_ext.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "execution/faults.h"
+#include "execution/watchdog.h"
+#include "state/state.h"
+
+namespace mc {
+namespace {
+
+// Below this many threads in the grid, waking others costs more than it gains.
+constexpr uint64_t kWorthSharing = 4096;
+constexpr uint64_t kMostChunkThreads = 1 << 16;
+
+unsigned processors() {
+  cpu_set_t set;
+  unsigned count = std::thread::hardware_concurrency();
+  if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<unsigned>(CPU_COUNT(&set));
+  // Who limits the threads of the CPU's operators means these as well.
+  for (const char* name : {"MACA_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const char* const text = std::getenv(name);
+    const long wanted = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+    if (wanted > 0) return static_cast<unsigned>(std::min(wanted, 1024L));
+  }
+  return std::max(count, 1U);
+}
+
+// The calling thread's worker, made at its first kernel.
+Worker& ownWorker() {
+  struct Watched {
+    Watched() {
+      watch(&worker);
+      installFaultHandlers();
+      prepareFaultStack();
+    }
+    ~Watched() { unwatch(&worker); }
+    Worker worker;
+  };
+  thread_local std::unique_ptr<Watched> own;
+  if (own == nullptr) own = std::make_unique<Watched>();
+  return own->worker;
+}
+
+class Pool {
+ public:
+  // Runs the launch on the calling thread and on idle ones. Two launches at once: the second keeps to its own thread.
+  void run(Launch& launch) {
+    const uint64_t threads = launch.blocks * launch.block.x * launch.block.y * launch.block.z;
+    if (launch.blocks == 1 || threads < kWorthSharing || !busy_.try_lock()) {
+      launch.chunk = launch.blocks;
+      ownWorker().run(launch);
+      return;
+    }
+    const std::lock_guard<std::mutex> held(busy_, std::adopt_lock);
+    start();
+    if (others_ == 0) {
+      launch.chunk = launch.blocks;
+      ownWorker().run(launch);
+      return;
+    }
+    const uint64_t workers = others_ + 1;
+    const uint64_t perBlock = threads / launch.blocks;
+    launch.chunk =
+        std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / perBlock));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      job_ = &launch;
+      wanted_ = static_cast<unsigned>(std::min<uint64_t>(others_, (launch.blocks - 1) / launch.chunk));
+    }
+    wake_.notify_all();
+    ownWorker().run(launch);
+    std::unique_lock<std::mutex> lock(mutex_);
+    wanted_ = 0;  // who has not begun need not
+    done_.wait(lock, [this] { return running_ == 0; });
+    job_ = nullptr;
+  }
+
+ private:
+  void start() {
+    if (started_) return;
+    started_ = true;
+    others_ = processors() - 1;
+    for (unsigned i = 0; i < others_; ++i) {
+      std::thread([this] { serve(); }).detach();
+    }
+  }
+
+  void serve() {
+    prctl(PR_SET_NAME, "mc-blocks");
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return wanted_ != 0; });
+      --wanted_;
+      ++running_;
+      Launch* const job = job_;
+      lock.unlock();
+      threadState.device = job->device;
+      ownWorker().run(*job);
+      lock.lock();
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex busy_;
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  bool started_ = false;
+  unsigned others_ = 0;
+  unsigned wanted_ = 0, running_ = 0;
+  Launch* job_ = nullptr;
+};
+
+// Never destroyed: its threads run until the process ends.
+Pool& pool() {
+  static auto* const instance = new Pool;
+  return *instance;
+}
+
+void runCooperative(Launch& launch) {
+  GridBarrier barrier(static_cast<unsigned>(launch.blocks));
+  launch.gridBarrier = &barrier;
+  std::vector<std::thread> threads;
+  threads.reserve(launch.blocks - 1);
+  try {
+    for (uint64_t block = 1; block < launch.blocks; ++block) {
+      threads.emplace_back([&launch, block] {
+        threadState.device = launch.device;
+        ownWorker().runCooperative(launch, block);
+      });
+    }
+  } catch (const std::system_error&) {
+    launch.fail(mcErrorCooperativeLaunchTooLarge, "the system gives no thread for each block");
+  }
+  ownWorker().runCooperative(launch, 0);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& arguments) {
+  markInitialized();  // a forked child has no pool
+  Launch launch;
+  std::string problem;
+  if (!readSchedule(&launch.schedule, &problem)) return failWith(mcErrorInvalidValue, problem.c_str());
+  launch.name = kernel.name;
+  launch.function = kernel.deviceFunction;
+  launch.grid = arguments.grid;
+  launch.block = arguments.block;
+  launch.arguments = arguments.arguments;
+  launch.sharedBytes = arguments.sharedBytes;
+  launch.device = threadState.device;
+  launch.blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const size_t printed = __fpending(stdout);
+  if (arguments.cooperative) {
+    runCooperative(launch);
+  } else {
+    pool().run(launch);
+  }
+  // What kernels print is seen when the launch is over, whoever else buffers the program's own output.
+  if (__fpending(stdout) != printed) std::fflush(stdout);
+  const int error = launch.error.load();
+  if (error == 0) return mcSuccess;
+  setSticky(static_cast<mcError_t>(error), launch.what.c_str());
+  return static_cast<mcError_t>(error);
+}
+
+}  // namespace mc

@@ -1,0 +1,188 @@
+// One operating system thread that runs blocks: its fibers, barriers and warps. The note in mc_kernel.h says how a block
+// runs. worker.cpp runs blocks and switches between their threads; worker_barrier.cpp and worker_warp.cpp say when a thread
+// that waits may go on; worker_failure.cpp ends a launch, and warns.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "device_limits.h"
+#include "execution/fiber.h"
+#include "execution/grid.h"
+#include "mc_kernel.h"
+
+namespace mc {
+
+using limits::kWarpSize;
+constexpr unsigned kMaxThreads = limits::kThreadsPerBlock;
+
+class Worker {
+ public:
+  Worker() = default;
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // The one whose kernel the calling thread runs, or nullptr.
+  static Worker* current();
+
+  // Runs blocks of the launch until none is left.
+  void run(Launch& launch);
+  // Runs one block, the calling thread being its own.
+  void runCooperative(Launch& launch, uint64_t block);
+
+  // From inside a kernel:
+  mcKernelContext* context() { return &context_; }
+  void park(unsigned thread);
+  unsigned barrier(int kind, int predicate, const char* file, int line);
+  unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value, unsigned lane,
+                              const char* file, int line);
+  unsigned activeLanes(const char* file, int line);
+  void yield();
+  [[noreturn]] void failHere(mcError_t error, const std::string& what);
+
+  // From the signal handler: whether a kernel is running here, and where to go on after it failed.
+  bool inKernel() const { return running_; }
+  void* abandon(mcError_t error, const char* what);
+
+  // For the watchdog, from its thread: a number for the launch that runs here, or 0; and that it is to end.
+  uint64_t runningLaunch() const { return launchNumber_.load(std::memory_order_relaxed); }
+  void end(uint64_t launch, const char* reason) {
+    endReason_.store(reason, std::memory_order_relaxed);
+    ending_.store(launch, std::memory_order_release);
+  }
+  // From its signal.
+  bool toBeEnded() const {
+    const uint64_t launch = ending_.load(std::memory_order_acquire);
+    return launch != 0 && launch == launchNumber_.load(std::memory_order_relaxed);
+  }
+  const char* endReason() const { return endReason_.load(std::memory_order_relaxed); }
+  uintptr_t kernelAddress() const { return reinterpret_cast<uintptr_t>(launch_->function); }
+
+ private:
+  enum class State : uint8_t { kIdle, kLoop, kReady, kBarrier, kWarp, kActive, kYielded };
+
+  struct alignas(64) Fiber {
+    void* stackPointer;
+    Fiber* next;
+    unsigned thread;  // linear number, valid when parked
+    State state;
+    bool parked;
+    uint8_t operation;
+    unsigned mask, lane;
+    unsigned long long value;  // in: what the thread brings; out: what it gets
+    const char* file;
+    int line;
+    unsigned index;
+
+    bool samePlace(const Fiber* other) const {
+      return line == other->line && (file == other->file || std::strcmp(file, other->file) == 0);
+    }
+  };
+
+  struct Queue {
+    Fiber* head = nullptr;
+    Fiber* tail = nullptr;
+    bool empty() const { return head == nullptr; }
+    void push(Fiber* fiber) {
+      fiber->next = nullptr;
+      if (tail == nullptr) {
+        head = fiber;
+      } else {
+        tail->next = fiber;
+      }
+      tail = fiber;
+    }
+    Fiber* pop() {
+      Fiber* const first = head;
+      head = first->next;
+      if (head == nullptr) tail = nullptr;
+      return first;
+    }
+    void append(Queue& other) {
+      if (other.head == nullptr) return;
+      if (tail == nullptr) {
+        head = other.head;
+      } else {
+        tail->next = other.head;
+      }
+      tail = other.tail;
+      other.head = other.tail = nullptr;
+    }
+    void clear() { head = tail = nullptr; }
+  };
+
+  static void fiberMain();
+  void loop();  // of fiberMain
+  void begin(Launch& launch);
+  void runBlocks(uint64_t first, uint64_t count);
+  void setBlock(uint64_t linear);
+  mcDim3 threadIndex(unsigned linear) const;
+  unsigned nextThreadNumber();
+  void enterRange(unsigned position);
+  void loopEnded(Fiber* fiber);
+  void threadsEnded(unsigned first, unsigned count);
+  void threadEnded(unsigned thread);
+  Fiber* takeFiber();
+  void giveFiber(Fiber* fiber);
+  Fiber* pickNext();
+  [[noreturn]] void leaveForScheduler();
+  void switchTo(Fiber* next);
+  template <class Element>
+  void reorder(std::vector<Element>& elements);  // as the schedule says
+  void release(Queue& waiting);
+  void releaseBarrierIfComplete();
+  void completeWarp(unsigned warp, unsigned mask);
+  void checkPartners(unsigned warp, const Fiber* leader, const Fiber* elsewhere, uint32_t there);
+  void warnAbsentLane(const Fiber* reader);
+  void warn(const std::string& what) const;
+  void warpLostThreads(unsigned warp);
+  void resolveActive(unsigned warp);
+  void reportStuck();
+  void reset();
+  unsigned liveLanes(unsigned warp) const;
+  std::string place(const Fiber* fiber, const char* does = "") const;
+  bool reserveShared(size_t bytes);
+  uint64_t random();
+
+  mcKernelContext context_{};
+  Launch* launch_ = nullptr;
+  bool running_ = false;
+  bool failed_ = false;
+  void* scheduler_ = nullptr;  // the thread's own stack, while fibers run
+  Fiber* currentFiber_ = nullptr;
+
+  // The block that has parked threads.
+  bool split_ = false;           // some thread has waited: the block is no single loop any more
+  unsigned threads_ = 0;         // in a block
+  unsigned started_ = 0;         // threads that some loop has taken on, in schedule order
+  unsigned rangeStart_ = 0;      // where the running loop began
+  unsigned live_ = 0;            // threads that have not ended
+  uint64_t blocksLeft_ = 0;      // of the chunk, behind the block that was split
+  std::vector<unsigned> order_;  // thread numbers in schedule order, unless forward
+  uint32_t ended_[kMaxThreads / kWarpSize] = {};
+  uint32_t inWarp_[kMaxThreads / kWarpSize] = {};  // lanes that wait for a warp operation
+  uint32_t met_[kMaxThreads / kWarpSize] = {};     // lanes that have taken part in one that exchanges values
+  Fiber* byThread_[kMaxThreads] = {};
+  unsigned activeWaiting_ = 0;  // threads that ask which lanes are active
+  Queue ready_;
+  Queue barrier_;
+  unsigned arrived_ = 0, trueCount_ = 0;
+  int barrierKind_ = mcBarrierPlain;
+
+  std::vector<Fiber> fibers_;
+  std::vector<Stack> stacks_;
+  std::vector<Fiber*> idle_;
+  char* shared_ = nullptr;  // ends at a guard page
+  size_t sharedCapacity_ = 0;
+  uint64_t randomState_ = 0;
+
+  std::atomic<uint64_t> launchNumber_{0}, ending_{0};
+  std::atomic<const char*> endReason_{nullptr};
+  uint64_t launches_ = 0;
+};
+
+}  // namespace mc

@@ -1,0 +1,113 @@
+#include "memory/allocations.h"
+
+#include <atomic>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "host/residency.h"
+
+namespace mc {
+namespace {
+
+struct Registry {
+  std::shared_mutex mutex;
+  std::map<uintptr_t, Allocation> byBase;
+  std::atomic<uint64_t> generation{1};  // changes with every insertion and removal
+};
+
+Registry& registry() {
+  static auto* const instance = new Registry;
+  return *instance;
+}
+
+// The answer of the last lookup holds for the whole range [low, high): an allocation, or the gap between two.
+struct CachedLookup {
+  uint64_t generation;
+  uintptr_t low, high;
+  bool found;
+  Allocation allocation;
+};
+thread_local CachedLookup cachedLookups[2];
+
+}  // namespace
+
+bool findAllocation(const void* address, Allocation* found, int way) {
+  Registry& all = registry();
+  CachedLookup& cached = cachedLookups[way];
+  const auto target = reinterpret_cast<uintptr_t>(address);
+  if (cached.generation != all.generation.load(std::memory_order_acquire) || target < cached.low ||
+      target >= cached.high) {
+    const std::shared_lock<std::shared_mutex> lock(all.mutex);
+    cached.generation = all.generation.load(std::memory_order_relaxed);
+    auto after = all.byBase.upper_bound(target);
+    cached.low = 0;
+    cached.high = after == all.byBase.end() ? UINTPTR_MAX : after->first;
+    cached.found = false;
+    if (after != all.byBase.begin()) {
+      const Allocation& before = std::prev(after)->second;
+      const uintptr_t end = before.base + before.size;
+      cached.found = target < end;
+      cached.low = cached.found ? before.base : end;
+      if (cached.found) {
+        cached.high = end;
+        cached.allocation = before;
+      }
+    }
+  }
+  if (cached.found) *found = cached.allocation;
+  return cached.found;
+}
+
+bool insertAllocation(Allocation allocation) {
+  static uint64_t lastId = 0;
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto after = all.byBase.lower_bound(allocation.base);
+  const bool overlapsNext = after != all.byBase.end() && after->first < allocation.base + allocation.size;
+  const bool overlapsPrevious =
+      after != all.byBase.begin() && std::prev(after)->second.base + std::prev(after)->second.size > allocation.base;
+  // Memory that the system has just given to the runtime may lie where the program once registered its own.
+  if (allocation.origin == Origin::Registered && (overlapsNext || overlapsPrevious)) return false;
+  allocation.id = ++lastId;
+  allocation.range = allocation.charged != 0 ? listRange(allocation.base, allocation.mapped) : kUnlisted;
+  allocation.memfd = kUnlisted;
+  all.byBase.insert_or_assign(after, allocation.base, allocation);
+  all.generation.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocation* erased) {
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.byBase.find(reinterpret_cast<uintptr_t>(base));
+  if (found == all.byBase.end() || found->second.origin != origin) return false;
+  const bool device = kind == mcMemoryDevice && found->second.kind == mcMemoryManaged;
+  if (found->second.kind != kind && !device) return false;
+  *erased = found->second;
+  unlist(erased->range);
+  unlist(erased->memfd);
+  all.byBase.erase(found);
+  all.generation.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+bool updateAllocation(const void* base, int file, size_t moved) {
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.byBase.find(reinterpret_cast<uintptr_t>(base));
+  if (found == all.byBase.end()) return false;
+  Allocation& allocation = found->second;
+  unlist(allocation.range);
+  unlist(allocation.memfd);
+  const size_t rest = allocation.mapped - moved;
+  allocation.range = rest > 0 ? listRange(allocation.base + moved, rest) : kUnlisted;
+  allocation.memfd = listMemfd(file, moved);
+  allocation.file = file;
+  allocation.moved = moved;
+  all.generation.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+}  // namespace mc

@@ -1,0 +1,152 @@
+// Copying and filling memory. Both sides of a copy are checked before a byte moves.
+
+#include <algorithm>
+#include <cstring>
+
+#include "capture/capture.h"
+#include "kernels/kernel_registry.h"
+#include "memory/allocations.h"
+#include "state/state.h"
+
+using namespace mc;
+
+namespace {
+
+// Bytes from the first to the last of `height` rows; false if that is no size.
+bool spanOfRows(size_t pitch, size_t width, size_t height, size_t* bytes) {
+  return !__builtin_mul_overflow(height - 1, pitch, bytes) && !__builtin_add_overflow(*bytes, width, bytes);
+}
+
+enum class Side { Unknown, Host, Device, Either };
+
+// Where [pointer, pointer + bytes) lies. Adjacent mappings count as one range. false: it runs out of its allocation.
+bool classify(const void* pointer, size_t bytes, int way, Side* side) {
+  Allocation allocation;
+  if (!findAllocation(pointer, &allocation, way)) {
+    *side = Side::Unknown;
+    return true;
+  }
+  *side = allocation.kind == mcMemoryDevice ? Side::Device
+          : allocation.kind == mcMemoryHost ? Side::Host
+                                            : Side::Either;
+  if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(pointer)) return false;
+  if (allocation.kind == mcMemoryHost) return true;  // the rest may be plain host memory
+  const uintptr_t end = reinterpret_cast<uintptr_t>(pointer) + bytes;
+  for (uintptr_t next = allocation.base + allocation.size; next < end; next = allocation.base + allocation.size) {
+    if (!findAllocation(reinterpret_cast<const void*>(next), &allocation, way)) return false;
+  }
+  return true;
+}
+
+mcError_t checkCopy(const void* to, size_t toBytes, const void* from, size_t fromBytes, mcMemcpyKind kind) {
+  Side target;
+  Side source;
+  if (to == nullptr || from == nullptr) return mcErrorInvalidValue;
+  if (!classify(to, toBytes, 0, &target) || !classify(from, fromBytes, 1, &source)) return mcErrorInvalidValue;
+  if (kind == mcMemcpyDefault) return mcSuccess;
+  const bool wantsDevice[2] = {kind == mcMemcpyHostToDevice || kind == mcMemcpyDeviceToDevice,
+                               kind == mcMemcpyDeviceToHost || kind == mcMemcpyDeviceToDevice};
+  const Side sides[2] = {target, source};
+  const void* const places[2] = {to, from};
+  const size_t sizes[2] = {toBytes, fromBytes};
+  for (int i = 0; i < 2; ++i) {
+    // Pinned memory is an address of both sides. Plain memory is none of the device's, and the reverse; a variable of
+    // device code is no allocation.
+    const bool variable = wantsDevice[i] && sides[i] == Side::Unknown && insideVariable(places[i], sizes[i]);
+    if (!variable && (wantsDevice[i] ? sides[i] == Side::Unknown : sides[i] == Side::Device))
+      return mcErrorInvalidValue;
+  }
+  return mcSuccess;
+}
+
+mcError_t checkRange(const void* pointer, size_t bytes) {
+  Side side;
+  if (!classify(pointer, bytes, 0, &side)) return mcErrorInvalidValue;
+  return side != Side::Unknown || insideVariable(pointer, bytes) ? mcSuccess : mcErrorInvalidValue;
+}
+
+mcError_t copyChecked(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
+  if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
+  if (bytes == 0) return mcSuccess;
+  const mcError_t problem = checkCopy(to, bytes, from, bytes, kind);
+  if (problem != mcSuccess) return fail(problem);
+  std::memmove(to, from, bytes);
+  return mcSuccess;
+}
+
+mcError_t setChecked(void* pointer, int value, size_t bytes) {
+  if (bytes == 0) return mcSuccess;
+  const mcError_t problem = checkRange(pointer, bytes);
+  if (problem != mcSuccess) return fail(problem);
+  std::memset(pointer, value, bytes);
+  return mcSuccess;
+}
+
+}  // namespace
+
+mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
+  MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  return copyChecked(to, from, bytes, kind);
+}
+
+mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream) {
+  return submit(stream, "memcpy", bytes, [=] { return copyChecked(to, from, bytes, kind); });
+}
+
+mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
+                          mcMemcpyKind kind, mcStream_t stream) {
+  return submit(stream, "memcpy", width * height, [=] {
+    if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
+    if (width == 0 || height == 0) return mcSuccess;
+    if (width > toPitch || width > fromPitch) return fail(mcErrorInvalidPitchValue);
+    size_t toBytes = 0, fromBytes = 0;
+    if (!spanOfRows(toPitch, width, height, &toBytes) || !spanOfRows(fromPitch, width, height, &fromBytes)) {
+      return fail(mcErrorInvalidValue);
+    }
+    const mcError_t problem = checkCopy(to, toBytes, from, fromBytes, kind);
+    if (problem != mcSuccess) return fail(problem);
+    for (size_t row = 0; row < height; ++row) {
+      std::memmove(static_cast<char*>(to) + row * toPitch, static_cast<const char*>(from) + row * fromPitch, width);
+    }
+    return mcSuccess;
+  });
+}
+
+mcError_t mcMemset(void* pointer, int value, size_t bytes) {
+  MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  return setChecked(pointer, value, bytes);
+}
+
+mcError_t mcMemsetAsync(void* pointer, int value, size_t bytes, mcStream_t stream) {
+  return submit(stream, "memset", bytes, [=] { return setChecked(pointer, value, bytes); });
+}
+
+mcError_t mcMemset2DAsync(void* pointer, size_t pitch, unsigned int value, unsigned int elementBytes, size_t width,
+                          size_t height, mcStream_t stream) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (elementBytes != 1 && elementBytes != 2 && elementBytes != 4) return fail(mcErrorInvalidValue);
+  if (reinterpret_cast<uintptr_t>(pointer) % elementBytes != 0) return fail(mcErrorInvalidValue);
+  if (width == 0 || height == 0) return mcSuccess;
+  size_t rowBytes = 0, bytes = 0;
+  if (__builtin_mul_overflow(width, elementBytes, &rowBytes)) return fail(mcErrorInvalidValue);
+  if (height > 1 && rowBytes > pitch) return fail(mcErrorInvalidPitchValue);
+  if (!spanOfRows(pitch, rowBytes, height, &bytes)) return fail(mcErrorInvalidValue);
+  return submit(stream, "memset", rowBytes * height, [=] {
+    const mcError_t problem = checkRange(pointer, bytes);
+    if (problem != mcSuccess) return fail(problem);
+    for (size_t row = 0; row < height; ++row) {
+      char* const start = static_cast<char*>(pointer) + row * pitch;
+      if (elementBytes == 1) {
+        std::memset(start, static_cast<int>(value), width);
+      } else if (elementBytes == 2) {
+        std::fill_n(reinterpret_cast<uint16_t*>(start), width, static_cast<uint16_t>(value));
+      } else {
+        std::fill_n(reinterpret_cast<uint32_t*>(start), width, value);
+      }
+    }
+    return mcSuccess;
+  });
+}

@@ -1,0 +1,122 @@
+// Allocating device, managed and pinned memory, and what is known about an address.
+
+#include "capture/capture.h"
+#include "devices/device.h"
+#include "host/host_memory.h"
+#include "memory/allocations.h"
+#include "memory/device_memory.h"
+#include "memory/pool.h"
+#include "state/state.h"
+
+using namespace mc;
+
+namespace {
+constexpr unsigned int kMappedHostMemory = 2;  // with unified addressing every host allocation is mapped
+}
+
+mcError_t mcMalloc(void** pointer, size_t bytes) {
+  MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  if (pointer == nullptr) return fail(mcErrorInvalidValue);
+  *pointer = nullptr;
+  if (bytes == 0) return mcSuccess;
+  return allocateOn(threadState.device, mcMemoryDevice, 0, bytes, pointer);
+}
+
+mcError_t mcMallocManaged(void** pointer, size_t bytes, unsigned int flags) {
+  MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  if (pointer == nullptr || bytes == 0 || (flags != 1 && flags != 2)) return fail(mcErrorInvalidValue);
+  return allocateOn(threadState.device, mcMemoryManaged, flags, bytes, pointer);
+}
+
+mcError_t mcFree(void* pointer) {
+  if (isForkedChild()) return checkSticky();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  if (pointer != nullptr && returnToPool(pointer)) return checkSticky();
+  return releaseMemory(pointer, mcMemoryDevice);
+}
+
+mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
+  const mcError_t problem = mcStreamCheck(stream);
+  if (pointer == nullptr) return problem;
+  const mcError_t error = mcFree(pointer);
+  return problem != mcSuccess ? problem : error;
+}
+
+mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
+  MC_RETURN_IF_STICKY();
+  MC_RETURN_IF_CAPTURE_FORBIDS();
+  constexpr unsigned int kKnownFlags = 7;  // portable, mapped, write-combined
+  if (pointer == nullptr || (flags & ~kKnownFlags) != 0) return fail(mcErrorInvalidValue);
+  *pointer = nullptr;
+  if (bytes == 0) return mcSuccess;
+  return allocatePinned(flags | kMappedHostMemory, bytes, pointer);
+}
+
+mcError_t mcFreeHost(void* pointer) { return releaseMemory(pointer, mcMemoryHost); }
+
+mcError_t mcHostRegister(void* pointer, size_t bytes, unsigned int flags) {
+  MC_RETURN_IF_STICKY();
+  const auto base = reinterpret_cast<uintptr_t>(pointer);
+  if (pointer == nullptr || bytes == 0 || base + bytes < base) return fail(mcErrorInvalidValue);
+  Allocation allocation{};
+  allocation.base = base;
+  allocation.size = allocation.mapped = bytes;
+  allocation.device = threadState.device;
+  allocation.flags = flags | kMappedHostMemory;
+  allocation.file = -1;
+  allocation.kind = mcMemoryHost;
+  allocation.origin = Origin::Registered;
+  return insertAllocation(allocation) ? mcSuccess : fail(mcErrorHostMemoryAlreadyRegistered);
+}
+
+mcError_t mcHostUnregister(void* pointer) {
+  Allocation allocation;
+  if (pointer == nullptr) return fail(mcErrorInvalidValue);
+  if (!eraseAllocation(pointer, mcMemoryHost, Origin::Registered, &allocation)) {
+    return fail(mcErrorHostMemoryNotRegistered);
+  }
+  return checkSticky();
+}
+
+mcError_t mcHostGetDevicePointer(void** device, void* host, unsigned int flags) {
+  MC_RETURN_IF_STICKY();
+  Allocation allocation;
+  if (device == nullptr || flags != 0) return fail(mcErrorInvalidValue);
+  if (!findAllocation(host, &allocation) || allocation.kind != mcMemoryHost) return fail(mcErrorInvalidValue);
+  *device = host;  // unified addressing
+  return mcSuccess;
+}
+
+mcError_t mcHostGetFlags(unsigned int* flags, void* host) {
+  Allocation allocation;
+  if (flags == nullptr || !findAllocation(host, &allocation) || allocation.kind != mcMemoryHost) {
+    return fail(mcErrorInvalidValue);
+  }
+  *flags = allocation.flags;
+  return mcSuccess;
+}
+
+mcError_t mcMemGetInfo(size_t* free, size_t* total) {
+  MC_RETURN_IF_STICKY();
+  if (free == nullptr || total == nullptr) return fail(mcErrorInvalidValue);
+  const Device* const device = visibleDevice(threadState.device);
+  if (device == nullptr) return fail(system().visible.empty() ? mcErrorNoDevice : mcErrorInvalidDevice);
+  mcDeviceMemoryInfo(device->properties.physicalIndex, free, total);
+  *free = hostAvailable(*free);
+  return mcSuccess;
+}
+
+mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* pointer) {
+  MC_RETURN_IF_STICKY();
+  if (attributes == nullptr) return fail(mcErrorInvalidValue);
+  Allocation allocation;
+  if (!findAllocation(pointer, &allocation)) {
+    *attributes = {mcMemoryUnregistered, -2, nullptr, 0, 0, 0};
+    return mcSuccess;
+  }
+  *attributes = {allocation.kind, allocation.device, reinterpret_cast<void*>(allocation.base),
+                 allocation.size, allocation.id,     allocation.flags};
+  return mcSuccess;
+}

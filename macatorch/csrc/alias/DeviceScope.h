@@ -26,7 +26,8 @@ class DeviceScope {
   explicit DeviceScope(c10::DeviceIndex device)
       : state_(thread_state()), outer_device_(state_.device), mask_(masked_keys()) {
     check_device_error();
-    if (C10_UNLIKELY(at::hasCallbacks())) {
+    // Asked as the dispatcher asks: at::hasCallbacks() takes a lock and copies the list.
+    if (C10_UNLIKELY(at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value())) {
       unrecorded_.emplace(/*is_enabled=*/false);
     }
     state_.device = device;

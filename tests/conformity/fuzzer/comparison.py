@@ -29,6 +29,8 @@ class Difference:
     cpu: str
     cuda: str
     dtypes: str = ""
+    # Of each tensor that the step uses: dimensions, and contiguous, strided or overlapping, as in "2d-strided".
+    layouts: str = ""
 
     @property
     def signature(self) -> Tuple[str, str, str]:

@@ -21,7 +21,7 @@ FILE = Path(__file__).resolve().parents[1] / "fuzz_expected.toml"
 # cuda: CUDA's own operator does so; documented: docs/compatibility.md says so; undefined: no result is promised;
 # upstream: the CPU is wrong, the device is not.
 CLASSES = ("cuda", "documented", "undefined", "upstream")
-KEYS = {"class", "sentence", "kinds", "callees", "step", "cpu", "cuda", "dtypes", "where", "releases"}
+KEYS = {"class", "sentence", "kinds", "callees", "step", "cpu", "cuda", "dtypes", "where", "layouts", "releases"}
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Expected:
             "cuda": found.cuda,
             "dtypes": found.dtypes,
             "where": found.where,
+            "layouts": found.layouts,
         }
         return all(pattern.search(texts[key]) for key, pattern in self.patterns)
 
@@ -61,7 +62,7 @@ def entry(row: Dict[str, Any]) -> Expected:
     if not narrow:
         raise ValueError(f"an entry needs callees, step, cpu or cuda: {row}")
     patterns = tuple(
-        (key, re.compile(row[key], re.S)) for key in ("step", "cpu", "cuda", "dtypes", "where") if key in row
+        (key, re.compile(row[key], re.S)) for key in ("step", "cpu", "cuda", "dtypes", "where", "layouts") if key in row
     )
     callees = tuple(re.compile(name, re.S) for name in row.get("callees", ()))
     return Expected(row["class"], row["sentence"], tuple(row["kinds"]), callees, patterns)

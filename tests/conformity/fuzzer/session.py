@@ -108,6 +108,7 @@ class Run:
         for found in self._differences(step, before, mine, other):
             if undefined and found.kind in ("values", "untouched", "layout"):
                 continue
+            found.layouts = layouts(step, before)
             entry = next((e for e in self.expected if e.covers(found)), None)
             if entry is None:
                 outcome.difference = found
@@ -315,6 +316,17 @@ class Run:
 
 def _all(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else [value]
+
+
+def layouts(step: Step, before: references.Snapshot) -> str:
+    """Dimensions and layout of each tensor that a step uses; see Difference."""
+    words = []
+    for name in step.uses:
+        for one in _all(before.values.get(name)):
+            if is_tensor(one) and one.layout == torch.strided:
+                layout = "overlapping" if overlaps(one) else "contiguous" if one.is_contiguous() else "strided"
+                words.append(f"{one.dim()}d-{layout}")
+    return " ".join(words)
 
 
 DIVISION = re.compile(r"remainder|fmod|div|//|%")

@@ -1,5 +1,6 @@
 // Cooperative groups: the threads of a grid, a block, a tile of a warp, or those that happen to run together.
 #pragma once
+#define _COOPERATIVE_GROUPS_H_
 
 #include <stdint.h>
 

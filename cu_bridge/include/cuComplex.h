@@ -1,5 +1,6 @@
 // Complex numbers of CUDA's libraries.
 #pragma once
+#define CU_COMPLEX_H_
 
 #include "vector_types.h"
 

@@ -1,5 +1,7 @@
 // cuBLAS: types, handles and copies here, the computing functions in cublas_functions.h.
 #pragma once
+#define CUBLAS_V2_H_
+#define CUBLAS_API_H_
 
 #include <stddef.h>
 #include <stdint.h>

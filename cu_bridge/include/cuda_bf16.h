@@ -1,5 +1,6 @@
 // bfloat16: the upper half of IEEE 754 binary32.
 #pragma once
+#define __CUDA_BF16_H__
 
 typedef struct __attribute__((aligned(2))) __nv_bfloat16_raw {
   unsigned short x;

@@ -1,5 +1,6 @@
 // Half precision: IEEE 754 binary16.
 #pragma once
+#define __CUDA_FP16_H__
 
 typedef struct __attribute__((aligned(2))) __half_raw {
   unsigned short x;

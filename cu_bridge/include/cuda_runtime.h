@@ -7,24 +7,56 @@
 
 #ifdef __cplusplus
 
+// Pointers to anything, const or not, where the C functions take void**.
 template <class T>
 inline cudaError_t cudaMalloc(T** pointer, size_t size) {
-  return ::cudaMalloc(reinterpret_cast<void**>(pointer), size);
+  return ::cudaMalloc((void**)pointer, size);
+}
+
+template <class T>
+inline cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+  return ::cudaMallocPitch((void**)pointer, pitch, width, height);
 }
 
 template <class T>
 inline cudaError_t cudaMallocHost(T** pointer, size_t size, unsigned int flags = 0) {
-  return ::cudaHostAlloc(reinterpret_cast<void**>(pointer), size, flags);
+  return ::cudaHostAlloc((void**)pointer, size, flags);
 }
 
 template <class T>
 inline cudaError_t cudaHostAlloc(T** pointer, size_t size, unsigned int flags) {
-  return ::cudaHostAlloc(reinterpret_cast<void**>(pointer), size, flags);
+  return ::cudaHostAlloc((void**)pointer, size, flags);
+}
+
+template <class T>
+inline cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned int flags) {
+  return ::cudaHostGetDevicePointer((void**)device, host, flags);
 }
 
 template <class T>
 inline cudaError_t cudaMallocManaged(T** pointer, size_t size, unsigned int flags = cudaMemAttachGlobal) {
-  return ::cudaMallocManaged(reinterpret_cast<void**>(pointer), size, flags);
+  return ::cudaMallocManaged((void**)pointer, size, flags);
+}
+
+template <class T>
+inline cudaError_t cudaMallocAsync(T** pointer, size_t size, cudaStream_t stream) {
+  return ::cudaMallocAsync((void**)pointer, size, stream);
+}
+
+template <class T>
+inline cudaError_t cudaMallocAsync(T** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+  return ::cudaMallocFromPoolAsync((void**)pointer, size, pool, stream);
+}
+
+template <class T>
+inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+  return ::cudaMallocFromPoolAsync((void**)pointer, size, pool, stream);
+}
+
+template <class T>
+inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T* pointer, size_t length = 0,
+                                            unsigned int flags = cudaMemAttachSingle) {
+  return ::cudaStreamAttachMemAsync(stream, (void*)pointer, length, flags);
 }
 
 inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
@@ -101,11 +133,11 @@ inline cudaError_t cudaFuncSetAttribute(T* func, cudaFuncAttribute attribute, in
 }
 
 template <class T>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T func, int blockSize,
-                                                                 size_t dynamicSharedBytes) {
-  return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(func), blockSize,
-                                                         dynamicSharedBytes);
+inline cudaError_t cudaFuncSetCacheConfig(T* func, cudaFuncCache config) {
+  return ::cudaFuncSetCacheConfig(reinterpret_cast<const void*>(func), config);
 }
+
+#include "mxmaca/occupancy.h"
 
 // What code compiled by cucc has without an include.
 #ifdef __CUDACC__

@@ -1,6 +1,7 @@
 // cuDNN's descriptors interface. Recurrent networks, CTC loss, spatial transformers and the graph interface are not
 // declared: the library refuses them.
 #pragma once
+#define CUDNN_H_
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 // cuFFT.
 #pragma once
+#define _CUFFT_H_
 
 #include <stddef.h>
 
@@ -45,7 +46,13 @@ typedef enum cufftResult_t {
 #if MXMACA_CUDA_MAJOR == 12
   CUFFT_LICENSE_ERROR = 15,
 #endif
-  CUFFT_NOT_SUPPORTED = 16
+  CUFFT_NOT_SUPPORTED = 16,
+#if MXMACA_CUDA_MAJOR >= 13
+  CUFFT_MISSING_DEPENDENCY = 17,
+  CUFFT_NVRTC_FAILURE = 18,
+  CUFFT_NVJITLINK_FAILURE = 19,
+  CUFFT_NVSHMEM_FAILURE = 20,
+#endif
 } cufftResult;
 
 typedef enum cufftType_t {

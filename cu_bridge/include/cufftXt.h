@@ -1,5 +1,6 @@
 // cuFFT with types chosen at run time. Callbacks and several devices are refused.
 #pragma once
+#define _CUFFTXT_H_
 
 #include "cufft.h"
 

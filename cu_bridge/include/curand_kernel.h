@@ -1,6 +1,7 @@
 // Random numbers in device code: Philox4x32-10, XORWOW and MRG32k3a with cuRAND's seeds, strides and conversions.
 // What equals cuRAND bit for bit, and what does not, stands in docs/cu_bridge.md.
 #pragma once
+#define CURAND_KERNEL_H_
 
 #include <math.h>
 #include <cmath>

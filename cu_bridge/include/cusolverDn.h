@@ -1,5 +1,6 @@
 // cuSOLVER's dense part: types and handles here, the computing functions in cusolver_functions.h.
 #pragma once
+#define CUSOLVERDN_H_
 
 #include "cusolver_common.h"
 

@@ -1,5 +1,6 @@
 // cuSOLVER types that its parts share.
 #pragma once
+#define CUSOLVER_COMMON_H_
 
 #include <stdint.h>
 

@@ -1,5 +1,7 @@
 // cuSPARSE types, handles and descriptors.
 #pragma once
+#define CUSPARSE_H_
+#define CUSPARSEAPI
 
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
 // CUDA's intrinsics for device code: rounding modes, casts, integers, SIMD within a word, cached memory accesses.
 #pragma once
+#define __DEVICE_FUNCTIONS_H__
 
 #ifdef __cplusplus
 #include "mxmaca/directed_rounding.h"

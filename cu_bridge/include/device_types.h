@@ -1,4 +1,5 @@
 // Its contents come with the CUDA runtime header.
 #pragma once
+#define __DEVICE_TYPES_H__
 
 #include "cuda_runtime.h"

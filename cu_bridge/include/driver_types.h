@@ -23,6 +23,8 @@ typedef struct cudaArray* cudaArray_t;
 typedef const struct cudaArray* cudaArray_const_t;
 typedef unsigned long long cudaGraphConditionalHandle;
 typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long CUtexObject;   // the driver interface's names, which kernels use without its header
+typedef unsigned long long CUsurfObject;
 typedef unsigned long long cudaSurfaceObject_t;
 
 typedef struct CUuuid_st {
@@ -53,12 +55,15 @@ typedef CUuuid cudaUUID_t;
 #define cudaHostRegisterReadOnly 0x08
 #define cudaMemAttachGlobal 0x01
 #define cudaMemAttachHost 0x02
+#define cudaMemAttachSingle 0x04
 #define cudaDeviceScheduleAuto 0x00
 #define cudaDeviceScheduleSpin 0x01
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
 #define cudaDeviceMapHost 0x08
 #define cudaOccupancyDefault 0x00
+#define cudaOccupancyDisableCachingOverride 0x01
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 #define cudaPeerAccessDefault 0x00
 #define cudaCpuDeviceId ((int)-1)

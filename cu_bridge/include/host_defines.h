@@ -1,6 +1,7 @@
 // CUDA's declaration specifiers: nothing to a host compiler, and to cucc (which defines them) words that it finds after
 // preprocessing.
 #pragma once
+#define __HOST_DEFINES_H__
 
 #ifndef __managed__
 #define __managed__

@@ -1,6 +1,7 @@
 // CUDA's mathematics for device code, as far as the C library does not have it under the same name. Where nothing else
 // is said, a float function is the double one rounded, so within 0.51 units in the last place.
 #pragma once
+#define __MATH_FUNCTIONS_H__
 
 #ifdef __cplusplus
 #include <math.h>

@@ -1,5 +1,6 @@
 // CUDA's run-time compiler: C++ source in, a module for the driver interface out.
 #pragma once
+#define __NVRTC_H__
 
 #include <stddef.h>
 

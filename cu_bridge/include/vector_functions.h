@@ -1,5 +1,6 @@
 // make_<type> for CUDA's short vector types.
 #pragma once
+#define __VECTOR_FUNCTIONS_H__
 
 #include "vector_types.h"
 

@@ -1,5 +1,6 @@
 // CUDA's short vector types.
 #pragma once
+#define __VECTOR_TYPES_H__
 
 #include "host_defines.h"
 

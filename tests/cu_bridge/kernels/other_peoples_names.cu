@@ -1,0 +1,92 @@
+// Names and C++ forms that CUDA programs of others ask for: guard macros, older headers, overloads, occupancy.
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cufft.h>
+#include <curand.h>
+#include <cusparse.h>
+
+#include <builtin_types.h>
+
+#include "check.h"
+
+#if !defined(__DRIVER_TYPES_H__) || !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) ||     \
+    !defined(__cuda_cuda_h__) || !defined(CUBLAS_API_H_) || !defined(CUBLAS_V2_H_) || !defined(_CUFFT_H_) || \
+    !defined(CURAND_H_) || !defined(CUSPARSE_H_) || !defined(CUSPARSEAPI) || !defined(__VECTOR_TYPES_H__)
+#error a header lacks the word by which programs ask whether it was included
+#endif
+
+__global__ void scale(float* values, float by) { values[blockIdx.x * blockDim.x + threadIdx.x] *= by; }
+
+__global__ void __launch_bounds__(256) bounded(float* values) {
+  extern __shared__ float room[];
+  room[threadIdx.x] = values[threadIdx.x];
+}
+
+static void pointers() {
+  const float* constant = nullptr;
+  CHECK(cudaMalloc(&constant, 64) == cudaSuccess && constant != nullptr);
+  CHECK(cudaFree(const_cast<float*>(constant)) == cudaSuccess);
+
+  float* ordered = nullptr;
+  CHECK(cudaMallocAsync(&ordered, 64, cudaStream_t{}) == cudaSuccess && ordered != nullptr);
+  CHECK(cudaFreeAsync(ordered, cudaStream_t{}) == cudaSuccess);
+
+  double* pitched = nullptr;
+  size_t pitch = 0;
+  CHECK(cudaMallocPitch(&pitched, &pitch, 100, 3) == cudaSuccess && pitch >= 100);
+  CHECK(cudaFree(pitched) == cudaSuccess);
+
+  int *host = nullptr, *device = nullptr;
+  CHECK(cudaHostAlloc(&host, 64, cudaHostAllocMapped) == cudaSuccess);
+  CHECK(cudaHostGetDevicePointer(&device, host, 0) == cudaSuccess && device != nullptr);
+  CHECK(cudaFreeHost(host) == cudaSuccess);
+}
+
+static void managed() {
+  cudaStream_t stream;
+  float* values = nullptr;
+  CHECK(cudaStreamCreate(&stream) == cudaSuccess);
+  CHECK(cudaMallocManaged(&values, 64 * sizeof(float), cudaMemAttachHost) == cudaSuccess);
+  for (int i = 0; i < 64; ++i) values[i] = static_cast<float>(i);
+  CHECK(cudaStreamAttachMemAsync(stream, values) == cudaSuccess);
+  CHECK(cudaStreamAttachMemAsync(stream, values, 0, cudaMemAttachSingle) == cudaSuccess);
+  CHECK(cudaStreamAttachMemAsync(cudaStream_t{}, values, 0, cudaMemAttachSingle) == cudaErrorInvalidValue);
+  scale<<<1, 64, 0, stream>>>(values, 2.0f);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  for (int i = 0; i < 64; ++i) CHECK(values[i] == 2.0f * static_cast<float>(i));
+  CHECK(cudaFree(values) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+// What a block size gives is asked of the device, one by one, and compared.
+static void occupancy() {
+  cudaDeviceProp device;
+  CHECK(cudaGetDeviceProperties(&device, 0) == cudaSuccess);
+  CHECK(cudaFuncSetCacheConfig(scale, cudaFuncCachePreferL1) == cudaSuccess);
+  const auto threads = [&](int size, size_t shared) {
+    int blocks = 0;
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, size, shared) == cudaSuccess);
+    return blocks * size;
+  };
+  const auto bytes = [](int size) { return static_cast<size_t>(size) * 64; };
+  int grid = 0, size = 0;
+  CHECK(cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &size, bounded, bytes) == cudaSuccess);
+  CHECK(size > 0 && size <= 256 && size % device.warpSize == 0);
+  for (int other = device.warpSize; other <= 256; other += device.warpSize) {
+    CHECK(threads(other, bytes(other)) <= threads(size, bytes(size)));
+  }
+  CHECK(grid == threads(size, bytes(size)) / size * device.multiProcessorCount);
+  CHECK(cudaOccupancyMaxPotentialBlockSize(&grid, &size, scale) == cudaSuccess && grid > 0 && size > 256);
+  CHECK(cudaOccupancyMaxPotentialBlockSize(&grid, &size, scale, 0, 100) == cudaSuccess && size <= 100);
+  CHECK(cudaOccupancyMaxPotentialBlockSize(nullptr, &size, scale) == cudaErrorInvalidValue);
+}
+
+static_assert(static_cast<int>(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) == cudaDevAttrComputeMode, "one numbering");
+static_assert(static_cast<int>(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) == cudaDevAttrTextureAlignment, "one numbering");
+static_assert(static_cast<int>(CU_COMPUTEMODE_PROHIBITED) == cudaComputeModeProhibited, "one numbering");
+
+int main() {
+  pointers();
+  managed();
+  occupancy();
+  return summary();
+}

@@ -1,4 +1,4 @@
-"""The device pass without the host's function bodies (cucc/bodies.py): nothing changes but the time."""
+"""The device pass without the host's function bodies (cucc/rewriting/bodies.py): nothing changes but the time."""
 
 import pathlib
 import re

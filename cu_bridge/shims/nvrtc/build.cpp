@@ -241,7 +241,9 @@ void toCache(const Cache& cache, const Source& source, const Built& built, const
   }
   // The compiler as well as what it read.
   std::vector<std::string> files = dependencies(rule, folder);
-  for (const std::string& name : filesIn(sdk + "/cucc", ".py")) files.push_back(name);
+  for (const char* part : {"/cucc", "/cucc/rewriting"}) {
+    for (const std::string& name : filesIn(sdk + part, ".py")) files.push_back(name);
+  }
   for (const std::string& file : files) {
     FileState state;
     if (!fileState(file, &state)) return;  // whether it changes could not be told

@@ -12,9 +12,12 @@ import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import bodies, messages, objects, rewrite, toolkit
+from . import messages, objects, rewriting, toolkit
 from .errors import CuccError
 from .options import Options, describe, parse
+from .rewriting import bodies
+from .rewriting.source import Source as Text
+from .rewriting.variables import CONSTANT_INITIALISERS
 
 CUDA, CXX, C, ASSEMBLER, OBJECT = "cu", "c++", "c", "assembler", "object"
 LANGUAGES = {
@@ -543,12 +546,13 @@ class Driver:
             flags += [f"-Wno-{name}" for name in BY_PATHS]
         return [*self._warning_flags(), *flags]
 
-    def _rewriting(self) -> rewrite.Choices:
+    def _rewriting(self) -> rewriting.Choices:
         options = self.options
         asked = frozenset(
             kind for kind, flag in OWN_WARNINGS.items() if options.flag(flag) or kind in options.all("errors")
         )
-        return rewrite.Choices(
+        return rewriting.Choices(
+            relocatable=self._relocatable(),
             static_stubs=options.value("static_stub") == "true",
             hidden=options.value("hidden") == "true",
             # clang numbers the lambdas of a file, in the names of kernels too: there may be none in one pass alone.
@@ -598,7 +602,7 @@ class Driver:
             return
         if "cross-execution-space-call" in self.options.all("errors"):
             self._check_calls(device, host, folder)
-        if not any(word in device.result.text for word in rewrite.CONSTANT_INITIALISERS):
+        if not any(word in device.result.text for word in CONSTANT_INITIALISERS):
             for name in objects.started_variables(device.object, device.result.variables):
                 raise CuccError(f"{source.path}: error: device variable '{name}' needs code to start with")
         part = folder / "joined.o"
@@ -748,7 +752,7 @@ class Pass:
         self.problem: Optional[Exception] = None
         self.said = ""
         self.identity = ""
-        self.result: rewrite.Result
+        self.result: rewriting.Result
 
     def run(self) -> None:
         try:
@@ -768,9 +772,11 @@ class Pass:
         begin = time.monotonic()
         text = self.preprocessed.read_bytes().decode("latin-1")
         if self.device and not self.whole and driver._drops_bodies():
-            text, count = bodies.drop(text)
-            self.dropped = count > 0
-        self.result = rewrite.rewrite(text, self.device, driver._relocatable(), driver._rewriting())
+            source = Text(text)
+            edits = bodies.drop(source)
+            self.dropped = bool(edits)
+            text = source.edited(edits)
+        self.result = rewriting.rewrite(Text(text), self.device, driver._rewriting())
         written = self.result.text
         if not self.device:
             where = os.path.abspath(options.value("output") or path)

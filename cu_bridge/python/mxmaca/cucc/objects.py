@@ -15,7 +15,7 @@ from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Sequ
 
 from . import toolkit
 from .errors import CuccError
-from .rewrite import BOTH_SECTION, FUNCTION_SECTION, Variable
+from .rewriting.variables import BOTH_SECTION, FUNCTION_SECTION, Variable
 
 MARK = re.compile(r"^_ZZ(.+)E15__mxmaca_kernel(?:_\d+)?$")
 # The indices of the running thread, which relocatable objects have in common.

@@ -13,9 +13,10 @@ dropped body instantiates a kernel, shows in the object files (objects.lacks_bod
 whole text. So does one that fails.
 """
 
-import bisect
 import re
 from typing import Dict, List, Tuple
+
+from .source import DIRECTIVE, Edit, Source, Unclear
 
 # Headers whose inline functions are the host's; those under cuda/ may launch.
 HOST_HEADERS = re.compile(r"/(?:lib)?torch/include/(?!.*(?:/cuda/|\.cuh$))")
@@ -23,10 +24,6 @@ HOST_HEADERS = re.compile(r"/(?:lib)?torch/include/(?!.*(?:/cuda/|\.cuh$))")
 REGISTRATION = re.compile(
     r"\bvoid\s+(?:pybind11_init_|TORCH_LIBRARY_(?:FRAGMENT_|IMPL_)?init_)\w+\s*\([^()]*?(\w+)\s*\)\s*$"
 )
-# Each alternative begins with a character of its own, which makes the search fast.
-TOKEN = re.compile(r'[{}();]|"(?:[^"\\\n]|\\.)*"|\'(?<![0-9a-fA-F]\')(?:[^\'\\\n]|\\.)+\'|\n#[^\n]*')
-RAW_STRING = re.compile(r'R"([^()\\\s"]{0,16})\(.*?\)\1"', re.DOTALL)
-MARKER = re.compile(r'^# \d+ "((?:[^"\\]|\\.)*)"[^\n]*$', re.MULTILINE)
 KEPT = re.compile(
     r"\b(?:template|constexpr|consteval|auto|decltype|friend|static|extern|always_inline|__always_inline__|operator|asm|try|requires"
     r"|__mxmaca_\w+|namespace|class|struct|union|enum)\b|="
@@ -39,70 +36,23 @@ BEHIND = re.compile(r"(?:\s|\bconst\b|\bnoexcept\b|\boverride\b|\bfinal\b|\bvola
 QUALIFIED = re.compile(r"::\s*~?\w+\s*$")
 
 
-class Unclear(Exception):
-    """The text's structure is not understood: nothing is dropped."""
-
-
-def drop(text: str) -> Tuple[str, int]:
-    """Preprocessed CUDA C++ for the device pass without the host's bodies, and how many there were. No line moves."""
+def drop(source: Source) -> List[Edit]:
+    """The edits that leave the host's bodies out of the device pass. No line moves."""
     try:
-        edits = Scan(text).edits
+        return Scan(source).edits
     except Unclear:
-        return text, 0
-    pieces, at = [], 0
-    for start, end, replacement in edits:
-        pieces += [text[at:start], replacement, _lines(text[start:end])]
-        at = end
-    return "".join([*pieces, text[at:]]), len(edits)
-
-
-def _lines(cut: str) -> str:
-    """What keeps the lines behind a cut where they are."""
-    markers = list(MARKER.finditer(cut))
-    if not markers:
-        return "\n" * cut.count("\n")
-    last = markers[-1]
-    return "\n" + last.group() + "\n" * max(1, cut.count("\n", last.end()))
+        return []
 
 
 class Scan:
     """The structure of a text down to the functions' bodies."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.edits: List[Tuple[int, int, str]] = []
-        self.tokens: List[Tuple[str, int]] = []
-        self.closing: Dict[int, int] = {}
-        self.marked: List[int] = []
-        self.host: List[bool] = []
-        known: Dict[str, bool] = {}
-        for match in MARKER.finditer(text):
-            name = match.group(1)
-            if name not in known:
-                known[name] = HOST_HEADERS.search(name) is not None
-            if not self.host or self.host[-1] != known[name]:
-                self.marked.append(match.start())
-                self.host.append(known[name])
-        self._read()
+    def __init__(self, source: Source) -> None:
+        self.source, self.text = source, source.text
+        self.edits: List[Edit] = []
+        self.tokens, self.closing = source.structure()
+        self.hosts: Dict[str, bool] = {}  # by file
         self._scan()
-
-    def _read(self) -> None:
-        waiting: List[int] = []
-        pairs = {"}": "{", ")": "("}
-        tokens, closing = self.tokens, self.closing
-        for match in TOKEN.finditer(_masked(self.text)):
-            kind = match.group()
-            if kind in "{(":
-                waiting.append(len(tokens))
-            elif kind in "})":
-                if not waiting or tokens[waiting[-1]][0] != pairs[kind]:
-                    raise Unclear
-                closing[waiting.pop()] = len(tokens)
-            elif kind != ";":
-                continue
-            tokens.append((kind, match.start()))
-        if waiting:
-            raise Unclear
 
     def _scan(self) -> None:
         text, tokens, closing = self.text, self.tokens, self.closing
@@ -141,7 +91,7 @@ class Scan:
             return close, False  # a member's value
         module = REGISTRATION.search(text[start:place]) if place - start < 400 else None
         if module is not None:
-            self.edits.append((place, end + 1, f"{{ (void){module.group(1)}; }}"))
+            self._cut(place, end + 1, f"{{ (void){module.group(1)}; }}")
         elif self._is_host(start) and (initialised or BEHIND.fullmatch(behind)):
             self._drop(start, parameters, place, end)
         return close, True
@@ -149,34 +99,27 @@ class Scan:
     def _drop(self, start: int, parameters: Tuple[int, int], place: int, end: int) -> None:
         text = self.text
         # Line markers stand within declarations where macros were; here they are spaces.
-        head = MARKER.sub(lambda match: " " * len(match.group()), text[start : parameters[0]])
+        head = DIRECTIVE.sub(lambda match: " " * len(match.group()), text[start : parameters[0]])
         if KEPT.search(head):
             return
         if QUALIFIED.search(head):
             # A member of a class that is defined outside of it.
-            self.edits.append((start + len(head) - len(head.lstrip()), end + 1, ""))
+            self._cut(start + len(head) - len(head.lstrip()), end + 1, "")
             return
         # What is inline must be defined.
         for word in re.finditer(r"\b(?:__inline__|inline)\b", head):
-            self.edits.append((start + word.start(), start + word.end(), ""))
+            self._cut(start + word.start(), start + word.end(), "")
         values = re.compile(r"(?:\s|\bnoexcept\b)*(?=:(?!:))").match(text, parameters[1] + 1)
-        self.edits.append((values.end() if values else place, end + 1, ";"))
+        self._cut(values.end() if values else place, end + 1, ";")
+
+    def _cut(self, start: int, end: int, text: str) -> None:
+        self.edits.append(Edit(start, end, text + self.source.line_ends(start, end)))
 
     def _is_host(self, place: int) -> bool:
-        index = bisect.bisect_right(self.marked, place) - 1
-        return index >= 0 and self.host[index]
-
-
-def _masked(text: str) -> str:
-    """The text with spaces for what stands in raw strings."""
-    pieces, at, place = [], 0, text.find('R"')
-    while place >= 0:
-        match = RAW_STRING.match(text, place)
-        if match is not None:
-            pieces += [text[at:place], " " * len(match.group())]
-            at = match.end()
-        place = text.find('R"', max(at, place + 1))
-    return "".join([*pieces, text[at:]])
+        file = self.source.line(place)[0]
+        if file not in self.hosts:
+            self.hosts[file] = HOST_HEADERS.search(file) is not None
+        return self.hosts[file]
 
 
 def _bare(head: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 import struct
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from . import ptx_table as table
 
@@ -445,7 +445,7 @@ def refusal(names: List[str]) -> str:
     )
 
 
-def translate(statement: str, device: bool, where: Callable[[], str]) -> Optional[str]:
+def translate(statement: str, device: bool) -> Optional[str]:
     """C++ for the contents of `asm(…)`, or None where it is not PTX and stays.
 
     In the host pass device functions are compiled too but never run, so there PTX becomes nothing.

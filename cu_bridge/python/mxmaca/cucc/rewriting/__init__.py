@@ -1,0 +1,90 @@
+"""From preprocessed CUDA C++ to ordinary C++, for the device pass or the host pass.
+
+Note: what is rewritten
+~~~~~~~~~~~~~~~~~~~~~~~
+The text comes from the preprocessor, so macros are gone, and line markers stand in it. Only a few words need a change,
+and each kind of them has a file: launches.py, kernels.py and phases.py, shared_memory.py, variables.py, inline_ptx.py.
+Such a pass reads the text as source.py has it and returns edits; none sees another one's text. Here they are applied.
+
+The rest of the file is not looked at. No line is added or removed, so that the compiler's messages, debuggers and
+sanitizers speak of the user's lines.
+"""
+
+from typing import FrozenSet, List, NamedTuple, Set
+
+from . import inline_ptx, kernels, launches, phases, shared_memory, variables
+from .source import Edit, Source
+
+
+class Warned(NamedTuple):
+    """One of nvcc's own warnings."""
+
+    kind: str
+    where: str
+    text: str
+
+
+class Choices(NamedTuple):
+    """What the command line says of the rewriting."""
+
+    relocatable: bool = False  # device code of this file and of others calls each other
+    static_stubs: bool = False  # templates' stubs belong to this object alone
+    hidden: bool = False  # no other library sees stubs and variables
+    named: bool = False  # for debuggers: a thread's code is a function of the kernel's name
+    warn: FrozenSet[str] = frozenset()  # the kinds of nvcc's own warnings that are asked for
+    phases: bool = True  # kernels may become loops between their waits (phases.py)
+
+
+class Result(NamedTuple):
+    """Rewritten text and what the linking of the two passes wants to know."""
+
+    text: str
+    variables: List[variables.Variable]
+    device_functions: Set[str]  # unqualified names
+    warnings: List[Warned]
+    declared_both: Set[str]  # unqualified names of __host__ __device__ functions of other files
+
+
+def rewrite(source: Source, device: bool, choices: Choices) -> Result:
+    """Rewrite preprocessed CUDA C++ for one of the two passes.
+
+    Raises:
+        CuccError: the text cannot be understood; the message names file and line.
+    """
+    found = kernels.rewrite(source)
+    bodies = [(kernel.body, kernel.end) for kernel in found.kernels] if device else []
+    launched = launches.rewrite(source, bodies)
+    data = variables.rewrite(source, device, choices.relocatable, choices.hidden)
+    shared = shared_memory.edits(source)
+    edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
+    if device:
+        for kernel in found.kernels:
+            edits += kernels.device_edits(source, kernel, choices.named)
+        if not choices.named:
+            loops = [_loops(source, kernel, edits, data.words, choices.phases) for kernel in found.kernels]
+            edits += loops
+    else:
+        static = choices.static_stubs and not choices.relocatable
+        edits += kernels.host_edits(source, found.kernels, static, choices.hidden)
+    warnings = []
+    for kind, place, text in sorted(found.warnings + launched.warnings, key=lambda warned: warned.place):
+        if kind in choices.warn and not source.line(place)[2]:
+            warnings.append(Warned(kind, source.where(place), text))
+    return Result(source.edited(edits), data.found, data.functions, warnings, data.declared_both)
+
+
+def _loops(source: Source, kernel: kernels.Kernel, edits: List[Edit], variable_words: Set[str], fit: bool) -> Edit:
+    """The call of a kernel's loops over threads, behind its body as a lambda."""
+    text = phases.generate(source, kernel, edits, variable_words) if fit else None
+    call = "; ::mxmaca::run_kernel(__mxmaca_body, &decltype(__mxmaca_body)::operator()"
+    if text is not None:
+        parameters = kernels.parameter_list(source, kernel)
+        parameters = "" if parameters == "void" else parameters
+        first = "const ::mxmaca::Phase& __mxmaca_phase" + (", " if parameters else "")
+        call = (
+            f"; const auto __mxmaca_phases = []({first}{parameters}) __attribute__((always_inline)) "
+            f"{text}{source.marker(kernel.end - 1, quiet=False)}{call}, "
+        )
+        shuffles = "__mxmaca_lanes_0" in text
+        call += "::mxmaca::whole_warps(__mxmaca_phases)" if shuffles else "__mxmaca_phases"
+    return Edit(kernel.end, kernel.end, call + "); }")

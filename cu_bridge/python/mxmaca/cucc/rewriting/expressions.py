@@ -1,0 +1,274 @@
+"""What expressions and statements of a kernel do, as far as their tokens show it.
+
+No types are known here. So every question has a safe answer, which is given in doubt; the functions say which.
+"""
+
+from typing import AbstractSet, Iterator, List, Sequence, Set, Tuple
+
+from .source import CLOSERS, LITERAL, OPENERS, OTHER, WORD, Token, word_set
+
+Tokens = Sequence[Token]
+
+
+ASSIGNMENTS = word_set("= += -= *= /= %= &= |= ^= <<= >>=")
+STEPS = frozenset(["++", "--"])
+INTEGERS = word_set(
+    """unsigned signed short long int char bool size_t uint int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t
+    uint64_t"""
+)
+ARITHMETIC = INTEGERS | {"float", "double"}
+VECTORS = {kind + size for kind in word_set("float double int uint short ushort char uchar") for size in "1234"}
+FORBIDDEN = word_set(
+    """goto switch case asm __asm__ __asm try catch throw new delete static thread_local typedef using struct class
+    union enum template operator extern volatile register this decltype alignas __attribute__ __noinline__"""
+)
+CASTS = word_set("static_cast reinterpret_cast const_cast")
+# Functions without an effect, then those that have one; none of them waits.
+MATHEMATICS = word_set(
+    """abs fabs fmax fmin exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan atan2
+    sinh cosh tanh pow fma floor ceil round trunc rint fmod erf erfc tgamma lgamma copysign hypot"""
+)
+PURE = (
+    MATHEMATICS
+    | {name + "f" for name in MATHEMATICS}
+    | CASTS
+    | word_set(
+        """min max isnan isinf isfinite __expf __exp10f __logf __log2f __log10f __sinf __cosf __tanf __powf __fdividef
+        __saturatef __fmaf_rn __fadd_rn __fsub_rn __fmul_rn __fdiv_rn __frcp_rn __fsqrt_rn __frsqrt_rn __ldg __ldcg
+        __ldca __ldcs __popc __popcll __clz __clzll __ffs __ffsll __brev __mul24 __umul24 __mulhi __umulhi
+        __float2int_rn __float2int_rz __float2int_rd __int2float_rn __float_as_int __int_as_float __float_as_uint
+        __uint_as_float make_float2 make_float3 make_float4 make_int2 make_int3 make_int4 make_double2 sizeof unsigned
+        int float double long short char bool size_t __half2float __float2half"""
+    )
+)
+EFFECTS = word_set(
+    """atomicAdd atomicSub atomicMax atomicMin atomicExch atomicCAS atomicAnd atomicOr atomicXor atomicInc atomicDec
+    __threadfence __threadfence_block __threadfence_system sincosf sincos __sincosf if for while return"""
+)
+# They write what they get the addresses of, and keep none.
+RESULTS = word_set("sincos sincosf __sincos __sincosf")
+
+
+# ---- Parts -----------------------------------------------------------------------------------------------------------
+
+
+def texts(tokens: Tokens) -> List[str]:
+    return [token.text for token in tokens]
+
+
+def closing(tokens: Tokens, at: int) -> int:
+    """The bracket that closes the one there, or the end."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        depth += (tokens[index].text in CLOSERS) - (tokens[index].text in OPENERS)
+        if depth == 0:
+            return index
+    return len(tokens)
+
+
+def opening(tokens: Tokens, at: int) -> int:
+    """The bracket that is open there, or -1."""
+    depth = 0
+    for index in range(at - 1, -1, -1):
+        depth += (tokens[index].text in OPENERS) - (tokens[index].text in CLOSERS)
+        if depth < 0:
+            return index
+    return -1
+
+
+def split(tokens: Tokens, separator: str = ",") -> List[Tokens]:
+    """What separators separate outside of brackets."""
+    found, begin, at = [], 0, 0
+    while at < len(tokens):
+        if tokens[at].text in CLOSERS:
+            at = closing(tokens, at)
+        elif tokens[at].text == separator:
+            found.append(tokens[begin:at])
+            begin = at + 1
+        at += 1
+    return [*found, tokens[begin:]]
+
+
+def names(tokens: Tokens) -> Set[str]:
+    """All words but members' names behind a dot."""
+    return {
+        token.text
+        for index, token in enumerate(tokens)
+        if token.kind == WORD and not (index and tokens[index - 1].text == ".")
+    }
+
+
+def calls(tokens: Tokens) -> Iterator[str]:
+    """The words that a parenthesis stands behind."""
+    for token, behind in zip(tokens, tokens[1:]):
+        if behind.text == "(" and token.kind == WORD:
+            yield token.text
+
+
+def has(tokens: Tokens, *wanted: str) -> bool:
+    return any(token.text in wanted for token in tokens)
+
+
+# ---- Types -----------------------------------------------------------------------------------------------------------
+
+
+def without(kind: Tokens, *words: str) -> List[str]:
+    return [token.text for token in kind if token.text not in words]
+
+
+def is_integer(kind: Sequence[str]) -> bool:
+    return bool(kind) and INTEGERS.issuperset(kind)
+
+
+def is_builtin(kind: Sequence[str]) -> bool:
+    """An arithmetic type, or a vector of CUDA's."""
+    return (bool(kind) and ARITHMETIC.issuperset(kind)) or (len(kind) == 1 and kind[0] in VECTORS)
+
+
+def is_value(kind: Sequence[str]) -> bool:
+    """Of these types no member is an array, and none becomes a pointer."""
+    named = bool(kind) and kind[-1].endswith("_t") and all(part.isidentifier() for part in kind if part != "::")
+    return named or is_builtin(kind)
+
+
+# ---- Effects ---------------------------------------------------------------------------------------------------------
+
+
+def modified(name: str, tokens: Tokens, declared: int = -1) -> bool:
+    """Whether the variable or a part of it may change, or something else get hold of it. In doubt: yes.
+
+    What a pointer points to is no part of it.
+
+    Args:
+        declared: where the name stands in its own declaration, which is no change.
+    """
+    for at, token in enumerate(tokens):
+        if token.text != name or token.start == declared:
+            continue
+        before = at - 1
+        while before >= 0 and tokens[before].text == "(":
+            before -= 1
+        if before >= 0 and (tokens[before].text in STEPS or tokens[before].text == "&"):
+            return True
+        # A reference: `& other = name`, `& other(name)`.
+        before = at - 1
+        while before >= 0 and tokens[before].text in ("=", "(", "{"):
+            before -= 1
+        if before < at - 1 and before > 0 and tokens[before].kind == WORD and tokens[before - 1].text in ("&", "&&"):
+            return True
+        behind = at + 1
+        while behind + 1 < len(tokens) and (
+            tokens[behind].text == "." or (tokens[behind].text == "[" and behind > at + 1)
+        ):
+            behind = behind + 2 if tokens[behind].text == "." else closing(tokens, behind) + 1
+        while behind < len(tokens) and tokens[behind].text == ")":
+            behind += 1
+        if behind < len(tokens):
+            if tokens[behind].text in STEPS:
+                return True
+            if tokens[behind].text in ASSIGNMENTS and not (at and tokens[at - 1].text == "*"):
+                return True
+    return False
+
+
+def changes(tokens: Tokens) -> bool:
+    """Whether there is an operator that changes a variable."""
+    return any(token.text in STEPS or token.text in ASSIGNMENTS for token in tokens)
+
+
+def is_unary(tokens: Tokens, at: int) -> bool:
+    """Whether the operator there has no operand before it."""
+    if at == 0 or tokens[at - 1].text == "return":
+        return True
+    return tokens[at - 1].kind == OTHER and tokens[at - 1].text not in (")", "]")
+
+
+def dereferences(tokens: Tokens) -> bool:
+    """Whether a `*` may be one of a pointer. In doubt, behind what may be a cast: yes."""
+    for at, token in enumerate(tokens):
+        if token.text != "*":
+            continue
+        if is_unary(tokens, at):
+            return True
+        if tokens[at - 1].text == ")":
+            inner = texts(tokens[opening(tokens, at - 1) + 1 : at - 1])
+            inner = inner[1:] if inner[:1] == ["const"] else inner
+            if is_builtin([text for text in inner if text != "*"]):
+                return True
+    return False
+
+
+def addresses(tokens: Tokens) -> Iterator[Tuple[int, int]]:
+    """Where an address is taken, and the word of what. In doubt, behind what may be a cast: it is."""
+    for at, token in enumerate(tokens):
+        if token.text != "&":
+            continue
+        if not is_unary(tokens, at):
+            inner = tokens[opening(tokens, at - 1) + 1 : at - 1] if tokens[at - 1].text == ")" else []
+            parts = [one for one in inner if one.kind == OTHER and one.text != "::"]
+            last = inner[:-1] if inner and inner[-1].text == "const" else inner
+            pointer = bool(last) and last[-1].text == "*" and all(one.text in ("*", "<", ">") for one in parts)
+            if not inner or (parts and not pointer):
+                continue
+        of = at + 1
+        while of < len(tokens) and tokens[of].text == "(":
+            of += 1
+        if of < len(tokens) and tokens[of].kind == WORD:
+            yield at, of
+
+
+def binds_to_a_choice(tokens: Tokens) -> bool:
+    """Whether a reference may be bound to one of several variables, or to each of a range."""
+    for at in range(len(tokens) - 2):
+        if tokens[at].text not in ("&", "&&") or tokens[at + 1].kind != WORD:
+            continue
+        behind, kind = tokens[at + 2].text, tokens[at - 1].text if at else ""
+        declared = kind == "auto" or is_builtin([kind])
+        if behind == ":" and opening(tokens, at) > 0 and tokens[opening(tokens, at) - 1].text == "for":
+            return True
+        if (behind == "=" and tokens[at].text == "&") or (behind in ("=", "(", "{") and declared):
+            end = next((one for one in range(at, len(tokens)) if tokens[one].text == ";"), len(tokens))
+            value = tokens[at + 3 : end]
+            if has(value, "?", ",") or any(calls(value)):
+                return True
+    return False
+
+
+def assigns_to_a_choice(tokens: Tokens) -> bool:
+    """Whether brackets with a `?` in them stand where something is changed."""
+    for at, token in enumerate(tokens):
+        if token.text != "(":
+            continue
+        close = closing(tokens, at)
+        if not has(tokens[at:close], "?"):
+            continue
+        behind, before = texts(tokens[close + 1 : close + 2]), texts(tokens[max(at - 1, 0) : at])
+        if behind and (behind[0] in STEPS or behind[0] in ASSIGNMENTS or behind[0] == "."):
+            return True
+        if before and (before[0] in STEPS or (before[0] == "&" and is_unary(tokens, at - 1))):
+            return True
+    return False
+
+
+def is_plain(tokens: Tokens) -> bool:
+    """Whether there are only plain operators, variables and calls: no literals, lambdas, or words that do more."""
+    for at, token in enumerate(tokens):
+        if token.kind == LITERAL or token.text in FORBIDDEN or token.text.startswith(("__mxmaca_", "\\")):
+            return False
+        if token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].text[0] in "&=]":  # a lambda
+            return False
+    return True
+
+
+def is_known(tokens: Tokens, functions: AbstractSet[str]) -> bool:
+    """Whether it is plain, and calls nothing but these functions. In doubt about what is called: no."""
+    templates = (at for at in range(len(tokens) - 1) if tokens[at].text == ">" and tokens[at + 1].text == "(")
+    return is_plain(tokens) and set(calls(tokens)) <= functions and all(_casts(tokens, at) for at in templates)
+
+
+def _casts(tokens: Tokens, at: int) -> bool:
+    """Whether the `>` there ends `static_cast<…>` or one of its kin."""
+    before = at - 1
+    while before > 0 and (tokens[before].kind == WORD or tokens[before].text in ("*", "::")):
+        before -= 1
+    return before > 0 and tokens[before].text == "<" and tokens[before - 1].text in CASTS

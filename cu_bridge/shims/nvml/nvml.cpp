@@ -16,6 +16,7 @@
 
 #include "mc_runtime.h"
 #include "refuse.h"
+#include "uuid.h"
 
 #pragma GCC visibility push(default)
 #include "mxmaca_cuda_version.h"
@@ -66,17 +67,6 @@ int copyText(char* target, unsigned int length, const std::string& text) {
   if (text.size() + 1 > length) return kInsufficientSize;
   std::memcpy(target, text.c_str(), text.size() + 1);
   return kSuccess;
-}
-
-std::string uuidText(const mcDeviceProperties& p) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    char digits[4];
-    std::snprintf(digits, sizeof digits, "%02x", p.uuid[i]);
-    text += digits;
-    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
-  }
-  return text;
 }
 
 struct Memory {
@@ -278,7 +268,7 @@ int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
   mcDeviceProperties p;
   if (uuid == nullptr || device == nullptr) return kInvalidArgument;
   for (int i = 0; i < mcPhysicalDeviceCount(); ++i) {
-    if (!properties(handleOf(i), &p) || uuidText(p) != uuid) continue;
+    if (!properties(handleOf(i), &p) || mc::uuidText(p.uuid) != uuid) continue;
     *device = handleOf(i);
     return kSuccess;
   }
@@ -324,7 +314,7 @@ int nvmlDeviceGetName(Device device, char* name, unsigned int length) {
 int nvmlDeviceGetUUID(Device device, char* uuid, unsigned int length) {
   NEEDS_INITIALIZATION();
   mcDeviceProperties p;
-  return properties(device, &p) ? copyText(uuid, length, uuidText(p)) : kInvalidArgument;
+  return properties(device, &p) ? copyText(uuid, length, mc::uuidText(p.uuid)) : kInvalidArgument;
 }
 
 int nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {

@@ -85,6 +85,13 @@ mcError_t refuseImplicit(mcStream_t stream) {
   return mcSuccess;
 }
 
+// With the lock: the capture for work on a stream; none and an error where it is invalid, or the work would wait for one.
+mcError_t findCapture(mcStream_t stream, std::shared_ptr<Capture>* capture) {
+  *capture = captureOf(stream);
+  if (*capture == nullptr) return refuseImplicit(stream);
+  return (*capture)->invalid ? fail(mcErrorStreamCaptureInvalidated) : mcSuccess;
+}
+
 // With the lock.
 void append(Capture& capture, mcStream_t stream, std::shared_ptr<mcGraphNode> node) {
   Capture::Branch& branch = capture.branches.at(stream->id);
@@ -150,9 +157,9 @@ mcError_t recordWork(mcStream_t stream, const char* kind, const std::string& lab
                      bool* recorded) {
   if (captureSuspended()) return mcSuccess;
   const std::lock_guard<std::mutex> lock(captureMutex());
-  const std::shared_ptr<Capture> capture = captureOf(stream);
-  if (capture == nullptr) return refuseImplicit(stream);
-  if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
+  std::shared_ptr<Capture> capture;
+  const mcError_t problem = findCapture(stream, &capture);
+  if (problem != mcSuccess || capture == nullptr) return problem;
   mcGraphNode* const node = nodeHandles.create(kind, label, std::move(work), streamDevice(stream));
   append(*capture, stream, {node, [](mcGraphNode* gone) { nodeHandles.destroy(gone); }});
   *recorded = true;
@@ -162,10 +169,9 @@ mcError_t recordWork(mcStream_t stream, const char* kind, const std::string& lab
 mcError_t refuseWait(mcStream_t stream) {
   if (!capturing() || captureSuspended()) return mcSuccess;
   const std::lock_guard<std::mutex> lock(captureMutex());
-  if (isDefaultStream(stream)) return refuseImplicit(stream);
-  const std::shared_ptr<Capture> capture = captureOf(stream);
-  if (capture == nullptr) return mcSuccess;
-  if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
+  std::shared_ptr<Capture> capture;
+  const mcError_t problem = findCapture(stream, &capture);
+  if (problem != mcSuccess || capture == nullptr) return problem;
   capture->invalid = true;
   return fail(mcErrorStreamCaptureUnsupported);
 }
@@ -187,9 +193,9 @@ mcError_t captureEventRecord(mcStream_t stream, std::shared_ptr<CapturedEvent>* 
   captured->reset();
   if (!capturing() || captureSuspended()) return mcSuccess;
   const std::lock_guard<std::mutex> lock(captureMutex());
-  std::shared_ptr<Capture> capture = captureOf(stream);
-  if (capture == nullptr) return refuseImplicit(stream);
-  if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
+  std::shared_ptr<Capture> capture;
+  const mcError_t problem = findCapture(stream, &capture);
+  if (problem != mcSuccess || capture == nullptr) return problem;
   const CaptureClock clock = capture->branches.at(stream->id).seen;
   *captured = std::make_shared<CapturedEvent>(CapturedEvent{std::move(capture), clock});
   return mcSuccess;

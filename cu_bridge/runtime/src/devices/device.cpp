@@ -14,6 +14,7 @@
 #include "device_limits.h"
 #include "host/ledger.h"
 #include "state/state.h"
+#include "uuid.h"
 
 namespace mc {
 namespace {
@@ -116,17 +117,6 @@ Device makeDevice(int index, const Profile& profile, unsigned long long memory) 
   return device;
 }
 
-std::string uuidText(const uint8_t* uuid) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    char digits[4];
-    std::snprintf(digits, sizeof digits, "%02x", uuid[i]);
-    text += digits;
-    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
-  }
-  return text;
-}
-
 // Index of the one device that an entry of CUDA_VISIBLE_DEVICES names; -1 if there is none.
 int resolveVisible(const std::string& entry, const std::vector<Device>& devices) {
   if (entry.empty()) return -1;
@@ -197,6 +187,12 @@ std::string buildDevices(System& result) {
   return "";
 }
 
+// nullptr if there is none.
+const Device* physicalDevice(int index) {
+  const auto& all = system().physical;
+  return index < 0 || static_cast<size_t>(index) >= all.size() ? nullptr : &all[index];
+}
+
 mcError_t noDevice() {
   const System& all = system();
   if (all.problem.empty()) return fail(mcErrorNoDevice);
@@ -263,11 +259,9 @@ mcError_t mcGetDeviceProperties(mcDeviceProperties* properties, int device) {
 int mcPhysicalDeviceCount(void) { return static_cast<int>(system().physical.size()); }
 
 mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int physicalIndex) {
-  const auto& all = system().physical;
-  if (properties == nullptr || physicalIndex < 0 || static_cast<size_t>(physicalIndex) >= all.size()) {
-    return mcErrorInvalidValue;
-  }
-  *properties = all[physicalIndex].properties;
+  const Device* const device = physicalDevice(physicalIndex);
+  if (properties == nullptr || device == nullptr) return mcErrorInvalidValue;
+  *properties = device->properties;
   return mcSuccess;
 }
 
@@ -312,20 +306,18 @@ mcError_t mcDeviceDisablePeerAccess(int peer) {
 }
 
 mcError_t mcDeviceMemoryInfo(int physicalIndex, size_t* free, size_t* total) {
-  const auto& all = system().physical;
-  if (physicalIndex < 0 || static_cast<size_t>(physicalIndex) >= all.size()) return mcErrorInvalidValue;
-  const size_t used = ledger().used(all[physicalIndex].accountKey);
-  *total = all[physicalIndex].properties.memory;
+  const Device* const device = physicalDevice(physicalIndex);
+  if (device == nullptr) return mcErrorInvalidValue;
+  const size_t used = ledger().used(device->accountKey);
+  *total = device->properties.memory;
   *free = *total > used ? *total - used : 0;
   return mcSuccess;
 }
 
 mcError_t mcDeviceProcesses(int physicalIndex, mcProcessUse* processes, unsigned int* count) {
-  const auto& all = system().physical;
-  if (count == nullptr || physicalIndex < 0 || static_cast<size_t>(physicalIndex) >= all.size()) {
-    return mcErrorInvalidValue;
-  }
-  const auto found = ledger().users(all[physicalIndex].accountKey);
+  const Device* const device = physicalDevice(physicalIndex);
+  if (count == nullptr || device == nullptr) return mcErrorInvalidValue;
+  const auto found = ledger().users(device->accountKey);
   const unsigned int room = *count;
   *count = static_cast<unsigned int>(found.size());
   if (found.size() > room) return mcErrorMemoryValueTooLarge;

@@ -14,6 +14,14 @@ using namespace mc;
 namespace {
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
+
+template <class Value, class Answer>
+mcError_t ask(mcStream_t stream, Value* to, Answer&& answer) {
+  if (to == nullptr) return fail(mcErrorInvalidValue);
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  *to = answer();
+  return mcSuccess;
+}
 }  // namespace
 
 mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int priority) {
@@ -40,31 +48,19 @@ mcError_t mcStreamCheck(mcStream_t stream) {
 }
 
 mcError_t mcStreamGetPriority(mcStream_t stream, int* priority) {
-  if (priority == nullptr) return fail(mcErrorInvalidValue);
-  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  *priority = isDefaultStream(stream) ? kLeastPriority : stream->priority;
-  return mcSuccess;
+  return ask(stream, priority, [=] { return isDefaultStream(stream) ? kLeastPriority : stream->priority; });
 }
 
 mcError_t mcStreamGetFlags(mcStream_t stream, unsigned int* flags) {
-  if (flags == nullptr) return fail(mcErrorInvalidValue);
-  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  *flags = isDefaultStream(stream) ? 0 : stream->flags;
-  return mcSuccess;
+  return ask(stream, flags, [=] { return isDefaultStream(stream) ? 0 : stream->flags; });
 }
 
 mcError_t mcStreamGetDevice(mcStream_t stream, int* device) {
-  if (device == nullptr) return fail(mcErrorInvalidValue);
-  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  *device = streamDevice(stream);
-  return mcSuccess;
+  return ask(stream, device, [=] { return streamDevice(stream); });
 }
 
 mcError_t mcStreamGetId(mcStream_t stream, unsigned long long* id) {
-  if (id == nullptr) return fail(mcErrorInvalidValue);
-  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  *id = isDefaultStream(stream) ? reinterpret_cast<uintptr_t>(stream) : stream->id;
-  return mcSuccess;
+  return ask(stream, id, [=] { return isDefaultStream(stream) ? reinterpret_cast<uintptr_t>(stream) : stream->id; });
 }
 
 void mcStreamPriorityRange(int* least, int* greatest) {

@@ -60,20 +60,23 @@ bool findAllocation(const void* address, Allocation* found, int way) {
   return cached.found;
 }
 
-bool insertAllocation(Allocation allocation) {
+bool insertAllocation(const void* base, size_t size, size_t mapped, int device, mcMemoryKind kind, Origin origin,
+                      unsigned int flags, uint64_t account, size_t charged) {
   static uint64_t lastId = 0;
+  const auto start = reinterpret_cast<uintptr_t>(base);
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
-  const auto after = all.byBase.lower_bound(allocation.base);
-  const bool overlapsNext = after != all.byBase.end() && after->first < allocation.base + allocation.size;
-  const bool overlapsPrevious =
-      after != all.byBase.begin() && std::prev(after)->second.base + std::prev(after)->second.size > allocation.base;
   // Memory that the system has just given to the runtime may lie where the program once registered its own.
-  if (allocation.origin == Origin::Registered && (overlapsNext || overlapsPrevious)) return false;
-  allocation.id = ++lastId;
-  allocation.range = allocation.charged != 0 ? listRange(allocation.base, allocation.mapped) : kUnlisted;
-  allocation.memfd = kUnlisted;
-  all.byBase.insert_or_assign(after, allocation.base, allocation);
+  if (origin == Origin::Registered) {
+    const auto after = all.byBase.lower_bound(start);
+    const bool overlapsNext = after != all.byBase.end() && after->first < start + size;
+    const bool overlapsPrevious =
+        after != all.byBase.begin() && std::prev(after)->second.base + std::prev(after)->second.size > start;
+    if (overlapsNext || overlapsPrevious) return false;
+  }
+  const uint32_t range = charged != 0 ? listRange(start, mapped) : kUnlisted;
+  all.byBase[start] = {start, size, mapped, charged, ++lastId,  account, device,
+                       flags, -1,   0,      range,   kUnlisted, kind,    origin};
   all.generation.fetch_add(1, std::memory_order_release);
   return true;
 }

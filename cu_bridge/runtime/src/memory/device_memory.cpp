@@ -52,18 +52,7 @@ mcError_t allocate(uint64_t account, size_t capacity, mcMemoryKind kind, int dev
   if (kind != mcMemoryHost) madvise(memory, mapped, MADV_DONTFORK);
   if (guard != 0) poison(static_cast<char*>(memory) + bytes, mapped - bytes);
   markInitialized();
-  Allocation allocation{};
-  allocation.base = reinterpret_cast<uintptr_t>(memory);
-  allocation.size = bytes;
-  allocation.mapped = mapped;
-  allocation.charged = charged;
-  allocation.account = account;
-  allocation.device = device;
-  allocation.flags = flags;
-  allocation.file = -1;
-  allocation.kind = kind;
-  allocation.origin = Origin::Owned;
-  insertAllocation(allocation);
+  insertAllocation(memory, bytes, mapped, device, kind, Origin::Owned, flags, account, charged);
   *pointer = memory;
   return mcSuccess;
 }

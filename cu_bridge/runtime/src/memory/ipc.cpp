@@ -148,15 +148,7 @@ mcError_t mcIpcOpenMemHandle(void** pointer, const mcIpcHandle* handle) {
   if (file >= 0) close(file);
   if (memory == nullptr) return fail(mcErrorInvalidValue);
   markInitialized();
-  Allocation allocation{};
-  allocation.base = reinterpret_cast<uintptr_t>(memory);
-  allocation.size = wanted.size;
-  allocation.mapped = mapped;
-  allocation.device = threadState.device;
-  allocation.file = -1;
-  allocation.kind = mcMemoryDevice;
-  allocation.origin = Origin::Imported;
-  insertAllocation(allocation);
+  insertAllocation(memory, wanted.size, mapped, threadState.device, mcMemoryDevice, Origin::Imported);
   all.references[memory] = 1;
   all.byHandle[{wanted.pid, wanted.id}] = memory;
   *pointer = memory;

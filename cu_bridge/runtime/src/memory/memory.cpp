@@ -60,15 +60,9 @@ mcError_t mcHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   MC_RETURN_IF_STICKY();
   const auto base = reinterpret_cast<uintptr_t>(pointer);
   if (pointer == nullptr || bytes == 0 || base + bytes < base) return fail(mcErrorInvalidValue);
-  Allocation allocation{};
-  allocation.base = base;
-  allocation.size = allocation.mapped = bytes;
-  allocation.device = threadState.device;
-  allocation.flags = flags | kMappedHostMemory;
-  allocation.file = -1;
-  allocation.kind = mcMemoryHost;
-  allocation.origin = Origin::Registered;
-  return insertAllocation(allocation) ? mcSuccess : fail(mcErrorHostMemoryAlreadyRegistered);
+  const bool inserted = insertAllocation(pointer, bytes, bytes, threadState.device, mcMemoryHost, Origin::Registered,
+                                         flags | kMappedHostMemory);
+  return inserted ? mcSuccess : fail(mcErrorHostMemoryAlreadyRegistered);
 }
 
 mcError_t mcHostUnregister(void* pointer) {

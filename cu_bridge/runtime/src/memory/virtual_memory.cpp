@@ -207,14 +207,7 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
   madvise(pointer, bytes, MADV_DONTFORK);
   ++memory->references;
   all.mapped[base] = memory;
-  Allocation allocation{};
-  allocation.base = base;
-  allocation.size = allocation.mapped = bytes;
-  allocation.device = memory->device;
-  allocation.file = -1;
-  allocation.kind = mcMemoryDevice;
-  allocation.origin = Origin::Mapped;
-  insertAllocation(allocation);
+  insertAllocation(pointer, bytes, bytes, memory->device, mcMemoryDevice, Origin::Mapped);
   return mcSuccess;
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "device_limits.h"
 #include "mc_kernel.h"
 #include "mc_runtime.h"
 
@@ -79,6 +80,15 @@ inline mcError_t checkAttachment(mcStream_t stream, const void* pointer, size_t 
   const bool whole = bytes == 0 || (pointer == attributes.base && bytes == attributes.size);
   return valueError(attributes.kind == mcMemoryManaged && whole && knownFlags);
 }
+
+// The limits of a kernel: its own, or the usual ones where a library has implemented it by hand.
+inline mcKernelFacts kernelFacts(const void* function) {
+  mcKernelFacts facts{mc::limits::kThreadsPerBlock, mc::limits::kSharedPerBlock, 0};
+  if (mcKernelGetFacts(&facts, function) != mcSuccess) mcGetLastError();
+  return facts;
+}
+constexpr int kKernelRegisters = 32;  // of a thread; there are none to run out of
+constexpr int kKernelVersion = 80;    // of its code, in CUDA's terms
 
 // How shared memory and caches are divided: no preference, shared memory, the cache, equal.
 inline mcError_t checkCacheConfig(int config) { return valueError(config >= 0 && config <= 3); }

@@ -20,7 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "checks.h"
 #include "mc_kernel.h"
 #include "mc_runtime.h"
 #include "module_image.h"
@@ -33,9 +32,6 @@ struct CUmod_st {
 
 namespace {
 
-using mxmaca::ImageKind;
-
-CUresult result(mcError_t error) { return mxmaca::driverResult(error); }
 CUresult fail(mcError_t error, const char* detail) { return result(mcSetLastError(error, detail)); }
 
 struct Modules {
@@ -57,7 +53,7 @@ void* handleOf(CUmodule module) {
 }
 
 // A library handle is a module's, a kernel's a function's.
-CUmodule own(CUlibrary library) { return reinterpret_cast<CUmodule>(library); }
+CUmodule moduleOf(CUlibrary library) { return reinterpret_cast<CUmodule>(library); }
 
 std::string folderEntry(int file) { return "/proc/self/fd/" + std::to_string(file); }
 
@@ -96,10 +92,10 @@ CUresult load(CUmodule* out, const void* image) {
   const mcError_t error = mcGetDeviceCount(&count);
   if (error != mcSuccess) return result(error);
   if (mcStickyError() != mcSuccess) return result(mcStickyError());
-  switch (mxmaca::imageKind(image)) {
-    case ImageKind::kModule: return loadShared(out, static_cast<const char*>(image), mxmaca::moduleSize(image));
+  switch (imageKind(image)) {
+    case ImageKind::kModule: return loadShared(out, static_cast<const char*>(image), moduleSize(image));
     case ImageKind::kModuleText: {
-      const std::string module = mxmaca::moduleFromText(static_cast<const char*>(image));
+      const std::string module = moduleFromText(static_cast<const char*>(image));
       if (module.empty()) return fail(mcErrorInvalidKernelImage, "text form of a module, damaged");
       return loadShared(out, module.data(), module.size());
     }
@@ -182,7 +178,7 @@ CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 bloc
     if (error != CUDA_SUCCESS) return error;
     arguments = unpacked.data();
   }
-  return result(launcher(function, grid, block, arguments, sharedBytes, reinterpret_cast<mcStream_t>(stream)));
+  return result(launcher(function, grid, block, arguments, sharedBytes, own(stream)));
 }
 
 }  // namespace
@@ -220,7 +216,7 @@ CUresult cuModuleLoad(CUmodule* module, const char* path) {
   for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, file.get())) != 0;) image.append(buffer, got);
   const size_t bytes = image.size();
   image.append(64, '\0');
-  if (mxmaca::imageKind(image.data()) == ImageKind::kModule && mxmaca::moduleSize(image.data()) > bytes) {
+  if (imageKind(image.data()) == ImageKind::kModule && moduleSize(image.data()) > bytes) {
     return fail(mcErrorInvalidKernelImage, (std::string(path) + ", cut short").c_str());
   }
   return load(module, image.data());
@@ -264,7 +260,7 @@ CUresult cuModuleGetGlobal(CUdeviceptr* pointer, size_t* bytes, CUmodule module,
   void* address = nullptr;
   size_t size = 0;
   if (mcVariableGet(&address, &size, found) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
-  if (pointer != nullptr) *pointer = static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(address));
+  if (pointer != nullptr) *pointer = ::pointer(address);
   if (bytes != nullptr) *bytes = size;
   return CUDA_SUCCESS;
 }
@@ -287,15 +283,15 @@ CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_optio
   const CUresult error = checkLibraryOptions(options, values, count, libraryOptions, libraryValues, libraryCount);
   return error != CUDA_SUCCESS ? error : cuModuleLoad(reinterpret_cast<CUmodule*>(library), path);
 }
-CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload(own(library)); }
+CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload(moduleOf(library)); }
 CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (handleOf(own(library)) == nullptr) return fail(mcErrorInvalidResourceHandle, "library");
-  *module = own(library);
+  if (handleOf(moduleOf(library)) == nullptr) return fail(mcErrorInvalidResourceHandle, "library");
+  *module = moduleOf(library);
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  return findFunction(reinterpret_cast<CUfunction*>(kernel), own(library), name);
+  return findFunction(reinterpret_cast<CUfunction*>(kernel), moduleOf(library), name);
 }
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -338,26 +334,25 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const mcError_t error = mcKernelCheck(function);
   if (error != mcSuccess) return result(error);
-  mcKernelFacts facts{1024, 48 << 10, 0};
-  if (mcKernelGetFacts(&facts, function) != mcSuccess) mcGetLastError();  // implemented by hand: the usual limits
+  const mcKernelFacts facts = kernelFacts(function);
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = static_cast<int>(facts.maxThreads); break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.maxDynamicShared); break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.staticShared); break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;  // as cudaFuncGetAttributes has it
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = kKernelRegisters; break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
     default:
       if (attribute < 0 || attribute > kLastFunctionAttribute) return CUDA_ERROR_INVALID_VALUE;
-      *value = attribute == kPtxVersion || attribute == kBinaryVersion ? 80 : 0;
+      *value = attribute == kPtxVersion || attribute == kBinaryVersion ? kKernelVersion : 0;
   }
   return CUDA_SUCCESS;
 }
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  RETURN_IF_WRONG(mxmaca::setFunctionAttribute(function, attribute, value));
+  RETURN_IF_WRONG(setFunctionAttribute(function, attribute, value));
   return CUDA_SUCCESS;
 }
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
-  RETURN_IF_WRONG(mxmaca::checkCacheConfig(config));
+  RETURN_IF_WRONG(checkCacheConfig(config));
   return result(mcKernelCheck(function));
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int blockSize,
@@ -371,7 +366,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int blockSize,
                                                               size_t dynamicSharedBytes, unsigned int flags) {
   constexpr unsigned int kDisableCachingOverride = 1;
-  RETURN_IF_WRONG(mxmaca::checkFlags(flags, kDisableCachingOverride));
+  RETURN_IF_WRONG(checkFlags(flags, kDisableCachingOverride));
   return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, blockSize, dynamicSharedBytes);
 }
 

@@ -1,7 +1,11 @@
 // Statuses of the driver interface. The numbers are those of the runtime below, where the driver has such an error.
 #pragma once
 
+#include <cstdint>
+
+#include "checks.h"
 #include "mc_runtime.h"
+#include "own.h"
 
 #pragma GCC visibility push(default)
 #include "cuda.h"
@@ -9,7 +13,7 @@
 
 namespace mxmaca {
 
-inline CUresult driverResult(mcError_t error) {
+inline CUresult result(mcError_t error) {
   switch (error) {
     case mcErrorInvalidDeviceFunction: return CUDA_ERROR_INVALID_HANDLE;
     case mcErrorInvalidSymbol: return CUDA_ERROR_NOT_FOUND;
@@ -20,16 +24,24 @@ inline CUresult driverResult(mcError_t error) {
   }
 }
 
+inline void* address(CUdeviceptr pointer) { return reinterpret_cast<void*>(static_cast<uintptr_t>(pointer)); }
+inline CUdeviceptr pointer(void* address) { return static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(address)); }
+
 }  // namespace mxmaca
 
+using namespace mxmaca;
+
 // Leaves the function with what a check has found.
-#define RETURN_IF_WRONG(check)                                      \
-  do {                                                              \
-    const mcError_t wrong_ = (check);                               \
-    if (wrong_ != mcSuccess) return ::mxmaca::driverResult(wrong_); \
+#define RETURN_IF_WRONG(check)                      \
+  do {                                              \
+    const mcError_t wrong_ = (check);               \
+    if (wrong_ != mcSuccess) return result(wrong_); \
   } while (0)
 
 // Leaves the function if the thread has no current context.
 #define NEEDS_CONTEXT() RETURN_IF_WRONG(mcContextIsSet() != 0 ? mcSuccess : mcErrorDeviceUninitialized)
 
 #define RETURN_IF_NULL(pointer) RETURN_IF_WRONG((pointer) == nullptr ? mcErrorInvalidValue : mcSuccess)
+
+// The name of a function's first form, which is the same as the second.
+#define FIRST_FORM(name, parameters) CUresult name parameters __attribute__((alias(#name "_v2")));

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "mxmaca/cycles.h"
+#include "own.h"
 
 namespace {
 
@@ -44,7 +45,7 @@ int __cudaLaunchStub(void** arguments) {
   const cudaError_t error = __cudaPopCallConfiguration(&grid, &block, &sharedBytes, &stream);
   if (error != cudaSuccess) return error;
   return mcLaunchStub(__builtin_return_address(0), {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, arguments,
-                      sharedBytes, reinterpret_cast<mcStream_t>(stream));
+                      sharedBytes, mxmaca::own(stream));
 }
 
 mcKernelContext* __cudaKernelEnter(void) { return mcKernelEnter(); }

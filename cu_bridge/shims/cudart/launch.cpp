@@ -10,6 +10,7 @@
 #include "checks.h"
 #include "mc_kernel.h"
 #include "mc_runtime.h"
+#include "own.h"
 
 #pragma GCC visibility push(default)
 #include "cuda_runtime_api.h"
@@ -100,7 +101,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   }
   // Unknown events are found before the kernel runs.
   for (int i = 0; i < wishes.events; ++i) {
-    const mcError_t error = mcEventCheck(reinterpret_cast<mcEvent_t>(wishes.recorded[i]));
+    const mcError_t error = mcEventCheck(mxmaca::own(wishes.recorded[i]));
     if (error == mcErrorInvalidResourceHandle) return fail(error, nullptr);
   }
   const auto launch = wishes.cooperative ? &cudaLaunchCooperativeKernel : &cudaLaunchKernel;

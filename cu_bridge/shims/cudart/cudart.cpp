@@ -17,6 +17,68 @@ long refuse(const char* library, const char* function, int status, const char* s
 
 }  // namespace mxmaca
 
+namespace {
+// Which attribute each field of the properties is.
+template <class Number>
+struct PropertyField {
+  Number cudaDeviceProp::* field;
+  int attribute;
+};
+constexpr PropertyField<int> kNumbers[] = {
+    {&cudaDeviceProp::regsPerBlock, cudaDevAttrMaxRegistersPerBlock},
+    {&cudaDeviceProp::warpSize, cudaDevAttrWarpSize},
+    {&cudaDeviceProp::maxThreadsPerBlock, cudaDevAttrMaxThreadsPerBlock},
+    {&cudaDeviceProp::major, cudaDevAttrComputeCapabilityMajor},
+    {&cudaDeviceProp::minor, cudaDevAttrComputeCapabilityMinor},
+    {&cudaDeviceProp::multiProcessorCount, cudaDevAttrMultiProcessorCount},
+    {&cudaDeviceProp::canMapHostMemory, cudaDevAttrCanMapHostMemory},
+    {&cudaDeviceProp::concurrentKernels, cudaDevAttrConcurrentKernels},
+    {&cudaDeviceProp::pciBusID, cudaDevAttrPciBusId},
+    {&cudaDeviceProp::pciDeviceID, cudaDevAttrPciDeviceId},
+    {&cudaDeviceProp::pciDomainID, cudaDevAttrPciDomainId},
+    {&cudaDeviceProp::asyncEngineCount, cudaDevAttrAsyncEngineCount},
+    {&cudaDeviceProp::unifiedAddressing, cudaDevAttrUnifiedAddressing},
+    {&cudaDeviceProp::memoryBusWidth, cudaDevAttrGlobalMemoryBusWidth},
+    {&cudaDeviceProp::l2CacheSize, cudaDevAttrL2CacheSize},
+    {&cudaDeviceProp::maxThreadsPerMultiProcessor, cudaDevAttrMaxThreadsPerMultiProcessor},
+    {&cudaDeviceProp::streamPrioritiesSupported, cudaDevAttrStreamPrioritiesSupported},
+    {&cudaDeviceProp::globalL1CacheSupported, cudaDevAttrGlobalL1CacheSupported},
+    {&cudaDeviceProp::localL1CacheSupported, cudaDevAttrLocalL1CacheSupported},
+    {&cudaDeviceProp::regsPerMultiprocessor, cudaDevAttrMaxRegistersPerMultiprocessor},
+    {&cudaDeviceProp::managedMemory, cudaDevAttrManagedMemory},
+    {&cudaDeviceProp::hostNativeAtomicSupported, cudaDevAttrHostNativeAtomicSupported},
+    {&cudaDeviceProp::concurrentManagedAccess, cudaDevAttrConcurrentManagedAccess},
+    {&cudaDeviceProp::computePreemptionSupported, cudaDevAttrComputePreemptionSupported},
+    {&cudaDeviceProp::canUseHostPointerForRegisteredMem, cudaDevAttrCanUseHostPointerForRegisteredMem},
+    {&cudaDeviceProp::cooperativeLaunch, cudaDevAttrCooperativeLaunch},
+    {&cudaDeviceProp::maxBlocksPerMultiProcessor, cudaDevAttrMaxBlocksPerMultiprocessor},
+    {&cudaDeviceProp::hostRegisterSupported, cudaDevAttrHostRegisterSupported},
+    {&cudaDeviceProp::hostRegisterReadOnlySupported, cudaDevAttrHostRegisterReadOnlySupported},
+    {&cudaDeviceProp::memoryPoolsSupported, cudaDevAttrMemoryPoolsSupported},
+    {&cudaDeviceProp::ipcEventSupported, cudaDevAttrIpcEventSupport},
+#if MXMACA_CUDA_MAJOR == 12
+    {&cudaDeviceProp::clockRate, cudaDevAttrClockRate},
+    {&cudaDeviceProp::memoryClockRate, cudaDevAttrMemoryClockRate},
+    {&cudaDeviceProp::deviceOverlap, cudaDevAttrGpuOverlap},
+    {&cudaDeviceProp::singleToDoublePrecisionPerfRatio, cudaDevAttrSingleToDoublePrecisionPerfRatio},
+#else
+    {&cudaDeviceProp::deviceNumaId, cudaDevAttrNumaId},
+    {&cudaDeviceProp::hostNumaId, cudaDevAttrHostNumaId},
+#endif
+};
+constexpr PropertyField<size_t> kSizes[] = {
+    {&cudaDeviceProp::sharedMemPerBlock, cudaDevAttrMaxSharedMemoryPerBlock},
+    {&cudaDeviceProp::memPitch, cudaDevAttrMaxPitch},
+    {&cudaDeviceProp::totalConstMem, cudaDevAttrTotalConstantMemory},
+    {&cudaDeviceProp::textureAlignment, cudaDevAttrTextureAlignment},
+    {&cudaDeviceProp::texturePitchAlignment, cudaDevAttrTexturePitchAlignment},
+    {&cudaDeviceProp::surfaceAlignment, cudaDevAttrSurfaceAlignment},
+    {&cudaDeviceProp::sharedMemPerMultiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor},
+    {&cudaDeviceProp::sharedMemPerBlockOptin, cudaDevAttrMaxSharedMemoryPerBlockOptin},
+    {&cudaDeviceProp::reservedSharedMemPerBlock, cudaDevAttrReservedSharedMemoryPerBlock},
+};
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -68,59 +130,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   std::memcpy(prop->name, p.name, sizeof prop->name);
   std::memcpy(prop->uuid.bytes, p.uuid, sizeof prop->uuid.bytes);
   prop->totalGlobalMem = p.memory;
-  prop->sharedMemPerBlock = static_cast<size_t>(p.sharedPerBlock);
-  prop->regsPerBlock = p.registersPerBlock;
-  prop->warpSize = p.warpSize;
-  prop->memPitch = static_cast<size_t>(attribute(cudaDevAttrMaxPitch));
-  prop->maxThreadsPerBlock = p.maxThreadsPerBlock;
   for (int i = 0; i < 3; ++i) {
     prop->maxThreadsDim[i] = attribute(cudaDevAttrMaxBlockDimX + i);
     prop->maxGridSize[i] = attribute(cudaDevAttrMaxGridDimX + i);
   }
-  prop->totalConstMem = static_cast<size_t>(attribute(cudaDevAttrTotalConstantMemory));
-  prop->major = p.major;
-  prop->minor = p.minor;
-  prop->textureAlignment = static_cast<size_t>(attribute(cudaDevAttrTextureAlignment));
-  prop->texturePitchAlignment = static_cast<size_t>(attribute(cudaDevAttrTexturePitchAlignment));
-  prop->surfaceAlignment = static_cast<size_t>(attribute(cudaDevAttrSurfaceAlignment));
-  prop->multiProcessorCount = p.multiprocessors;
-  prop->canMapHostMemory = 1;
-  prop->concurrentKernels = 1;
-  prop->pciBusID = p.pciBus;
-  prop->pciDeviceID = p.pciDevice;
-  prop->pciDomainID = p.pciDomain;
-  prop->asyncEngineCount = attribute(cudaDevAttrAsyncEngineCount);
-  prop->unifiedAddressing = 1;
-  prop->memoryBusWidth = p.memoryBusBits;
-  prop->l2CacheSize = p.l2Bytes;
-  prop->maxThreadsPerMultiProcessor = p.maxThreadsPerMultiprocessor;
-  prop->streamPrioritiesSupported = 1;
-  prop->globalL1CacheSupported = 1;
-  prop->localL1CacheSupported = 1;
-  prop->sharedMemPerMultiprocessor = static_cast<size_t>(p.sharedPerMultiprocessor);
-  prop->regsPerMultiprocessor = p.registersPerMultiprocessor;
-  prop->managedMemory = 1;
-  prop->hostNativeAtomicSupported = 1;
-  prop->concurrentManagedAccess = 1;
-  prop->computePreemptionSupported = 1;
-  prop->canUseHostPointerForRegisteredMem = 1;
-  prop->cooperativeLaunch = 1;
-  prop->sharedMemPerBlockOptin = static_cast<size_t>(p.sharedPerBlockOptin);
-  prop->maxBlocksPerMultiProcessor = p.maxBlocksPerMultiprocessor;
-  prop->reservedSharedMemPerBlock = static_cast<size_t>(p.sharedReserved);
-  prop->hostRegisterSupported = 1;
-  prop->hostRegisterReadOnlySupported = 1;
-  prop->memoryPoolsSupported = 1;
-  prop->ipcEventSupported = 1;
-#if MXMACA_CUDA_MAJOR == 12
-  prop->clockRate = p.clockKHz;
-  prop->memoryClockRate = p.memoryClockKHz;
-  prop->deviceOverlap = 1;
-  prop->singleToDoublePrecisionPerfRatio = 2;
-#else
-  prop->deviceNumaId = -1;
-  prop->hostNumaId = -1;
-#endif
+  for (const auto& [field, number] : kNumbers) prop->*field = attribute(number);
+  for (const auto& [field, number] : kSizes) prop->*field = static_cast<size_t>(attribute(number));
   return cudaSuccess;
 }
 

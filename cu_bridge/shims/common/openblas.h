@@ -22,19 +22,16 @@ class BlasMissing : public std::exception {
   const char* what() const noexcept override { return "OpenBLAS is missing"; }
 };
 
-// A row exchange of the caller's that lies outside of the matrix: on the device the access would fail.
-class BadPivot : public std::exception {
- public:
-  const char* what() const noexcept override { return "a row exchange with a row that is not there"; }
-};
+// An index of the caller's arrays lies outside its matrix or vector: on the device the access would fail.
+struct BadIndex {};
 
-// The row exchanges of `n` rows as LAPACK wants them; none where the caller gave none. Throws BadPivot.
+// The row exchanges of `n` rows as LAPACK wants them; none where the caller gave none. Throws BadIndex.
 template <class Integer>
 std::vector<int64_t> widePivots(const Integer* pivots, int64_t n) {
   std::vector<int64_t> wide(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
     const int64_t pivot = pivots != nullptr ? static_cast<int64_t>(pivots[i]) : i + 1;
-    if (pivot < 1 || pivot > n) throw BadPivot();
+    if (pivot < 1 || pivot > n) throw BadIndex();
     wide[static_cast<size_t>(i)] = pivot;
   }
   return wide;

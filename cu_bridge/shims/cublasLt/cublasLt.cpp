@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+using namespace mxmaca;
 using namespace mxmaca::lt;
+using Status = cublasStatus_t;
 
 namespace {
 
@@ -86,19 +88,19 @@ const Field* find(const Field (&fields)[count], int attribute) {
 }
 
 template <class Opaque, size_t count>
-cublasStatus_t set(Opaque* descriptor, const Field (&fields)[count], int attribute, const void* from, size_t size) {
+Status set(Opaque* descriptor, const Field (&fields)[count], int attribute, const void* from, size_t size) {
   const Field* const field = find(fields, attribute);
-  if (!mxmaca::live(descriptor) || from == nullptr || field == nullptr || size < field->size) {
+  if (!live(descriptor) || from == nullptr || field == nullptr || size < field->size) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   std::memcpy(reinterpret_cast<char*>(descriptor) + field->offset, from, field->size);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class Opaque, size_t count>
-cublasStatus_t get(const Opaque* descriptor, const Field (&fields)[count], int attribute, void* to, size_t size,
-                   size_t* written) {
+Status get(const Opaque* descriptor, const Field (&fields)[count], int attribute, void* to, size_t size,
+           size_t* written) {
   const Field* const field = find(fields, attribute);
-  if (!mxmaca::live(descriptor) || field == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!live(descriptor) || field == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (written != nullptr) *written = field->size;
   if (size == 0 && written != nullptr) return CUBLAS_STATUS_SUCCESS;  // the size alone was asked for
   if (to == nullptr || size < field->size) return CUBLAS_STATUS_INVALID_VALUE;
@@ -108,27 +110,22 @@ cublasStatus_t get(const Opaque* descriptor, const Field (&fields)[count], int a
 
 // The descriptor inside the caller's opaque memory.
 template <class Inside, class Opaque>
-cublasStatus_t initialize(Opaque* opaque, size_t size, const Inside& value) {
+Status initialize(Opaque* opaque, size_t size, const Inside& value) {
   static_assert(sizeof(Inside) <= sizeof(Opaque), "the descriptor must fit into the caller's memory");
   if (opaque == nullptr || size < sizeof(Inside)) return CUBLAS_STATUS_INVALID_VALUE;
-  if (mcHandleAdd(opaque, mxmaca::KindOf<Opaque>::value) == 0) return CUBLAS_STATUS_ALLOC_FAILED;
+  if (mcHandleAdd(opaque, KindOf<Opaque>::value) == 0) return CUBLAS_STATUS_ALLOC_FAILED;
   new (opaque) Inside(value);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class Inside, class Opaque>
-cublasStatus_t create(Opaque** opaque, const Inside& value) {
+Status create(Opaque** opaque, const Inside& value) {
   if (opaque == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   auto created = std::unique_ptr<Opaque>(new (std::nothrow) Opaque());
   if (created == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
-  const cublasStatus_t status = initialize(created.get(), sizeof(Opaque), value);
+  const Status status = initialize(created.get(), sizeof(Opaque), value);
   if (status == CUBLAS_STATUS_SUCCESS) *opaque = created.release();
   return status;
 }
-template <class Opaque>
-cublasStatus_t destroy(Opaque* opaque) {
-  return mxmaca::destroyObject(opaque) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
-}
-
 Layout makeLayout(cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
   Layout layout;
   layout.type = type;
@@ -149,136 +146,96 @@ Operation makeOperation(cublasComputeType_t compute, cudaDataType scaleType) {
 extern "C" {
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  return mxmaca::createHandle(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
-EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  return mxmaca::destroyHandle(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
+EXPORT Status cublasLtCreate(cublasLtHandle_t* handle) { return createHandle<Status>(handle); }
+EXPORT Status cublasLtDestroy(cublasLtHandle_t handle) { return destroyHandle<Status>(handle); }
 EXPORT size_t cublasLtGetVersion(void) { return CUBLAS_VERSION; }
 EXPORT size_t cublasLtGetCudartVersion(void) { return CUDART_VERSION; }
-EXPORT cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
-  const int parts[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
-  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) return CUBLAS_STATUS_INVALID_VALUE;
-  *value = parts[type];
-  return CUBLAS_STATUS_SUCCESS;
+EXPORT Status cublasLtGetProperty(libraryPropertyType type, int* value) {
+  return getProperty<Status>(type, value, CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH);
 }
-EXPORT const char* cublasLtGetStatusName(cublasStatus_t status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
-    case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case CUBLAS_STATUS_ALLOC_FAILED: return "CUBLAS_STATUS_ALLOC_FAILED";
-    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
-    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case CUBLAS_STATUS_NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
-    default: return "CUBLAS_STATUS_UNKNOWN";
-  }
+EXPORT const char* cublasLtGetStatusName(Status status) {
+  return statusText(kCublasStatuses, status, &StatusName::name, "CUBLAS_STATUS_UNKNOWN");
 }
-EXPORT const char* cublasLtGetStatusString(cublasStatus_t status) { return cublasLtGetStatusName(status); }
+EXPORT const char* cublasLtGetStatusString(Status status) { return cublasLtGetStatusName(status); }
 
-EXPORT cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type,
-                                                        uint64_t rows, uint64_t columns, int64_t ld) {
+EXPORT Status cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type,
+                                                uint64_t rows, uint64_t columns, int64_t ld) {
   return initialize(layout, size, makeLayout(type, rows, columns, ld));
 }
-EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
-                                                 uint64_t columns, int64_t ld) {
+EXPORT Status cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
+                                         uint64_t columns, int64_t ld) {
   return create(layout, makeLayout(type, rows, columns, ld));
 }
-EXPORT cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return destroy(layout); }
-EXPORT cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
-                                                       cublasLtMatrixLayoutAttribute_t attribute, const void* from,
-                                                       size_t size) {
-  return set(layout, kLayoutFields, attribute, from, size);
-}
-EXPORT cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
-                                                       cublasLtMatrixLayoutAttribute_t attribute, void* to, size_t size,
-                                                       size_t* written) {
-  return get(layout, kLayoutFields, attribute, to, size, written);
-}
 
-EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t operation, size_t size,
-                                                      cublasComputeType_t compute, cudaDataType scaleType) {
+EXPORT Status cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t operation, size_t size, cublasComputeType_t compute,
+                                              cudaDataType scaleType) {
   return initialize(operation, size, makeOperation(compute, scaleType));
 }
-EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
-                                               cudaDataType scaleType) {
+EXPORT Status cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
+                                       cudaDataType scaleType) {
   return create(operation, makeOperation(compute, scaleType));
 }
-EXPORT cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) { return destroy(operation); }
-EXPORT cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
-                                                     cublasLtMatmulDescAttributes_t attribute, const void* from,
-                                                     size_t size) {
-  return set(operation, kOperationFields, attribute, from, size);
-}
-EXPORT cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t operation,
-                                                     cublasLtMatmulDescAttributes_t attribute, void* to, size_t size,
-                                                     size_t* written) {
-  return get(operation, kOperationFields, attribute, to, size, written);
-}
 
-EXPORT cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference, size_t size) {
+EXPORT Status cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference, size_t size) {
   return initialize(preference, size, Preference());
 }
-EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+EXPORT Status cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   return create(preference, Preference());
 }
-EXPORT cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  return destroy(preference);
-}
-EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                                           cublasLtMatmulPreferenceAttributes_t attribute,
-                                                           const void* from, size_t size) {
-  return set(preference, kPreferenceFields, attribute, from, size);
-}
-EXPORT cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t preference,
-                                                           cublasLtMatmulPreferenceAttributes_t attribute, void* to,
-                                                           size_t size, size_t* written) {
-  return get(preference, kPreferenceFields, attribute, to, size, written);
-}
 
-EXPORT cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* transform,
-                                                        cudaDataType scaleType) {
+EXPORT Status cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* transform, cudaDataType scaleType) {
   Transform value;
   value.scaleType = scaleType;
   return create(transform, value);
 }
-EXPORT cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t transform) {
-  return destroy(transform);
-}
-EXPORT cublasStatus_t cublasLtMatrixTransformDescSetAttribute(cublasLtMatrixTransformDesc_t transform,
-                                                              cublasLtMatrixTransformDescAttributes_t attribute,
-                                                              const void* from, size_t size) {
-  return set(transform, kTransformFields, attribute, from, size);
-}
+
+// What every kind of descriptor has.
+#define SET_ATTRIBUTE(Kind, Attribute, fields)                                                                     \
+  EXPORT Status cublasLt##Kind##Destroy(cublasLt##Kind##_t descriptor) {                                           \
+    return destroyDescriptor<Status>(descriptor);                                                                  \
+  }                                                                                                                \
+  EXPORT Status cublasLt##Kind##SetAttribute(cublasLt##Kind##_t descriptor, Attribute attribute, const void* from, \
+                                             size_t size) {                                                        \
+    return set(descriptor, fields, attribute, from, size);                                                         \
+  }
+#define GET_ATTRIBUTE(Kind, Attribute, fields)                                                             \
+  EXPORT Status cublasLt##Kind##GetAttribute(cublasLt##Kind##_t descriptor, Attribute attribute, void* to, \
+                                             size_t size, size_t* written) {                               \
+    return get(descriptor, fields, attribute, to, size, written);                                          \
+  }
+SET_ATTRIBUTE(MatrixLayout, cublasLtMatrixLayoutAttribute_t, kLayoutFields)
+GET_ATTRIBUTE(MatrixLayout, cublasLtMatrixLayoutAttribute_t, kLayoutFields)
+SET_ATTRIBUTE(MatmulDesc, cublasLtMatmulDescAttributes_t, kOperationFields)
+GET_ATTRIBUTE(MatmulDesc, cublasLtMatmulDescAttributes_t, kOperationFields)
+SET_ATTRIBUTE(MatmulPreference, cublasLtMatmulPreferenceAttributes_t, kPreferenceFields)
+GET_ATTRIBUTE(MatmulPreference, cublasLtMatmulPreferenceAttributes_t, kPreferenceFields)
+SET_ATTRIBUTE(MatrixTransformDesc, cublasLtMatrixTransformDescAttributes_t, kTransformFields)
 
 // One algorithm is all there is; a product that it cannot do has none.
-EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
-                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              const cublasLtMatmulAlgo_t* algorithm,
-                                              cublasLtMatmulHeuristicResult_t* result) {
+EXPORT Status cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a,
+                                      cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                      const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
   if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (result == nullptr || algorithm == nullptr || !isAlgorithm(*algorithm)) return CUBLAS_STATUS_INVALID_VALUE;
-  const cublasStatus_t status = check(operation, a, b, c, d);
+  const Status status = check(operation, a, b, c, d);
   *result = {};
   result->algo = *algorithm;
   result->state = status;
   result->wavesCount = 1;
   return status;
 }
-EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
-                                                     cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                                     cublasLtMatmulPreference_t preference, int wanted,
-                                                     cublasLtMatmulHeuristicResult_t* results, int* found) {
+EXPORT Status cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                             cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                             cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                             cublasLtMatmulPreference_t preference, int wanted,
+                                             cublasLtMatmulHeuristicResult_t* results, int* found) {
   if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (found == nullptr || results == nullptr || !mxmaca::live(preference) || wanted < 1) {
+  if (found == nullptr || results == nullptr || !live(preference) || wanted < 1) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   *found = 0;
   const cublasLtMatmulAlgo_t algorithm = theAlgorithm();
-  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, operation, a, b, c, d, &algorithm, results);
+  const Status status = cublasLtMatmulAlgoCheck(handle, operation, a, b, c, d, &algorithm, results);
   if (status == CUBLAS_STATUS_SUCCESS) *found = 1;
   return status;
 }

@@ -60,19 +60,6 @@ constexpr Types kTypes[] = {
     {CUBLAS_COMPUTE_64F, CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, Arithmetic::Double},
 };
 
-int base(int compute) {
-  switch (compute) {
-    case CUBLAS_COMPUTE_16F_PEDANTIC: return CUBLAS_COMPUTE_16F;
-    case CUBLAS_COMPUTE_32F_PEDANTIC:
-    case CUBLAS_COMPUTE_32F_FAST_16F:
-    case CUBLAS_COMPUTE_32F_FAST_16BF:
-    case CUBLAS_COMPUTE_32F_FAST_TF32: return CUBLAS_COMPUTE_32F;
-    case CUBLAS_COMPUTE_64F_PEDANTIC: return CUBLAS_COMPUTE_64F;
-    case CUBLAS_COMPUTE_32I_PEDANTIC: return CUBLAS_COMPUTE_32I;
-    default: return compute;
-  }
-}
-
 bool arithmeticOf(const Operation& op, const Layout& a, const Layout& b, const Layout& c, const Layout& d,
                   Arithmetic* arithmetic) {
   if (isFp8(a.type) && isFp8(b.type)) {

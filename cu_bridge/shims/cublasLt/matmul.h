@@ -4,14 +4,12 @@
 #include <cstddef>
 #include <cstring>
 
-#include "handle.h"
+#include "blas.h"
 
 #pragma GCC visibility push(default)
 #include "cublasLt.h"
 #pragma GCC visibility pop
 
-struct cublasContext;
-MXMACA_OBJECT(cublasContext, Cublas);
 MXMACA_OBJECT(cublasLtContext, CublasLt);
 MXMACA_OBJECT(cublasLtMatrixLayoutOpaque_t, CublasLtLayout);
 MXMACA_OBJECT(cublasLtMatmulDescOpaque_t, CublasLtOperation);

@@ -6,21 +6,8 @@
 #include <new>
 #include <vector>
 
-#include "handle.h"
 #include "numbers.h"
-#include "openblas.h"
-
-#pragma GCC visibility push(default)
-#include "cusolverDn.h"
-#pragma GCC visibility pop
-
 #include "objects.h"
-
-#define MXMACA_EXPORT __attribute__((visibility("default")))
-#define MXMACA_REQUIRE(condition)                           \
-  do {                                                      \
-    if (!(condition)) return CUSOLVER_STATUS_INVALID_VALUE; \
-  } while (false)
 
 namespace mxmaca {
 namespace cusolver {
@@ -33,34 +20,7 @@ inline bool known(cudaDataType type) {
   return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_C_32F || type == CUDA_C_64F;
 }
 
-template <class Work>
-Status guarded(cusolverDnHandle_t handle, Work&& work) {
-  if (!live(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
-    return CUSOLVER_STATUS_EXECUTION_FAILED;
-  }
-  try {
-    return work();
-  } catch (const BadPivot&) {
-    return CUSOLVER_STATUS_EXECUTION_FAILED;
-  } catch (const BlasMissing&) {
-    return CUSOLVER_STATUS_NOT_INITIALIZED;
-  } catch (const std::bad_alloc&) {
-    return CUSOLVER_STATUS_ALLOC_FAILED;
-  }
-}
-
-inline Index least(Index rows) { return std::max<Index>(rows, 1); }
-inline bool valid(cublasFillMode_t uplo) { return uplo == CUBLAS_FILL_MODE_LOWER || uplo == CUBLAS_FILL_MODE_UPPER; }
-inline bool valid(cublasDiagType_t diag) { return diag == CUBLAS_DIAG_NON_UNIT || diag == CUBLAS_DIAG_UNIT; }
-inline bool valid(cublasOperation_t op) { return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C; }
-inline bool valid(cublasSideMode_t side) { return side == CUBLAS_SIDE_LEFT || side == CUBLAS_SIDE_RIGHT; }
-inline bool valid(cusolverEigMode_t mode) {
-  return mode == CUSOLVER_EIG_MODE_NOVECTOR || mode == CUSOLVER_EIG_MODE_VECTOR;
-}
-inline char letter(cublasFillMode_t uplo) { return uplo == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U'; }
-inline char letter(cublasOperation_t op) { return "NTC"[op]; }
-inline char letter(cublasSideMode_t side) { return side == CUBLAS_SIDE_LEFT ? 'L' : 'R'; }
+using mxmaca::letter;
 inline char letter(cusolverEigMode_t mode) { return mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N'; }
 
 // What every buffer size says is needed.
@@ -395,7 +355,6 @@ Status syevd(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index
                                   BlasInt(int, char, char, BlasInt, T*, BlasInt, Real<T>*))(
                           kColumnMajor, letter(jobz), letter(uplo), n, A, lda, W));
 }
-inline bool valid(cusolverEigType_t type) { return type >= CUSOLVER_EIG_TYPE_1 && type <= CUSOLVER_EIG_TYPE_3; }
 template <class T>
 Status sygvd_bufferSize(cusolverEigType_t type, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T*,
                         Index lda, const T*, Index ldb, const Real<T>*, int* lwork) {
@@ -438,10 +397,6 @@ Status syevjBatched(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A
 }
 
 // ---- Types chosen at run time -----------------------------------------------------------------------------------------------
-template <class T>
-struct Typed {
-  using Type = T;
-};
 // Calls `work` with the type; both other types must go with it.
 template <class Work>
 Status withType(cudaDataType type, Work&& work) {
@@ -456,11 +411,7 @@ Status withType(cudaDataType type, Work&& work) {
 inline cudaDataType realOf(cudaDataType type) {
   return type == CUDA_C_32F ? CUDA_R_32F : type == CUDA_C_64F ? CUDA_R_64F : type;
 }
-#define MXMACA_TYPED(type, Name, ...)             \
-  withType(type, [&](auto chosen) -> Status {     \
-    using Name = typename decltype(chosen)::Type; \
-    __VA_ARGS__                                   \
-  })
+#define MXMACA_TYPED(type, Name, ...) MXMACA_WITH_TYPE(withType, type, Name, __VA_ARGS__)
 
 inline Status Xpotrf_bufferSize(cusolverDnParams_t, cublasFillMode_t uplo, Index n, cudaDataType, const void*,
                                 Index lda, cudaDataType, size_t* device, size_t* host) {
@@ -549,7 +500,7 @@ inline Status Xsytrs(cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType ty
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));
   if (typeB != type || pivots == nullptr) return CUSOLVER_STATUS_NOT_SUPPORTED;
   for (Index i = 0; i < n; ++i) {  // a minus marks the blocks of two rows
-    if (pivots[i] == 0 || pivots[i] < -n || pivots[i] > n) throw BadPivot();
+    if (pivots[i] == 0 || pivots[i] < -n || pivots[i] > n) throw BadIndex();
   }
   return MXMACA_TYPED(type, T, {
     return report(

@@ -1,7 +1,7 @@
 // What cuSOLVER's handles and parameters are.
 #pragma once
 
-#include "handle.h"
+#include "blas.h"
 
 #pragma GCC visibility push(default)
 #include "cusolverDn.h"
@@ -23,3 +23,7 @@ MXMACA_OBJECT(cusolverDnContext, Cusolver);
 MXMACA_OBJECT(syevjInfo, CusolverSyevj);
 MXMACA_OBJECT(gesvdjInfo, CusolverGesvdj);
 MXMACA_OBJECT(cusolverDnParams, CusolverParameters);
+MXMACA_ANSWERS(cusolverStatus_t, CUSOLVER_STATUS_SUCCESS, CUSOLVER_STATUS_NOT_INITIALIZED,
+               CUSOLVER_STATUS_INVALID_VALUE, CUSOLVER_STATUS_ALLOC_FAILED, CUSOLVER_STATUS_EXECUTION_FAILED);
+MXMACA_RANGE(cusolverEigMode_t, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_VECTOR);
+MXMACA_RANGE(cusolverEigType_t, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_TYPE_3);

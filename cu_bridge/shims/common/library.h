@@ -1,0 +1,182 @@
+// What the libraries that compute have in common: how they make handles and descriptors, check arguments and answer.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "handle.h"
+#include "openblas.h"
+
+#pragma GCC visibility push(default)
+#include "library_types.h"
+#pragma GCC visibility pop
+
+#define MXMACA_EXPORT extern "C" __attribute__((visibility("default")))
+
+// Leaves the function, whose statuses are of the type `Status`, unless the condition holds.
+#define MXMACA_REQUIRE(condition)                                    \
+  do {                                                               \
+    if (!(condition)) return mxmaca::Answers<Status>::kInvalidValue; \
+  } while (false)
+// Leaves the function with a status that is no success.
+#define MXMACA_RETURN_IF_FAILED(check)                                  \
+  do {                                                                  \
+    const Status checked_ = (check);                                    \
+    if (checked_ != mxmaca::Answers<Status>::kSuccess) return checked_; \
+  } while (false)
+
+namespace mxmaca {
+
+// The statuses that every library has, under its own names.
+template <class Status>
+struct Answers;
+#define MXMACA_ANSWERS(Status, success, notInitialized, invalidValue, noMemory, executionFailed)                \
+  template <>                                                                                                   \
+  struct mxmaca::Answers<Status> {                                                                              \
+    static constexpr Status kSuccess = success, kNotInitialized = notInitialized, kInvalidValue = invalidValue, \
+                            kNoMemory = noMemory, kExecutionFailed = executionFailed;                           \
+  }
+
+// An enumeration whose values follow one another.
+template <class Enum>
+struct Range;
+#define MXMACA_RANGE(Enum, first, last)                 \
+  template <>                                           \
+  struct mxmaca::Range<Enum> {                          \
+    static constexpr Enum kFirst = first, kLast = last; \
+  }
+template <class Enum>
+bool valid(Enum value) {
+  return value >= Range<Enum>::kFirst && value <= Range<Enum>::kLast;
+}
+
+struct StatusName {
+  int status;
+  const char* name;
+  const char* text;
+};
+#define MXMACA_STATUS(status, text) {status, #status, text}
+
+// A pointer to data is null where elements must be read or written.
+struct MissingData {};
+template <class Pointer>
+Pointer there(Pointer data) {
+  if (data == nullptr) throw MissingData();
+  return data;
+}
+
+// A type as a value. MXMACA_WITH_TYPE calls `choose(work)`, which calls its argument with the Typed of what was chosen: the
+// body, in which that type has the name `Name`.
+template <class T>
+struct Typed {
+  using Type = T;
+};
+#define MXMACA_WITH_TYPE(choose, type, Name, ...) \
+  choose(type, [&](auto chosen) -> Status {       \
+    using Name = typename decltype(chosen)::Type; \
+    __VA_ARGS__                                   \
+    return mxmaca::Answers<Status>::kSuccess;     \
+  })
+
+// Runs the work of a function for a handle: its stream must be one, and what goes wrong becomes a status.
+template <class Context, class Work>
+auto guarded(Context* handle, Work&& work) -> decltype(work()) {
+  using Known = Answers<decltype(work())>;
+  if (!live(handle)) return Known::kNotInitialized;
+  if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) return Known::kExecutionFailed;
+  try {
+    return work();
+  } catch (const MissingData&) {
+    return Known::kInvalidValue;
+  } catch (const BadIndex&) {
+    return Known::kExecutionFailed;
+  } catch (const BlasMissing&) {
+    return Known::kNotInitialized;
+  } catch (const std::bad_alloc&) {
+    return Known::kNoMemory;
+  }
+}
+
+// ---- Handles ----------------------------------------------------------------------------------------------------------
+// Creating a handle needs a device, as it does on real hardware.
+template <class Status, class Context>
+Status createHandle(Context** handle) {
+  MXMACA_REQUIRE(handle != nullptr);
+  int count = 0;
+  if (mcGetDeviceCount(&count) != mcSuccess) return Answers<Status>::kNotInitialized;
+  auto created = std::unique_ptr<LibraryHandle>(new (std::nothrow) LibraryHandle);
+  if (created == nullptr || mcHandleAdd(created.get(), KindOf<Context>::value) == 0) {
+    return Answers<Status>::kNotInitialized;
+  }
+  *handle = reinterpret_cast<Context*>(created.release());
+  return Answers<Status>::kSuccess;
+}
+template <class Status, class Context>
+Status destroyHandle(Context* handle) {
+  if (mcHandleRemove(handle, KindOf<Context>::value) == 0) return Answers<Status>::kNotInitialized;
+  end(handleOf(handle));
+  return Answers<Status>::kSuccess;
+}
+
+// What a handle keeps: set to a value that must be valid, or read to where the caller wants it.
+template <class Status, class Context, class Field, class Value>
+Status setField(Context* handle, Field LibraryHandle::* field, Value value, bool valid) {
+  if (!live(handle)) return Answers<Status>::kNotInitialized;
+  MXMACA_REQUIRE(valid);
+  handleOf(handle)->*field = value;
+  return Answers<Status>::kSuccess;
+}
+template <class Status, class Context, class Field, class Value>
+Status getField(Context* handle, Field LibraryHandle::* field, Value* value) {
+  if (!live(handle)) return Answers<Status>::kNotInitialized;
+  MXMACA_REQUIRE(value != nullptr);
+  *value = static_cast<Value>(handleOf(handle)->*field);
+  return Answers<Status>::kSuccess;
+}
+template <class Status, class Context, class Stream>
+Status setStream(Context* handle, Stream stream) {
+  return setField<Status>(handle, &LibraryHandle::stream, stream, isStream(stream));
+}
+template <class Status, class Context, class Stream>
+Status getStream(Context* handle, Stream* stream) {
+  return getField<Status>(handle, &LibraryHandle::stream, stream);
+}
+
+// ---- Descriptors ------------------------------------------------------------------------------------------------------
+template <class Status, class Descriptor>
+Status createDescriptor(Descriptor** descriptor, const Descriptor& value = {}) {
+  MXMACA_REQUIRE(descriptor != nullptr);
+  auto created = std::unique_ptr<Descriptor>(new (std::nothrow) Descriptor(value));
+  return createObject(descriptor, std::move(created)) ? Answers<Status>::kSuccess : Answers<Status>::kNoMemory;
+}
+template <class Status, class Descriptor>
+Status destroyDescriptor(const Descriptor* descriptor) {
+  return destroyObject(descriptor) ? Answers<Status>::kSuccess : Answers<Status>::kInvalidValue;
+}
+
+// ---- Versions ---------------------------------------------------------------------------------------------------------
+template <class Status>
+Status getVersion(int* to, int version) {
+  MXMACA_REQUIRE(to != nullptr);
+  *to = version;
+  return Answers<Status>::kSuccess;
+}
+template <class Status>
+Status getProperty(libraryPropertyType type, int* value, int major, int minor, int patch) {
+  MXMACA_REQUIRE(value != nullptr && type >= MAJOR_VERSION && type <= PATCH_LEVEL);
+  *value = type == MAJOR_VERSION ? major : type == MINOR_VERSION ? minor : patch;
+  return Answers<Status>::kSuccess;
+}
+
+// What a status is called, or says; `unknown` for any other number.
+template <size_t count>
+const char* statusText(const StatusName (&names)[count], int status, const char* StatusName::* member,
+                       const char* unknown) {
+  for (const StatusName& entry : names) {
+    if (entry.status == status) return entry.*member;
+  }
+  return unknown;
+}
+
+}  // namespace mxmaca

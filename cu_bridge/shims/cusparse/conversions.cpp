@@ -39,12 +39,6 @@ Status checkCsr(int m, int n, int nnz, const int* offsets, const int* columns, i
   for (int i = 0; i < nnz; ++i) inRange(columns[i] - base, n);
   return CUSPARSE_STATUS_SUCCESS;
 }
-#define RETURN_UNLESS_GOOD(check)                           \
-  do {                                                      \
-    const cusparseStatus_t checked = check;                 \
-    if (checked != CUSPARSE_STATUS_SUCCESS) return checked; \
-  } while (false)
-
 Status checkSort(int m, int n, int nnz, const int* first, const int* second) {
   MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0 && (nnz == 0 || (first != nullptr && second != nullptr)));
   return CUSPARSE_STATUS_SUCCESS;
@@ -84,12 +78,12 @@ template <class T>
 Status geam(int m, int n, const T* alpha, const cusparseMatDescr_t descrA, int nnzA, const T* valA, const int* rowsA,
             const int* colsA, const T* beta, const cusparseMatDescr_t descrB, int nnzB, const T* valB, const int* rowsB,
             const int* colsB, const cusparseMatDescr_t descrC, T* valC, const int* rowsC, int* colsC) {
-  RETURN_UNLESS_GOOD(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));
+  MXMACA_RETURN_IF_FAILED(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));
   MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && rowsC != nullptr);
   MXMACA_REQUIRE((nnzA == 0 || valA != nullptr) && (nnzB == 0 || valB != nullptr));
   MXMACA_REQUIRE(nnzA + nnzB == 0 || (valC != nullptr && colsC != nullptr));
-  RETURN_UNLESS_GOOD(checkCsr(m, n, nnzA, rowsA, colsA, descrA->base));
-  RETURN_UNLESS_GOOD(checkCsr(m, n, nnzB, rowsB, colsB, descrB->base));
+  MXMACA_RETURN_IF_FAILED(checkCsr(m, n, nnzA, rowsA, colsA, descrA->base));
+  MXMACA_RETURN_IF_FAILED(checkCsr(m, n, nnzB, rowsB, colsB, descrB->base));
   int count = 0;
   mergeRows(m, descrA, rowsA, colsA, descrB, rowsB, colsB, [&](int, int, int, int) { ++count; });
   checkOffsets(rowsC, m, count, descrC->base);  // csrgeam2Nnz has written them
@@ -138,14 +132,14 @@ MXMACA_EXPORT Status cusparseCreateIdentityPermutation(cusparseHandle_t handle, 
 MXMACA_EXPORT Status cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* rows,
                                                     const int* columns, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
-    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, rows, columns));
+    MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, rows, columns));
     return needsLittle(bytes);
   });
 }
 MXMACA_EXPORT Status cusparseXcoosortByRow(cusparseHandle_t handle, int m, int n, int nnz, int* rows, int* columns,
                                            int* p, void* buffer) {
   return guarded(handle, [&]() -> Status {
-    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, rows, columns));
+    MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, rows, columns));
     MXMACA_REQUIRE(buffer != nullptr);
     sortCoordinates(nnz, rows, columns, p);
     return CUSPARSE_STATUS_SUCCESS;
@@ -154,7 +148,7 @@ MXMACA_EXPORT Status cusparseXcoosortByRow(cusparseHandle_t handle, int m, int n
 MXMACA_EXPORT Status cusparseXcoosortByColumn(cusparseHandle_t handle, int m, int n, int nnz, int* rows, int* columns,
                                               int* p, void* buffer) {
   return guarded(handle, [&]() -> Status {
-    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, rows, columns));
+    MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, rows, columns));
     MXMACA_REQUIRE(buffer != nullptr);
     sortCoordinates(nnz, columns, rows, p);
     return CUSPARSE_STATUS_SUCCESS;
@@ -163,7 +157,7 @@ MXMACA_EXPORT Status cusparseXcoosortByColumn(cusparseHandle_t handle, int m, in
 MXMACA_EXPORT Status cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* offsets,
                                                     const int* columns, size_t* bytes) {
   return guarded(handle, [&]() -> Status {
-    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, offsets, columns));
+    MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, offsets, columns));
     return needsLittle(bytes);
   });
 }
@@ -171,7 +165,7 @@ MXMACA_EXPORT Status cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int
                                       const cusparseMatDescr_t descriptor, const int* offsets, int* columns, int* p,
                                       void* buffer) {
   return guarded(handle, [&]() -> Status {
-    RETURN_UNLESS_GOOD(checkSort(m, n, nnz, offsets, columns));
+    MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, offsets, columns));
     MXMACA_REQUIRE(live(descriptor) && offsets != nullptr && buffer != nullptr);
     checkOffsets(offsets, m, nnz, descriptor->base);
     std::vector<int> rows(static_cast<size_t>(nnz));
@@ -203,7 +197,7 @@ MXMACA_EXPORT Status cusparseCsr2cscEx2(cusparseHandle_t handle, int m, int n, i
     if (bytes == 0) return CUSPARSE_STATUS_NOT_SUPPORTED;
     MXMACA_REQUIRE(buffer != nullptr && outOffsets != nullptr && (nnz == 0 || outRows != nullptr));
     MXMACA_REQUIRE(action == CUSPARSE_ACTION_SYMBOLIC || nnz == 0 || (values != nullptr && outValues != nullptr));
-    RETURN_UNLESS_GOOD(checkCsr(m, n, nnz, offsets, columns, base));
+    MXMACA_RETURN_IF_FAILED(checkCsr(m, n, nnz, offsets, columns, base));
     std::vector<int> next(static_cast<size_t>(n + 1), 0);
     for (int i = 0; i < nnz; ++i) ++next[static_cast<size_t>(columns[i] - base + 1)];
     for (int column = 0; column < n; ++column)
@@ -228,10 +222,10 @@ MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
                                           int nnzB, const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC,
                                           int* rowsC, int* nnz, void* buffer) {
   return guarded(handle, [&]() -> Status {
-    RETURN_UNLESS_GOOD(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));
+    MXMACA_RETURN_IF_FAILED(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));
     MXMACA_REQUIRE(rowsC != nullptr && nnz != nullptr && buffer != nullptr);
-    RETURN_UNLESS_GOOD(checkCsr(m, n, nnzA, rowsA, colsA, descrA->base));
-    RETURN_UNLESS_GOOD(checkCsr(m, n, nnzB, rowsB, colsB, descrB->base));
+    MXMACA_RETURN_IF_FAILED(checkCsr(m, n, nnzA, rowsA, colsA, descrA->base));
+    MXMACA_RETURN_IF_FAILED(checkCsr(m, n, nnzB, rowsB, colsB, descrB->base));
     std::fill(rowsC, rowsC + m + 1, 0);
     mergeRows(m, descrA, rowsA, colsA, descrB, rowsB, colsB, [&](int row, int, int, int) { ++rowsC[row + 1]; });
     rowsC[0] = descrC->base;
@@ -247,7 +241,7 @@ MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
       const int*, const int*, const T* beta, const cusparseMatDescr_t descrB, int nnzB, const T*, const int*,          \
       const int*, const cusparseMatDescr_t descrC, const T*, const int*, const int*, size_t* bytes) {                  \
     return guarded(handle, [&]() -> Status {                                                                           \
-      RETURN_UNLESS_GOOD(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));                                          \
+      MXMACA_RETURN_IF_FAILED(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));                                     \
       MXMACA_REQUIRE(alpha != nullptr && beta != nullptr);                                                             \
       return needsLittle(bytes);                                                                                       \
     });                                                                                                                \

@@ -7,9 +7,8 @@
 #include <new>
 #include <vector>
 
-#include "handle.h"
+#include "library.h"
 #include "numbers.h"
-#include "openblas.h"
 
 #pragma GCC visibility push(default)
 #include "cusparse.h"
@@ -81,49 +80,34 @@ MXMACA_OBJECT(cusparseSpGEMMDescr, CusparseSpGemm);
 MXMACA_OBJECT(cusparseSpSVDescr, CusparseSpSv);
 MXMACA_OBJECT(cusparseSpSMDescr, CusparseSpSm);
 
+MXMACA_ANSWERS(cusparseStatus_t, CUSPARSE_STATUS_SUCCESS, CUSPARSE_STATUS_NOT_INITIALIZED,
+               CUSPARSE_STATUS_INVALID_VALUE, CUSPARSE_STATUS_ALLOC_FAILED, CUSPARSE_STATUS_EXECUTION_FAILED);
+MXMACA_RANGE(cusparseSpMVAlg_t, CUSPARSE_SPMV_ALG_DEFAULT, CUSPARSE_SPMV_SELL_ALG1);
+MXMACA_RANGE(cusparseSpGEMMAlg_t, CUSPARSE_SPGEMM_DEFAULT, CUSPARSE_SPGEMM_ALG3);
+MXMACA_RANGE(cusparseSDDMMAlg_t, CUSPARSE_SDDMM_ALG_DEFAULT, CUSPARSE_SDDMM_ALG_DEFAULT);
+MXMACA_RANGE(cusparseSpSVAlg_t, CUSPARSE_SPSV_ALG_DEFAULT, CUSPARSE_SPSV_ALG_DEFAULT);
+MXMACA_RANGE(cusparseSpSMAlg_t, CUSPARSE_SPSM_ALG_DEFAULT, CUSPARSE_SPSM_ALG_DEFAULT);
+MXMACA_RANGE(cusparseSparseToDenseAlg_t, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, CUSPARSE_SPARSETODENSE_ALG_DEFAULT);
+MXMACA_RANGE(cusparseDenseToSparseAlg_t, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT);
+MXMACA_RANGE(cusparseCsr2CscAlg_t, CUSPARSE_CSR2CSC_ALG1, CUSPARSE_CSR2CSC_ALG2);
+MXMACA_RANGE(cusparseOperation_t, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE);
+MXMACA_RANGE(cusparseIndexBase_t, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_INDEX_BASE_ONE);
+MXMACA_RANGE(cusparseAction_t, CUSPARSE_ACTION_SYMBOLIC, CUSPARSE_ACTION_NUMERIC);
+MXMACA_RANGE(cusparseIndexType_t, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_64I);
+MXMACA_RANGE(cusparseOrder_t, CUSPARSE_ORDER_COL, CUSPARSE_ORDER_ROW);
+MXMACA_RANGE(cusparseMatrixType_t, CUSPARSE_MATRIX_TYPE_GENERAL, CUSPARSE_MATRIX_TYPE_TRIANGULAR);
+MXMACA_RANGE(cusparseFillMode_t, CUSPARSE_FILL_MODE_LOWER, CUSPARSE_FILL_MODE_UPPER);
+MXMACA_RANGE(cusparseDiagType_t, CUSPARSE_DIAG_TYPE_NON_UNIT, CUSPARSE_DIAG_TYPE_UNIT);
+
 namespace mxmaca {
 namespace cusparse {
 
 using Status = cusparseStatus_t;
 using Index = int64_t;
 
-#define MXMACA_EXPORT extern "C" __attribute__((visibility("default")))
-#define MXMACA_REQUIRE(condition)                           \
-  do {                                                      \
-    if (!(condition)) return CUSPARSE_STATUS_INVALID_VALUE; \
-  } while (false)
-
-// An index of the caller's arrays lies outside its matrix or vector: on the device the access would fail.
-struct BadIndex {};
 inline int64_t inRange(int64_t index, int64_t count) {
   if (index < 0 || index >= count) throw BadIndex();
   return index;
-}
-
-template <class Work>
-Status guarded(cusparseHandle_t handle, Work&& work) {
-  if (!live(handle)) return CUSPARSE_STATUS_NOT_INITIALIZED;
-  if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
-    return CUSPARSE_STATUS_EXECUTION_FAILED;
-  }
-  try {
-    return work();
-  } catch (const BadIndex&) {
-    return CUSPARSE_STATUS_EXECUTION_FAILED;
-  } catch (const std::bad_alloc&) {
-    return CUSPARSE_STATUS_ALLOC_FAILED;
-  }
-}
-
-template <class Descriptor>
-Status create(Descriptor** descriptor, const Descriptor& value) {
-  MXMACA_REQUIRE(descriptor != nullptr);
-  auto created = std::unique_ptr<Descriptor>(new (std::nothrow) Descriptor(value));
-  return createObject(descriptor, std::move(created)) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
-}
-template <class Descriptor>
-Status destroy(const Descriptor* descriptor) {
-  return destroyObject(descriptor) ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
 // Whether a descriptor has the memory that computing with it reads or writes. Before that it may be without.
@@ -140,34 +124,11 @@ inline bool complete(const cusparseSpMatDescr* a) {
   return hasPattern(a, a->outer, a->inner) && (a->nnz == 0 || a->values != nullptr);
 }
 
-inline bool valid(cusparseSpMVAlg_t algorithm) {
-  return algorithm >= CUSPARSE_SPMV_ALG_DEFAULT && algorithm <= CUSPARSE_SPMV_SELL_ALG1;
-}
+using mxmaca::valid;
 inline bool valid(cusparseSpMMAlg_t algorithm) {
   return (algorithm >= CUSPARSE_SPMM_ALG_DEFAULT && algorithm <= CUSPARSE_SPMM_CSR_ALG2) ||
          algorithm == CUSPARSE_SPMM_CSR_ALG3 || algorithm == CUSPARSE_SPMM_BLOCKED_ELL_ALG1;
 }
-inline bool valid(cusparseSpGEMMAlg_t algorithm) {
-  return algorithm >= CUSPARSE_SPGEMM_DEFAULT && algorithm <= CUSPARSE_SPGEMM_ALG3;
-}
-inline bool valid(cusparseSDDMMAlg_t algorithm) { return algorithm == CUSPARSE_SDDMM_ALG_DEFAULT; }
-inline bool valid(cusparseSpSVAlg_t algorithm) { return algorithm == CUSPARSE_SPSV_ALG_DEFAULT; }
-inline bool valid(cusparseSpSMAlg_t algorithm) { return algorithm == CUSPARSE_SPSM_ALG_DEFAULT; }
-inline bool valid(cusparseSparseToDenseAlg_t algorithm) { return algorithm == CUSPARSE_SPARSETODENSE_ALG_DEFAULT; }
-inline bool valid(cusparseDenseToSparseAlg_t algorithm) { return algorithm == CUSPARSE_DENSETOSPARSE_ALG_DEFAULT; }
-inline bool valid(cusparseCsr2CscAlg_t algorithm) {
-  return algorithm == CUSPARSE_CSR2CSC_ALG1 || algorithm == CUSPARSE_CSR2CSC_ALG2;
-}
-inline bool valid(cusparseOperation_t op) {
-  return op >= CUSPARSE_OPERATION_NON_TRANSPOSE && op <= CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
-}
-inline bool valid(cusparseIndexBase_t base) {
-  return base == CUSPARSE_INDEX_BASE_ZERO || base == CUSPARSE_INDEX_BASE_ONE;
-}
-inline bool valid(cusparseAction_t action) {
-  return action == CUSPARSE_ACTION_SYMBOLIC || action == CUSPARSE_ACTION_NUMERIC;
-}
-inline bool valid(cusparseIndexType_t type) { return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I; }
 
 inline Index readIndex(const void* data, cusparseIndexType_t type, Index place) {
   return type == CUSPARSE_INDEX_32I ? static_cast<const int32_t*>(data)[place]
@@ -237,10 +198,6 @@ std::vector<T> denseRows(const cusparseDnMatDescr& matrix, cusparseOperation_t o
   return result;
 }
 
-template <class T>
-struct Typed {
-  using Type = T;
-};
 // Calls `work` with the type that a compute type means. Sums of 8-bit integers are exact in double.
 template <class Work>
 Status withCompute(cudaDataType type, Work&& work) {
@@ -270,6 +227,35 @@ inline Status needsLittle(size_t* bytes) {
   *bytes = 16;  // nothing is kept there; callers tell the two calls of a function apart by the pointer
   return CUSPARSE_STATUS_SUCCESS;
 }
+// The size of a buffer, and a preparation, which needs the matrix alone. `checked`: what the arguments' check has found.
+inline Status sizeOfBuffer(cusparseHandle_t handle, bool good, Status checked, size_t* bytes) {
+  return guarded(handle, [=]() -> Status {
+    MXMACA_REQUIRE(good);
+    return checked == CUSPARSE_STATUS_SUCCESS ? needsLittle(bytes) : checked;
+  });
+}
+inline Status prepared(cusparseHandle_t handle, bool good, Status checked, const cusparseSpMatDescr* matrix) {
+  return guarded(handle, [=]() -> Status {
+    MXMACA_REQUIRE(good);
+    MXMACA_RETURN_IF_FAILED(checked);
+    MXMACA_REQUIRE(complete(matrix));
+    return CUSPARSE_STATUS_SUCCESS;
+  });
+}
+
+inline Index rowsOf(cusparseOperation_t op, Index rows, Index columns) {
+  return op == CUSPARSE_OPERATION_NON_TRANSPOSE ? rows : columns;
+}
+
+template <class T>
+void combine(void* data, cudaDataType type, Index at, T alpha, T product, T beta) {
+  T value = alpha * product;
+  if (beta != T(0)) value += beta * valueAs<T>(readElement(data, type, at));
+  writeElement(data, type, at, std::complex<double>(value));
+}
+
+// The body of a function, in which T is the type that is computed in.
+#define COMPUTE_IN(type, ...) MXMACA_WITH_TYPE(withCompute, type, T, __VA_ARGS__)
 
 }  // namespace cusparse
 }  // namespace mxmaca

@@ -152,8 +152,7 @@ Status setConvolution(cudnnConvolutionDescriptor_t conv, int axes, const int* pa
                       const int* dilation, cudnnConvolutionMode_t mode, cudnnDataType_t type) {
   MXMACA_REQUIRE(live(conv) && axes >= 1 && axes <= CUDNN_DIM_MAX - 2 && padding != nullptr && stride != nullptr &&
                  dilation != nullptr);
-  MXMACA_REQUIRE(mode == CUDNN_CONVOLUTION || mode == CUDNN_CROSS_CORRELATION);
-  MXMACA_REQUIRE(valid(type));
+  MXMACA_REQUIRE(valid(mode) && valid(type));
   for (int i = 0; i < axes; ++i) MXMACA_REQUIRE(padding[i] >= 0 && stride[i] >= 1 && dilation[i] >= 1);
   conv->padding.assign(padding, padding + axes);
   conv->stride.assign(stride, stride + axes);
@@ -163,12 +162,6 @@ Status setConvolution(cudnnConvolutionDescriptor_t conv, int axes, const int* pa
   return CUDNN_STATUS_SUCCESS;
 }
 
-#define RETURN_UNLESS_GOOD(check)                        \
-  do {                                                   \
-    const Status checked = check;                        \
-    if (checked != CUDNN_STATUS_SUCCESS) return checked; \
-  } while (false)
-
 // There is one algorithm, under the number that the device's most general one has.
 template <class Result, class Algorithm>
 Status oneAlgorithm(cudnnHandle_t handle, const cudnnConvolutionStruct* conv, const Tensor* x,
@@ -177,7 +170,7 @@ Status oneAlgorithm(cudnnHandle_t handle, const cudnnConvolutionStruct* conv, co
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(wanted >= 1 && found != nullptr && results != nullptr);
     Shape shape;
-    RETURN_UNLESS_GOOD(shapeOf(conv, x, w, y, &shape));
+    MXMACA_RETURN_IF_FAILED(shapeOf(conv, x, w, y, &shape));
     *results = Result();
     results->algo = algorithm;
     results->status = CUDNN_STATUS_SUCCESS;
@@ -193,7 +186,7 @@ Status noWorkspace(cudnnHandle_t handle, Algorithm algorithm, const cudnnConvolu
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(bytes != nullptr && valid(algorithm));
     Shape shape;
-    RETURN_UNLESS_GOOD(shapeOf(conv, x, w, y, &shape));
+    MXMACA_RETURN_IF_FAILED(shapeOf(conv, x, w, y, &shape));
     *bytes = 0;
     return CUDNN_STATUS_SUCCESS;
   });
@@ -231,7 +224,7 @@ MXMACA_EXPORT Status cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t 
   return CUDNN_STATUS_SUCCESS;
 }
 MXMACA_EXPORT Status cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t conv, cudnnMathType_t math) {
-  MXMACA_REQUIRE(live(conv) && math >= CUDNN_DEFAULT_MATH && math <= CUDNN_FMA_MATH);
+  MXMACA_REQUIRE(live(conv) && valid(math));
   conv->math = math;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -261,7 +254,7 @@ MXMACA_EXPORT Status cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutio
                                                            int* w) {
   MXMACA_REQUIRE(n != nullptr && c != nullptr && h != nullptr && w != nullptr);
   int sizes[4];
-  RETURN_UNLESS_GOOD(cudnnGetConvolutionNdForwardOutputDim(conv, x, filter, 4, sizes));
+  MXMACA_RETURN_IF_FAILED(cudnnGetConvolutionNdForwardOutputDim(conv, x, filter, 4, sizes));
   *n = sizes[0];
   *c = sizes[1];
   *h = sizes[2];
@@ -269,33 +262,38 @@ MXMACA_EXPORT Status cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutio
   return CUDNN_STATUS_SUCCESS;
 }
 
+// ---- Algorithms -----------------------------------------------------------------------------------------------------------
+// The questions about the algorithms of one direction. `A a, B b, C c` are the descriptors as its functions have them, and
+// x, w, y the input, filter and output among them.
+#define ALGORITHMS(Way, Kind, number, A, a, B, b, C, c, x, w, y)                                       \
+  MXMACA_EXPORT Status cudnnGetConvolution##Way##AlgorithmMaxCount(cudnnHandle_t handle, int* count) { \
+    return one(handle, count);                                                                         \
+  }                                                                                                    \
+  MXMACA_EXPORT Status cudnnGetConvolution##Way##Algorithm_v7(                                         \
+      cudnnHandle_t handle, const A a, const B b, const cudnnConvolutionDescriptor_t conv, const C c,  \
+      const int wanted, int* found, cudnnConvolution##Kind##AlgoPerf_t* results) {                     \
+    return oneAlgorithm(handle, conv, x, w, y, CUDNN_CONVOLUTION_##number, wanted, found, results);    \
+  }                                                                                                    \
+  MXMACA_EXPORT Status cudnnFindConvolution##Way##AlgorithmEx(                                         \
+      cudnnHandle_t handle, const A a, const void* aData, const B b, const void* bData,                \
+      const cudnnConvolutionDescriptor_t conv, const C c, void* cData, const int wanted, int* found,   \
+      cudnnConvolution##Kind##AlgoPerf_t* results, void*, size_t) {                                    \
+    MXMACA_REQUIRE(aData != nullptr && bData != nullptr && cData != nullptr);                          \
+    return oneAlgorithm(handle, conv, x, w, y, CUDNN_CONVOLUTION_##number, wanted, found, results);    \
+  }                                                                                                    \
+  MXMACA_EXPORT Status cudnnGetConvolution##Way##WorkspaceSize(                                        \
+      cudnnHandle_t handle, const A a, const B b, const cudnnConvolutionDescriptor_t conv, const C c,  \
+      cudnnConvolution##Kind##Algo_t algorithm, size_t* bytes) {                                       \
+    return noWorkspace(handle, algorithm, conv, x, w, y, bytes);                                       \
+  }
+ALGORITHMS(Forward, Fwd, FWD_ALGO_IMPLICIT_GEMM, cudnnTensorDescriptor_t, x, cudnnFilterDescriptor_t, w,
+           cudnnTensorDescriptor_t, y, x, w, y)
+ALGORITHMS(BackwardData, BwdData, BWD_DATA_ALGO_1, cudnnFilterDescriptor_t, w, cudnnTensorDescriptor_t, dy,
+           cudnnTensorDescriptor_t, dx, dx, w, dy)
+ALGORITHMS(BackwardFilter, BwdFilter, BWD_FILTER_ALGO_1, cudnnTensorDescriptor_t, x, cudnnTensorDescriptor_t, dy,
+           cudnnFilterDescriptor_t, dw, x, dw, dy)
+
 // ---- Forward --------------------------------------------------------------------------------------------------------------
-MXMACA_EXPORT Status cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  return one(handle, count);
-}
-MXMACA_EXPORT Status cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                            const cudnnFilterDescriptor_t w,
-                                                            const cudnnConvolutionDescriptor_t conv,
-                                                            const cudnnTensorDescriptor_t y, const int wanted,
-                                                            int* found, cudnnConvolutionFwdAlgoPerf_t* results) {
-  return oneAlgorithm(handle, conv, x, w, y, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, wanted, found, results);
-}
-MXMACA_EXPORT Status cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                            const void* xData, const cudnnFilterDescriptor_t w,
-                                                            const void* wData, const cudnnConvolutionDescriptor_t conv,
-                                                            const cudnnTensorDescriptor_t y, void* yData,
-                                                            const int wanted, int* found,
-                                                            cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t) {
-  MXMACA_REQUIRE(xData != nullptr && wData != nullptr && yData != nullptr);
-  return oneAlgorithm(handle, conv, x, w, y, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, wanted, found, results);
-}
-MXMACA_EXPORT Status cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                             const cudnnFilterDescriptor_t w,
-                                                             const cudnnConvolutionDescriptor_t conv,
-                                                             const cudnnTensorDescriptor_t y,
-                                                             cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
-  return noWorkspace(handle, algorithm, conv, x, w, y, bytes);
-}
 MXMACA_EXPORT Status cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                              const cudnnTensorDescriptor_t xDesc, const void* x,
                                              const cudnnFilterDescriptor_t wDesc, const void* w,
@@ -307,7 +305,7 @@ MXMACA_EXPORT Status cudnnConvolutionForward(cudnnHandle_t handle, const void* a
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && x != nullptr && w != nullptr && y != nullptr);
     Shape shape;
-    RETURN_UNLESS_GOOD(shapeOf(conv, xDesc, wDesc, yDesc, &shape));
+    MXMACA_RETURN_IF_FAILED(shapeOf(conv, xDesc, wDesc, yDesc, &shape));
     return MXMACA_COMPUTE_IN(yDesc->type, {
       const std::vector<T> result = forward<T>(shape, read<T>(*xDesc, x), read<T>(wDesc->tensor, w));
       blend<T>(*yDesc, y, result, scalar<T>(alpha), scalar<T>(beta));
@@ -324,7 +322,7 @@ MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha1 != nullptr && alpha2 != nullptr && usable(biasDesc) && bias != nullptr && usable(activation));
     Shape shape;
-    RETURN_UNLESS_GOOD(shapeOf(conv, xDesc, wDesc, yDesc, &shape));
+    MXMACA_RETURN_IF_FAILED(shapeOf(conv, xDesc, wDesc, yDesc, &shape));
     MXMACA_REQUIRE(broadcasts(biasDesc->sizes, yDesc->sizes));
     if (biasDesc->type != yDesc->type) return CUDNN_STATUS_NOT_SUPPORTED;
     return MXMACA_COMPUTE_IN(yDesc->type, {
@@ -344,32 +342,6 @@ MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
 }
 
 // ---- Backward -------------------------------------------------------------------------------------------------------------
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  return one(handle, count);
-}
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
-                                                                 const cudnnTensorDescriptor_t dy,
-                                                                 const cudnnConvolutionDescriptor_t conv,
-                                                                 const cudnnTensorDescriptor_t dx, const int wanted,
-                                                                 int* found,
-                                                                 cudnnConvolutionBwdDataAlgoPerf_t* results) {
-  return oneAlgorithm(handle, conv, dx, w, dy, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, wanted, found, results);
-}
-MXMACA_EXPORT Status cudnnFindConvolutionBackwardDataAlgorithmEx(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const void* wData, const cudnnTensorDescriptor_t dy,
-    const void* dyData, const cudnnConvolutionDescriptor_t conv, const cudnnTensorDescriptor_t dx, void* dxData,
-    const int wanted, int* found, cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
-  MXMACA_REQUIRE(wData != nullptr && dyData != nullptr && dxData != nullptr);
-  return oneAlgorithm(handle, conv, dx, w, dy, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, wanted, found, results);
-}
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
-                                                                  const cudnnTensorDescriptor_t dy,
-                                                                  const cudnnConvolutionDescriptor_t conv,
-                                                                  const cudnnTensorDescriptor_t dx,
-                                                                  cudnnConvolutionBwdDataAlgo_t algorithm,
-                                                                  size_t* bytes) {
-  return noWorkspace(handle, algorithm, conv, dx, w, dy, bytes);
-}
 MXMACA_EXPORT Status cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
                                                   const cudnnFilterDescriptor_t wDesc, const void* w,
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,
@@ -381,34 +353,12 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardData(cudnnHandle_t handle, const vo
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && w != nullptr && dy != nullptr && dx != nullptr);
     Shape shape;
-    RETURN_UNLESS_GOOD(shapeOf(conv, dxDesc, wDesc, dyDesc, &shape));
+    MXMACA_RETURN_IF_FAILED(shapeOf(conv, dxDesc, wDesc, dyDesc, &shape));
     return MXMACA_COMPUTE_IN(dxDesc->type, {
       const std::vector<T> result = backwardData<T>(shape, read<T>(wDesc->tensor, w), read<T>(*dyDesc, dy));
       blend<T>(*dxDesc, dx, result, scalar<T>(alpha), scalar<T>(beta));
     });
   });
-}
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  return one(handle, count);
-}
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t dw, const int wanted, int* found,
-    cudnnConvolutionBwdFilterAlgoPerf_t* results) {
-  return oneAlgorithm(handle, conv, x, dw, dy, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, wanted, found, results);
-}
-MXMACA_EXPORT Status cudnnFindConvolutionBackwardFilterAlgorithmEx(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void* xData, const cudnnTensorDescriptor_t dy,
-    const void* dyData, const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t dw, void* dwData,
-    const int wanted, int* found, cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
-  MXMACA_REQUIRE(xData != nullptr && dyData != nullptr && dwData != nullptr);
-  return oneAlgorithm(handle, conv, x, dw, dy, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, wanted, found, results);
-}
-MXMACA_EXPORT Status cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t dw,
-    cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
-  return noWorkspace(handle, algorithm, conv, x, dw, dy, bytes);
 }
 MXMACA_EXPORT Status cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
                                                     const cudnnTensorDescriptor_t xDesc, const void* x,
@@ -421,7 +371,7 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const 
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && x != nullptr && dy != nullptr && dw != nullptr);
     Shape shape;
-    RETURN_UNLESS_GOOD(shapeOf(conv, xDesc, dwDesc, dyDesc, &shape));
+    MXMACA_RETURN_IF_FAILED(shapeOf(conv, xDesc, dwDesc, dyDesc, &shape));
     return MXMACA_COMPUTE_IN(xDesc->type, {
       const std::vector<T> result = backwardFilter<T>(shape, read<T>(*xDesc, x), read<T>(*dyDesc, dy));
       blend<T>(dwDesc->tensor, dw, result, scalar<T>(alpha), scalar<T>(beta));

@@ -1,67 +1,39 @@
-// cuDNN: handles and versions. The descriptors interface is in tensors.cpp, convolution.cpp and layers.cpp; recurrent
-// networks, CTC loss, spatial transformers and the graph interface are refused.
-
-#include "handle.h"
+// cuDNN: handles and versions. The descriptors interface is in the other files; recurrent networks, CTC loss, spatial
+// transformers and the graph interface are refused.
 
 #include <cstdio>
 
-#pragma GCC visibility push(default)
-#include "driver_types.h"
-#include "library_types.h"
+#include "tensors.h"
 
-struct cudnnContext;
-MXMACA_OBJECT(cudnnContext, Cudnn);
-
-using mxmaca::handleOf;
-using mxmaca::live;
-using Handle = cudnnContext*;
+using namespace mxmaca;
+using Status = cudnnStatus_t;
 
 namespace {
-enum Status { kSuccess = 0, kNotInitialized = 1001, kBadParameter = 2000, kNotSupported = 3000 };
-// Every release accepts a library of its own major version that is at least as new as what it was compiled with.
-constexpr int kMajor = 9;
-constexpr int kMinor = 20;
-constexpr int kPatch = 0;
+constexpr StatusName kStatuses[] = {
+    MXMACA_STATUS(CUDNN_STATUS_SUCCESS, nullptr),
+    MXMACA_STATUS(CUDNN_STATUS_NOT_INITIALIZED, nullptr),
+    MXMACA_STATUS(CUDNN_STATUS_BAD_PARAM, nullptr),
+    MXMACA_STATUS(CUDNN_STATUS_NOT_SUPPORTED, nullptr),
+};
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 
-size_t cudnnGetVersion(void) { return kMajor * 10000 + kMinor * 100 + kPatch; }
+// Every release accepts a library of its own major version that is at least as new as what it was compiled with.
+size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
 size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
-
-int cudnnGetProperty(libraryPropertyType type, int* value) {
-  const int parts[] = {kMajor, kMinor, kPatch};
-  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) return kBadParameter;
-  *value = parts[type];
-  return kSuccess;
+Status cudnnGetProperty(libraryPropertyType type, int* value) {
+  return getProperty<Status>(type, value, CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL);
 }
 
-int cudnnCreate(Handle* handle) {
-  if (handle == nullptr) return kBadParameter;
-  return mxmaca::createHandle(handle) ? kSuccess : kNotInitialized;
-}
-int cudnnDestroy(Handle handle) { return mxmaca::destroyHandle(handle) ? kSuccess : kNotInitialized; }
-int cudnnSetStream(Handle handle, cudaStream_t stream) {
-  if (!live(handle)) return kNotInitialized;
-  if (!mxmaca::isStream(stream)) return kBadParameter;
-  handleOf(handle)->stream = stream;
-  return kSuccess;
-}
-int cudnnGetStream(Handle handle, cudaStream_t* stream) {
-  if (!live(handle)) return kNotInitialized;
-  if (stream == nullptr) return kBadParameter;
-  *stream = static_cast<cudaStream_t>(handleOf(handle)->stream);
-  return kSuccess;
-}
+Status cudnnCreate(cudnnHandle_t* handle) { return createHandle<Status>(handle); }
+Status cudnnDestroy(cudnnHandle_t handle) { return destroyHandle<Status>(handle); }
+Status cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) { return setStream<Status>(handle, stream); }
+Status cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) { return getStream<Status>(handle, stream); }
 
-const char* cudnnGetErrorString(int status) {
-  switch (status) {
-    case kSuccess: return "CUDNN_STATUS_SUCCESS";
-    case kNotInitialized: return "CUDNN_STATUS_NOT_INITIALIZED";
-    case kBadParameter: return "CUDNN_STATUS_BAD_PARAM";
-    case kNotSupported: return "CUDNN_STATUS_NOT_SUPPORTED";
-    default: return "CUDNN_STATUS_UNKNOWN";
-  }
+const char* cudnnGetErrorString(Status status) {
+  return statusText(kStatuses, status, &StatusName::name, "CUDNN_STATUS_UNKNOWN");
 }
 
 void cudnnGetLastErrorString(char* message, size_t size) {

@@ -264,8 +264,8 @@ MXMACA_EXPORT Status cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_
                                                     cudnnReduceTensorIndices_t indices, cudnnIndicesType_t indexType) {
   MXMACA_REQUIRE(usable(desc) && op >= CUDNN_REDUCE_TENSOR_ADD && op <= CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS);
   MXMACA_REQUIRE(valid(type) && valid(nan));
-  MXMACA_REQUIRE(within(indices, CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES));
-  MXMACA_REQUIRE(within(indexType, CUDNN_32BIT_INDICES, CUDNN_8BIT_INDICES));
+  MXMACA_REQUIRE(valid(indices));
+  MXMACA_REQUIRE(valid(indexType));
   if (indices != CUDNN_REDUCE_TENSOR_NO_INDICES) return CUDNN_STATUS_NOT_SUPPORTED;
   *desc = {op, type, nan, indices};
   return CUDNN_STATUS_SUCCESS;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gemm.h"
-#include "handle.h"
+#include "library.h"
 #include "numbers.h"
 
 #pragma GCC visibility push(default)
@@ -74,25 +74,32 @@ MXMACA_OBJECT(cudnnDropoutStruct, CudnnDropout);
 MXMACA_OBJECT(cudnnOpTensorStruct, CudnnOpTensor);
 MXMACA_OBJECT(cudnnReduceTensorStruct, CudnnReduceTensor);
 
+MXMACA_ANSWERS(cudnnStatus_t, CUDNN_STATUS_SUCCESS, CUDNN_STATUS_NOT_INITIALIZED, CUDNN_STATUS_BAD_PARAM,
+               CUDNN_STATUS_INTERNAL_ERROR, CUDNN_STATUS_EXECUTION_FAILED);
+MXMACA_RANGE(cudnnNanPropagation_t, CUDNN_NOT_PROPAGATE_NAN, CUDNN_PROPAGATE_NAN);
+MXMACA_RANGE(cudnnDataType_t, CUDNN_DATA_FLOAT, CUDNN_DATA_FP8_E5M2);
+MXMACA_RANGE(cudnnBatchNormMode_t, CUDNN_BATCHNORM_PER_ACTIVATION, CUDNN_BATCHNORM_SPATIAL_PERSISTENT);
+MXMACA_RANGE(cudnnSoftmaxAlgorithm_t, CUDNN_SOFTMAX_FAST, CUDNN_SOFTMAX_LOG);
+MXMACA_RANGE(cudnnSoftmaxMode_t, CUDNN_SOFTMAX_MODE_INSTANCE, CUDNN_SOFTMAX_MODE_CHANNEL);
+MXMACA_RANGE(cudnnConvolutionFwdAlgo_t, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
+             CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED);
+MXMACA_RANGE(cudnnConvolutionBwdDataAlgo_t, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
+             CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED);
+MXMACA_RANGE(cudnnConvolutionBwdFilterAlgo_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
+             CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING);
+MXMACA_RANGE(cudnnConvolutionMode_t, CUDNN_CONVOLUTION, CUDNN_CROSS_CORRELATION);
+MXMACA_RANGE(cudnnMathType_t, CUDNN_DEFAULT_MATH, CUDNN_FMA_MATH);
+MXMACA_RANGE(cudnnActivationMode_t, CUDNN_ACTIVATION_SIGMOID, CUDNN_ACTIVATION_SWISH);
+MXMACA_RANGE(cudnnPoolingMode_t, CUDNN_POOLING_MAX, CUDNN_POOLING_MAX_DETERMINISTIC);
+MXMACA_RANGE(cudnnReduceTensorIndices_t, CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES);
+MXMACA_RANGE(cudnnIndicesType_t, CUDNN_32BIT_INDICES, CUDNN_8BIT_INDICES);
+MXMACA_RANGE(cudnnBatchNormOps_t, CUDNN_BATCHNORM_OPS_BN, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION);
+
 namespace mxmaca {
 namespace cudnn {
 
 using Status = cudnnStatus_t;
 using Tensor = cudnnTensorStruct;
-
-#define MXMACA_EXPORT extern "C" __attribute__((visibility("default")))
-#define MXMACA_REQUIRE(condition)                    \
-  do {                                               \
-    if (!(condition)) return CUDNN_STATUS_BAD_PARAM; \
-  } while (false)
-
-// A pointer to data is null where elements must be read or written.
-struct MissingData {};
-template <class Pointer>
-Pointer there(Pointer data) {
-  if (data == nullptr) throw MissingData();
-  return data;
-}
 
 // Whether a descriptor is one, and has been set.
 template <class Descriptor>
@@ -106,60 +113,25 @@ inline bool usable(const cudnnConvolutionStruct* convolution) {
 }
 inline bool usable(const cudnnPoolingStruct* pooling) { return live(pooling) && !pooling->window.empty(); }
 
-// Whether an enumeration's value lies in its range.
-template <class Enum>
-bool within(Enum value, Enum first, Enum last) {
-  return value >= first && value <= last;
-}
-inline bool valid(cudnnNanPropagation_t nan) { return within(nan, CUDNN_NOT_PROPAGATE_NAN, CUDNN_PROPAGATE_NAN); }
-inline bool valid(cudnnDataType_t type) { return within(type, CUDNN_DATA_FLOAT, CUDNN_DATA_FP8_E5M2); }
-inline bool valid(cudnnBatchNormMode_t mode) {
-  return within(mode, CUDNN_BATCHNORM_PER_ACTIVATION, CUDNN_BATCHNORM_SPATIAL_PERSISTENT);
-}
-inline bool valid(cudnnSoftmaxAlgorithm_t algorithm) {
-  return within(algorithm, CUDNN_SOFTMAX_FAST, CUDNN_SOFTMAX_LOG);
-}
-inline bool valid(cudnnSoftmaxMode_t mode) {
-  return within(mode, CUDNN_SOFTMAX_MODE_INSTANCE, CUDNN_SOFTMAX_MODE_CHANNEL);
-}
-inline bool valid(cudnnConvolutionFwdAlgo_t algorithm) {
-  return within(algorithm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED);
-}
-inline bool valid(cudnnConvolutionBwdDataAlgo_t algorithm) {
-  return within(algorithm, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED);
-}
-inline bool valid(cudnnConvolutionBwdFilterAlgo_t algorithm) {
-  return within(algorithm, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING);
-}
-
-template <class Work>
-Status guarded(cudnnHandle_t handle, Work&& work) {
-  if (!live(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
-  if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
-    return CUDNN_STATUS_EXECUTION_FAILED;
-  }
-  try {
-    return work();
-  } catch (const MissingData&) {
-    return CUDNN_STATUS_BAD_PARAM;
-  } catch (const BlasMissing&) {
-    return CUDNN_STATUS_NOT_INITIALIZED;
-  } catch (const std::bad_alloc&) {
-    return CUDNN_STATUS_INTERNAL_ERROR;
-  }
-}
-
 template <class Descriptor>
 Status create(Descriptor** descriptor) {
-  MXMACA_REQUIRE(descriptor != nullptr);
-  auto created = std::unique_ptr<Descriptor>(new (std::nothrow) Descriptor());
-  return createObject(descriptor, std::move(created)) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;
+  return createDescriptor<Status>(descriptor);
 }
 // cuDNN documents that there is nothing to do for a null pointer.
 template <class Descriptor>
 Status destroy(Descriptor* descriptor) {
-  return descriptor == nullptr || destroyObject(descriptor) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  return descriptor == nullptr ? CUDNN_STATUS_SUCCESS : destroyDescriptor<Status>(descriptor);
 }
+
+inline bool sameKind(const Tensor* a, const Tensor* b) {
+  return usable(a) && usable(b) && a->sizes == b->sizes && a->type == b->type;
+}
+// The usual four arguments of a layer: alpha, beta, and tensors of one shape and type.
+#define REQUIRE_SAME(a, b)                                                                                     \
+  do {                                                                                                         \
+    MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && usable(a) && usable(b) && (a)->sizes == (b)->sizes); \
+    if (!sameKind(a, b)) return CUDNN_STATUS_NOT_SUPPORTED;                                                    \
+  } while (false)
 
 // CUDA's name of an element type that is computed with; -1 for others.
 cudaDataType libraryType(cudnnDataType_t type);
@@ -170,10 +142,6 @@ inline int64_t product(const Dimensions& sizes, size_t first = 0) {
   return result;
 }
 
-template <class T>
-struct Typed {
-  using Type = T;
-};
 // Calls `work` with double for double tensors, and float for those of 32 and 16 bits.
 template <class Work>
 Status withType(cudnnDataType_t type, Work&& work) {
@@ -185,12 +153,7 @@ Status withType(cudnnDataType_t type, Work&& work) {
     default: return CUDNN_STATUS_NOT_SUPPORTED;
   }
 }
-#define MXMACA_COMPUTE_IN(type, ...)           \
-  withType(type, [&](auto chosen) -> Status {  \
-    using T = typename decltype(chosen)::Type; \
-    __VA_ARGS__                                \
-    return CUDNN_STATUS_SUCCESS;               \
-  })
+#define MXMACA_COMPUTE_IN(type, ...) MXMACA_WITH_TYPE(withType, type, T, __VA_ARGS__)
 
 // Visits the elements in the order of their indices: number and place in memory.
 template <class Visit>

@@ -125,25 +125,6 @@ LibraryHandle* handleOf(Handle handle) {
   return reinterpret_cast<LibraryHandle*>(const_cast<void*>(static_cast<const void*>(handle)));
 }
 
-// Creating a handle needs a device, as it does on real hardware.
-template <class Context>
-bool createHandle(Context** handle) {
-  int count = 0;
-  if (mcGetDeviceCount(&count) != mcSuccess) return false;
-  auto created = std::unique_ptr<LibraryHandle>(new (std::nothrow) LibraryHandle);
-  if (created == nullptr || mcHandleAdd(created.get(), KindOf<Context>::value) == 0) return false;
-  *handle = reinterpret_cast<Context*>(created.release());
-  return true;
-}
-
-// False where it is not a live one.
-template <class Context>
-bool destroyHandle(Context* handle) {
-  if (mcHandleRemove(handle, KindOf<Context>::value) == 0) return false;
-  end(handleOf(handle));
-  return true;
-}
-
 // Whether work can be submitted to the stream, captures aside.
 inline bool isStream(const void* stream) {
   unsigned int flags = 0;

@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "fft.h"
-#include "handle.h"
+#include "library.h"
 #include "mc_runtime.h"
 #include "numbers.h"
 
 #pragma GCC visibility push(default)
 #include "cufftXt.h"
 #pragma GCC visibility pop
+
+MXMACA_ANSWERS(cufftResult, CUFFT_SUCCESS, CUFFT_SETUP_FAILED, CUFFT_INVALID_VALUE, CUFFT_ALLOC_FAILED,
+               CUFFT_EXEC_FAILED);
 
 namespace {
 
@@ -337,16 +340,9 @@ cufftResult noWorkspace(size_t* size) {
 
 extern "C" {
 
-cufftResult cufftGetVersion(int* version) {
-  if (version == nullptr) return CUFFT_INVALID_VALUE;
-  *version = CUFFT_VERSION;
-  return CUFFT_SUCCESS;
-}
+cufftResult cufftGetVersion(int* version) { return mxmaca::getVersion<cufftResult>(version, CUFFT_VERSION); }
 cufftResult cufftGetProperty(libraryPropertyType type, int* value) {
-  const int parts[] = {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH};
-  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) return CUFFT_INVALID_VALUE;
-  *value = parts[type];
-  return CUFFT_SUCCESS;
+  return mxmaca::getProperty<cufftResult>(type, value, CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH);
 }
 
 cufftResult cufftCreate(cufftHandle* handle) {

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "handle.h"
+#include "library.h"
 #include "mc_runtime.h"
 #include "refuse.h"
 
@@ -136,6 +136,8 @@ struct curandGenerator_st {
 };
 
 MXMACA_OBJECT(curandGenerator_st, Curand);
+MXMACA_ANSWERS(curandStatus_t, CURAND_STATUS_SUCCESS, CURAND_STATUS_NOT_INITIALIZED, CURAND_STATUS_OUT_OF_RANGE,
+               CURAND_STATUS_ALLOCATION_FAILED, CURAND_STATUS_PREEXISTING_FAILURE);
 
 namespace {
 
@@ -166,6 +168,18 @@ curandStatus_t generate(curandGenerator_t generator, const void* output, size_t 
   return CURAND_STATUS_SUCCESS;
 }
 
+template <class Number, class Two>
+curandStatus_t generateNormals(curandGenerator_t generator, Number* output, size_t count, Number mean, Number deviation,
+                               Two (Source::*two)()) {
+  return generate(generator, output, count, true, [=](Source& source) {
+    for (size_t i = 0; i < count; i += 2) {
+      const Two both = (source.*two)();
+      output[i] = mean + deviation * both.x;
+      output[i + 1] = mean + deviation * both.y;
+    }
+  });
+}
+
 // The words of a source for the distributions of the C++ library.
 struct Bits {
   using result_type = unsigned;
@@ -179,16 +193,9 @@ struct Bits {
 
 extern "C" {
 
-curandStatus_t curandGetVersion(int* version) {
-  if (version == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
-  *version = CURAND_VERSION;
-  return CURAND_STATUS_SUCCESS;
-}
+curandStatus_t curandGetVersion(int* version) { return mxmaca::getVersion<curandStatus_t>(version, CURAND_VERSION); }
 curandStatus_t curandGetProperty(libraryPropertyType type, int* value) {
-  const int parts[] = {CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH};
-  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) return CURAND_STATUS_OUT_OF_RANGE;
-  *value = parts[type];
-  return CURAND_STATUS_SUCCESS;
+  return mxmaca::getProperty<curandStatus_t>(type, value, CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH);
 }
 
 curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type) {
@@ -273,23 +280,11 @@ curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* 
 }
 curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* output, size_t count, float mean,
                                     float deviation) {
-  return generate(generator, output, count, true, [=](Source& source) {
-    for (size_t i = 0; i < count; i += 2) {
-      const float2 both = source.normals();
-      output[i] = mean + deviation * both.x;
-      output[i + 1] = mean + deviation * both.y;
-    }
-  });
+  return generateNormals(generator, output, count, mean, deviation, &Source::normals);
 }
 curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* output, size_t count, double mean,
                                           double deviation) {
-  return generate(generator, output, count, true, [=](Source& source) {
-    for (size_t i = 0; i < count; i += 2) {
-      const double2 both = source.normalsDouble();
-      output[i] = mean + deviation * both.x;
-      output[i + 1] = mean + deviation * both.y;
-    }
-  });
+  return generateNormals(generator, output, count, mean, deviation, &Source::normalsDouble);
 }
 curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* output, size_t count, float mean,
                                        float deviation) {

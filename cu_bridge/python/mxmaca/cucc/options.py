@@ -1,5 +1,6 @@
 """The command line: nvcc's options as a table."""
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -9,6 +10,20 @@ from .errors import CuccError
 
 FLAG, VALUE, LIST, JOINED = "flag", "value", "list", "joined"
 NOTHING, NOTHING_VALUE, REFUSED = "nothing", "nothing, with a value", "refused"
+CUDA, CXX, C, OBJECT = "cu", "c++", "c", "object"
+LANGUAGES = {
+    ".cu": CUDA,
+    ".cuh": CUDA,
+    ".cpp": CXX,
+    ".cc": CXX,
+    ".cxx": CXX,
+    ".c++": CXX,
+    ".C": CXX,
+    ".ii": "c++-cpp-output",
+    ".c": C,
+    ".s": "assembler",
+    ".S": "assembler-with-cpp",
+}
 TRUTH = ("true", "false")
 ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_\d+[af]?|all|all-major|native|arch|code")
 
@@ -241,6 +256,29 @@ HOST_VALUES = ("-iquote", "-idirafter", "-imacros", "--param", "-z", "-T", "-u",
 JOINED_SPELLINGS = ("-D", "-U", "-I", "-L", "-l", "-O")
 
 
+class Input(NamedTuple):
+    """An input file and what it is."""
+
+    path: str
+    language: str
+
+    @classmethod
+    def of(cls, path: str, given: str) -> "Input":
+        """The file in the language that is given for it, else in that of its name.
+
+        Raises:
+            CuccError: its name says none.
+        """
+        suffix = Path(path).suffix
+        if given or suffix in LANGUAGES:
+            return cls(path, given or LANGUAGES[suffix])
+        if suffix in (".o", ".obj", ".a", ".lib") or ".so" in Path(path).name:
+            return cls(path, OBJECT)
+        if suffix in (".ptx", ".cubin", ".fatbin"):
+            raise CuccError(f"cucc: fatal: {path}: device code for NVIDIA's hardware cannot be used")
+        raise CuccError(f"cucc: fatal: Don't know what to do with '{path}'")
+
+
 class Options:
     """What the command line asked for."""
 
@@ -261,6 +299,15 @@ class Options:
 
     def all(self, name: str) -> List[str]:
         return self.lists.get(name, [])
+
+    def beside(self, path: str, suffix: str) -> str:
+        """What is made of a file where no name is given for it."""
+        return os.path.join(self.value("output_directory"), Path(path).stem + suffix)
+
+    def kept(self, path: str) -> List[str]:
+        """The intermediate files that -keep keeps: text and object of the device pass and of the host pass."""
+        folder, stem = Path(self.value("keep_directory") or "."), Path(path).stem
+        return [str(folder / f"{stem}.{name}{suffix}") for name in ("device", "host") for suffix in (".ii", ".o")]
 
 
 def split_commas(text: str) -> List[str]:

@@ -8,6 +8,7 @@ shape: the kernel's name, the shape, a hash of the results.
 """
 
 import random
+import re
 import sys
 from typing import List
 
@@ -63,12 +64,14 @@ class Kernel:
     def pick(self, *choices: str) -> str:
         return self.chance.choice(choices)
 
-    def fresh(self, number: bool = True) -> str:
+    def fresh(self, values: str = "", number: bool = True) -> str:
         self.count += 1
-        # Names of other scopes and of members come again.
+        # Names of other scopes and of members come again, but not in their own initial values: there they are the new
+        # variables, which have none yet.
         if number and len(self.scopes) > 1 and self.chance.random() < 0.25:
             name = self.pick("v", "x", "w", "k", "a")
-            if name not in self.scopes[-1] and name not in self.constants[-1]:
+            known = name in self.scopes[-1] or name in self.constants[-1]
+            if not known and not re.search(rf"\b{name}\b", values):
                 return name
         return self.pick("v", "w", "a", "x", "value") + str(self.count)
 
@@ -133,18 +136,17 @@ class Kernel:
 
     def declaration(self) -> str:
         kind = self.chance.choice([*range(8)] * 6 + [8, 9, 10, 14]) if self.plain else self.chance.randrange(15)
-        value = self.expression()
-        name = self.fresh(kind < 8 and not self.plain)
+        value, text, shuffled = self.expression(), self.atom(), self.shuffle()
+        values = f"{value} {text} {shuffled}"
+        name = self.fresh(values, kind < 8 and not self.plain)
         if kind < 3:
-            text = f"{self.pick('int', 'int', 'long', 'short', 'unsigned')} {name} = {value};"
             self.scopes[-1].append(name)
-            return text
+            return f"{self.pick('int', 'int', 'long', 'short', 'unsigned')} {name} = {value};"
         if kind == 3:
-            text = f"const int {name} = {value};"
             self.constants[-1].append(name)
-            return text
+            return f"const int {name} = {value};"
         if kind == 4:
-            other, text = self.fresh(), self.atom()
+            other = self.fresh(values)
             if other == name:
                 return ""
             self.scopes[-1] += [name, other]
@@ -153,9 +155,8 @@ class Kernel:
             self.scopes[-1].append(name)
             return f"int {name}; {name} = {value};"
         if kind == 6:
-            text = f"int {name} = {self.shuffle()};"
             self.scopes[-1].append(name)
-            return text
+            return f"int {name} = {shuffled};"
         if kind == 7:
             self.constants[-1].append(name)
             return f"const int {name} = (int)threadIdx.x * {self.pick('2', 'n')} + {self.pick('1', 'm', 't')};"
@@ -176,7 +177,7 @@ class Kernel:
             self.scopes[-1].append(name)
             return f"auto& {name} = {target};"
         if kind == 14:
-            other = self.fresh(False)
+            other = self.fresh(number=False)
             self.scopes[-1] += [name, other]
             return f"int {name} = {value}, {other} = 1; ({self.atom()} > 2 ? {name} : {other}) += 3;"
         if kind == 11:
@@ -219,7 +220,8 @@ class Kernel:
         if kind == 8:
             return f"{target} += {self.shuffle()} * {self.pick('2', 't', '-1')};"
         if kind == 9:
-            return f"{{ int v = {self.atom()}; {target} += v; }}"
+            value = self.atom()
+            return f"{{ int v = {'t' if value == 'v' else value}; {target} += v; }}"
         if kind == 10:
             return f"while ({target} > 40) {target} = {target} / 2 - 3;"
         if kind == 11:

@@ -62,6 +62,29 @@ thread.join()
 assert found == [True, 0, 1, True, True, -201]
 assert current() == one and pop() == one and current() == zero
 
+# Created ones: each is another one, on top at once, of its device, until it is destroyed; the one below follows.
+first = made(dr, "cuCtxCreate_v2", 4, 1)
+second = made(dr, "cuCtxCreate_v4", None, 0, 1)
+assert len({zero, one, first, second}) == 4 and current() == second and device() == 1
+assert dr.cuCtxGetFlags(ctypes.byref(flags := ctypes.c_uint(9))) == 0 and flags.value == 0
+assert pop() == second and current() == first
+assert dr.cuCtxGetFlags(ctypes.byref(flags)) == 0 and flags.value == 4
+assert push(second) == 0 and push(zero) == 0 and device() == 0
+destroy = lambda context: dr.cuCtxDestroy_v2(ctypes.c_void_p(context))
+assert destroy(second) == 0 and destroy(second) == 201 and push(second) == 201 and set_current(second) == 201
+assert destroy(zero) == 201 and destroy(None) == 201  # a primary one, and none
+assert current() == zero and pop() == zero and current() == first  # the destroyed one between them is nobody's
+# cudaSetDevice brings the primary one of another device; a kernel's memory is the device's, whichever context made it.
+assert dr.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64)) == 0
+assert rt.cudaSetDevice(0) == 0 and current() == zero and set_current(first) == 0
+assert destroy(first) == 0 and current() == zero
+assert dr.cuMemFree_v2(memory) == 0
+assert dr.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 3, 0) == 1  # two ways to wait at once
+assert dr.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 0, 99) == 101
+part = (ctypes.c_uint * 2)(0, 8)
+assert dr.cuCtxCreate_v3(ctypes.byref(ctypes.c_void_p()), part, 1, 0, 0) == 224
+assert current() == zero
+
 # Releases are counted; flags are kept.
 assert dr.cuDevicePrimaryCtxRelease_v2(1) == 0 and dr.cuDevicePrimaryCtxRelease_v2(1) == 201
 flags, active = ctypes.c_uint(), ctypes.c_int()

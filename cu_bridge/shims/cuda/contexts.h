@@ -5,10 +5,12 @@
 
 #include "result.h"
 
-// A context is a device's primary one; there are no others.
+// A device's primary context, or one that cuCtxCreate made. All contexts of a device share its memory, and what is
+// allocated while one is current outlives it.
 struct CUctx_st {
   std::atomic<unsigned int> flags{0};
-  std::atomic<int> retained{0};
+  std::atomic<int> retained{0};  // of a primary one
+  int device = -1;               // of a created one
 };
 
 CUcontext primaryContext(int device);

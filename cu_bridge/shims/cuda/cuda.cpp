@@ -10,13 +10,16 @@
 #include "contexts.h"
 #include "device_facts.h"
 #include "device_limits.h"
+#include "handle_table.h"
 
 namespace {
 
 CUctx_st contexts[mc::limits::kDevices];
+mc::HandleTable<CUctx_st> created;
 
 // The device of a context; -1 for any other address.
 int deviceOf(CUcontext context) {
+  if (created.contains(context)) return context->device;
   const uintptr_t offset = reinterpret_cast<uintptr_t>(context) - reinterpret_cast<uintptr_t>(contexts);
   if (offset >= sizeof contexts || offset % sizeof *contexts != 0) return -1;
   int count = 0;
@@ -27,25 +30,55 @@ int deviceOf(CUcontext context) {
 // Note [Context stack]
 // ~~~~~~~~~~~~~~~~~~~~
 // A thread's stack begins with the context of its device, as after a first call of the runtime interface. The top of the
-// stack is the current device's context, so that cudaSetDevice and cuCtxSetCurrent see each other; the others are here.
+// stack is the current device's context, so that cudaSetDevice and cuCtxSetCurrent see each other: the primary one, unless
+// one that was created is on top and still its device's. The others are here.
 // Without any, the thread has no context, and what needs one fails, until the runtime interface or a push brings one.
 thread_local std::vector<CUcontext> contextsBelow;
+thread_local CUcontext createdOnTop = nullptr;
 
-CUresult makeCurrent(int device) {
+CUresult makeCurrent(CUcontext context) {
+  const int device = deviceOf(context);
+  if (device < 0) return CUDA_ERROR_INVALID_CONTEXT;
   const mcError_t error = mcSetDevice(device);
-  if (error == mcSuccess) mcContextSet(1);
-  return result(error);
+  if (error != mcSuccess) return result(error);
+  mcContextSet(1);
+  createdOnTop = context == primaryContext(device) ? nullptr : context;
+  return CUDA_SUCCESS;
 }
 
 // Takes the top of the stack away, of which there is one.
 CUresult popContext() {
-  if (contextsBelow.empty()) {
-    mcContextSet(0);
-    return CUDA_SUCCESS;
+  while (!contextsBelow.empty()) {
+    const CUcontext before = contextsBelow.back();
+    contextsBelow.pop_back();
+    // One that was destroyed meanwhile, perhaps by another thread, is nobody's.
+    if (deviceOf(before) >= 0) return makeCurrent(before);
   }
-  const CUcontext before = contextsBelow.back();
-  contextsBelow.pop_back();
-  return makeCurrent(deviceOf(before));
+  createdOnTop = nullptr;
+  mcContextSet(0);
+  return CUDA_SUCCESS;
+}
+
+// A new context of a device, on top of the thread's stack.
+CUresult createContext(CUcontext* context, unsigned int flags, CUdevice device) {
+  RETURN_IF_NULL(context);
+  RETURN_IF_WRONG(checkDevice(device));
+  RETURN_IF_WRONG(checkDeviceFlags(flags));
+  CUcontext made = nullptr;
+  try {
+    made = created.create();
+  } catch (const std::bad_alloc&) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  made->flags = flags;
+  made->device = device;
+  const CUresult error = cuCtxPushCurrent(made);
+  if (error != CUDA_SUCCESS) {
+    created.destroy(made);
+    return error;
+  }
+  *context = made;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -224,24 +257,26 @@ CUresult cuCtxGetCurrent(CUcontext* context) {
   int device = 0;
   RETURN_IF_NULL(context);
   const mcError_t error = mcGetDevice(&device);
-  *context = error == mcSuccess && mcContextIsSet() != 0 ? primaryContext(device) : nullptr;
+  *context = nullptr;
+  if (error == mcSuccess && mcContextIsSet() != 0) {
+    const bool mine = createdOnTop != nullptr && created.contains(createdOnTop) && createdOnTop->device == device;
+    *context = mine ? createdOnTop : primaryContext(device);
+  }
   return result(error);
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
   if (context == nullptr) return mcContextIsSet() != 0 ? popContext() : CUDA_SUCCESS;
-  const int device = deviceOf(context);
-  return device < 0 ? CUDA_ERROR_INVALID_CONTEXT : makeCurrent(device);
+  return makeCurrent(context);
 }
 
 CUresult cuCtxPushCurrent(CUcontext context) {
   CUcontext before = nullptr;
-  const int device = deviceOf(context);
-  if (device < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  if (deviceOf(context) < 0) return CUDA_ERROR_INVALID_CONTEXT;
   const CUresult error = cuCtxGetCurrent(&before);
   if (error != CUDA_SUCCESS) return error;
   if (before != nullptr) contextsBelow.push_back(before);
-  return makeCurrent(device);
+  return makeCurrent(context);
 }
 
 CUresult cuCtxPopCurrent(CUcontext* context) {
@@ -251,6 +286,30 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
   if (error != CUDA_SUCCESS) return error;
   if (context != nullptr) *context = current;
   return popContext();
+}
+
+// Programs of CUDA 12 create contexts by the second form, those of CUDA 13 by the fourth.
+CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
+  return createContext(context, flags, device);
+}
+CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam*, int affinities, unsigned int flags, CUdevice device) {
+  // A part of the multiprocessors, which needs MPS.
+  if (affinities != 0) return affinities < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  return createContext(context, flags, device);
+}
+CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
+  if (parameters != nullptr) {
+    const bool affinity = parameters->execAffinityParams != nullptr, graphics = parameters->cigParams != nullptr;
+    if (affinity == graphics) return CUDA_ERROR_INVALID_VALUE;
+    return affinity ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return createContext(context, flags, device);
+}
+CUresult cuCtxDestroy(CUcontext context) {
+  if (!created.contains(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  const bool onTop = mcContextIsSet() != 0 && createdOnTop == context;
+  if (!created.destroy(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  return onTop ? popContext() : CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetDevice(CUdevice* device) {
@@ -288,11 +347,15 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
 }
 
 // Names of the first form, for callers that look symbols up by name; the form itself is the same.
+#undef cuCtxCreate
+#undef cuCtxDestroy
 #undef cuCtxPushCurrent
 #undef cuCtxPopCurrent
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
 #undef cuDevicePrimaryCtxSetFlags
+FIRST_FORM(cuCtxCreate, (CUcontext*, unsigned int, CUdevice))
+FIRST_FORM(cuCtxDestroy, (CUcontext))
 FIRST_FORM(cuCtxPushCurrent, (CUcontext))
 FIRST_FORM(cuCtxPopCurrent, (CUcontext*))
 FIRST_FORM(cuDevicePrimaryCtxRelease, (CUdevice))

@@ -152,6 +152,6 @@ inline cudaError_t cudaFuncSetCacheConfig(T* func, cudaFuncCache config) {
 #include "mxmaca/device_library.h"
 #include "mxmaca/execution.h"
 #endif
-#include "mxmaca/textures.h"
+#include "mxmaca/texture_fetches.h"
 
 #endif

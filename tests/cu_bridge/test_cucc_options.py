@@ -53,13 +53,14 @@ def test_every_option_of_nvcc_is_in_the_table(table: ModuleType, long: str, shor
 
 
 def test_an_option_acts_or_says_why_it_does_not(table: ModuleType, sdk: pathlib.Path) -> None:
-    driver = (sdk / "cucc" / "driver.py").read_text(encoding="utf-8")
+    files = [path for path in (sdk / "cucc").glob("*.py") if path.name != "options.py"]
+    asking = "".join(path.read_text(encoding="utf-8") for path in files)
     parsing = (sdk / "cucc" / "options.py").read_text(encoding="utf-8").partition("VALUES = ")[2]
     for option in table.TABLE:
         if option.kind in (table.NOTHING, table.NOTHING_VALUE, table.REFUSED):
             assert len(option.why) > 15, option
         elif option.name not in ("link", "machine", "machine64"):  # what happens without them anyway
-            assert f'"{option.name}"' in driver + parsing, f"{option.spellings[0]} is taken and nobody asks for it"
+            assert f'"{option.name}"' in asking + parsing, f"{option.spellings[0]} is taken and nobody asks for it"
 
 
 def test_the_document_names_what_has_no_effect_and_what_is_refused(table: ModuleType) -> None:

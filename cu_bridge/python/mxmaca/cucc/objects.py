@@ -11,7 +11,7 @@ together with all code that no kernel reaches. Managed variables are the excepti
 import re
 import subprocess
 from pathlib import Path
-from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from . import toolkit
 from .errors import CuccError
@@ -39,6 +39,9 @@ DEVICE_LIBRARY = {
 }
 START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtors*", ".rela.init_array*",
             ".rela.ctors*", ".rela.fini_array*")  # fmt: skip
+# Of `objdump -t`.
+TABLE_LINE = re.compile(r"^[0-9a-f]+ (.)......\s+(\S+)\s+([0-9a-f]+)\s+(?:\.\w+\s+)?(\S+)$")
+STARTING = re.compile(r"\[\.text(?:\.startup|\S*(?:_GLOBAL__sub_I|__static_initialization))")
 Run = Callable[[Sequence[str]], None]
 
 
@@ -55,26 +58,34 @@ class Sharing(NamedTuple):
 
     relocatable: bool  # its device code can be called from other objects' device code
     exported: bool  # the host's names of device variables stay visible
-    declared_both: AbstractSet[str] = frozenset()  # __host__ __device__ functions of other files, unqualified
+    declared_both: Set[str]  # __host__ __device__ functions of other files, unqualified
 
 
-class Section(NamedTuple):
-    """A variable's symbol in a section of its own."""
+class Placed(NamedTuple):
+    """A symbol and the section that it lies in."""
 
-    symbol: str
-    local: bool
+    name: str
+    binding: str  # l: local, g: global
+    section: str
     size: int
+
+
+def _output(*command: object) -> List[str]:
+    """The lines that a tool prints.
+
+    Raises:
+        CuccError: it has failed.
+    """
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise CuccError(f"cucc: error: {command[0]} {command[-1]}: {done.stderr.strip()}")
+    return done.stdout.splitlines()
 
 
 def symbols(path: Path) -> Dict[str, Symbol]:
     """The symbols that the object file defines."""
-    done = subprocess.run(
-        ["nm", "--defined-only", "-S", "-P", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    if done.returncode:
-        raise CuccError(f"cucc: error: nm {path}: {done.stderr.strip()}")
     found = {}
-    for line in done.stdout.splitlines():
+    for line in _output("nm", "--defined-only", "-S", "-P", path):
         parts = line.split(" ")
         if len(parts) >= 3:
             size = int(parts[3], 16) if len(parts) > 3 and parts[3] else 0
@@ -82,29 +93,26 @@ def symbols(path: Path) -> Dict[str, Symbol]:
     return found
 
 
-def variable_symbols(path: Path, wanted: Sequence[Variable]) -> Dict[str, Section]:
+def _table_of(path: Path) -> List[Placed]:
+    """The object file's symbol table, with sections."""
+    matches = map(TABLE_LINE.match, _output("objdump", "-t", path))
+    return [Placed(m.group(4), m.group(1), m.group(2), int(m.group(3), 16)) for m in matches if m]
+
+
+def variable_symbols(path: Path, wanted: Sequence[Variable]) -> Dict[str, Placed]:
     """The variables that lie in the sections named, by section."""
-    if not wanted:
-        return {}
-    done = subprocess.run(["objdump", "-t", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise CuccError(f"cucc: error: objdump {path}: {done.stderr.strip()}")
     sections = {variable.section for variable in wanted}
-    found: Dict[str, Section] = {}
-    line_form = re.compile(r"^[0-9a-f]+ (.)......\s+(\S+)\s+([0-9a-f]+)\s+(?:\.\w+\s+)?(\S+)$")
-    for line in done.stdout.splitlines():
-        match = line_form.match(line)
-        if match is None or match.group(2) not in sections or match.group(4) == match.group(2):
-            continue
-        found.setdefault(match.group(2), Section(match.group(4), match.group(1) == "l", int(match.group(3), 16)))
+    found: Dict[str, Placed] = {}
+    for one in _table_of(path) if sections else []:
+        if one.section in sections and one.name != one.section:
+            found.setdefault(one.section, one)
     return found
 
 
 def device_functions_in(path: Path, section: str = FUNCTION_SECTION) -> List[str]:
     """The functions that the rewriting has put into sections of their own."""
-    done = subprocess.run(["objdump", "-t", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    form = re.compile(r"^[0-9a-f]+ g......\s+" + re.escape(section) + r"\d+\s+[0-9a-f]+\s+(?:\.\w+\s+)?(\S+)$")
-    return [match.group(1) for match in map(form.match, done.stdout.splitlines()) if match]
+    form = re.compile(re.escape(section) + r"\d+")
+    return [one.name for one in _table_of(path) if one.binding == "g" and form.fullmatch(one.section)]
 
 
 def started_variables(device: Path, variables: Sequence[Variable]) -> List[str]:
@@ -112,17 +120,12 @@ def started_variables(device: Path, variables: Sequence[Variable]) -> List[str]:
 
     The device's start-up code never runs.
     """
-    known = {section: found.symbol for section, found in variable_symbols(device, variables).items()}
+    known = {section: found.name for section, found in variable_symbols(device, variables).items()}
     known.update({symbol: symbol for symbol in known.values()})
-    if not known:
-        return []
-    done = subprocess.run(["objdump", "-r", str(device)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     found, starting = set(), False
-    for line in done.stdout.splitlines():
+    for line in _output("objdump", "-r", device) if known else []:
         if line.startswith("RELOCATION RECORDS FOR"):
-            starting = (
-                re.search(r"\[\.text(?:\.startup|\S*(?:_GLOBAL__sub_I|__static_initialization))", line) is not None
-            )
+            starting = STARTING.search(line) is not None
         elif starting:
             target = re.match(r"^[0-9a-f]{16} \S+\s+(\S+?)(?:[-+]0x[0-9a-f]+)?$", line)
             if target and target.group(1) in known:
@@ -184,12 +187,12 @@ def static_shared(device: Path, found: Sequence[Tuple[str, str, str]]) -> List[i
     Raises:
         CuccError: more than a kernel can have.
     """
-    done = subprocess.run(["objdump", "-t", str(device)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    form = re.compile(r"^[0-9a-f]+ .{7}\s+\.t(?:bss|data)\S*\s+([0-9a-f]+)\s+(?:\.\w+\s+)?(_ZZ(?:Z?)\S+E)\d+\w+$")
     # A kernel's body may be there twice (phases.py), with variables of its own each time.
     bodies: Dict[str, int] = {}
-    for match in filter(None, map(form.match, done.stdout.splitlines())):
-        bodies[match.group(2)] = bodies.get(match.group(2), 0) + int(match.group(1), 16)
+    for one in _table_of(device):
+        match = re.match(r"(_ZZ(?:Z?)\S+E)\d+\w+$", one.name)
+        if match is not None and one.section.startswith((".tbss", ".tdata")):
+            bodies[match.group(1)] = bodies.get(match.group(1), 0) + one.size
     sizes = []
     for _, name, mark in found:
         kernel = MARK.match(mark)
@@ -216,8 +219,8 @@ def lacks_bodies(host: Path, device: Path, folder: Path, run: Run) -> bool:
         return False
     reached = _reached(device, names, folder, run)
     # The symbol table still has what only removed code called.
-    done = subprocess.run(["objdump", "-r", str(reached)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wanted = set(re.findall(r"^[0-9a-f]{16} \S+\s+(_Z\w+)", done.stdout, re.MULTILINE))
+    calls = map(re.compile(r"^[0-9a-f]{16} \S+\s+(_Z\w+)").match, _output("objdump", "-r", reached))
+    wanted = {match.group(1) for match in calls if match}
     there = symbols(reached)
     return any(name not in there and not LIBRARY.match(name) for name in wanted)
 
@@ -255,22 +258,22 @@ def join(
     shared = [v for v in variables if v.section in host_variables and v.section in device_variables]
     # Storage that both passes share: managed variables, and what device code of other objects refers to by name.
     managed = [
-        v for v in shared if v.kind == "managed" or (sharing.relocatable and not device_variables[v.section].local)
+        v for v in shared if v.kind == "managed" or (sharing.relocatable and device_variables[v.section].binding != "l")
     ]
-    own = [device_variables[v.section].symbol for v in shared if v not in managed]
+    own = [device_variables[v.section].name for v in shared if v not in managed]
     called = device_functions_in(device) if sharing.relocatable else []
     indices = [name for name in INDICES if name in device_symbols] if sharing.relocatable else []
     # Functions that host code has as well: the device's versions have other names in all objects.
     both = device_functions_in(device, BOTH_SECTION) if sharing.relocatable else []
-    roots = names + [device_variables[v.section].symbol for v in shared] + called + both
+    roots = names + [device_variables[v.section].name for v in shared] + called + both
 
     # The device object: no start-up code, only what kernels reach, and no name that the host object has.
     prefix = f"{DEVICE_PREFIX}{identity}."
     renamed = {name: prefix + name for name in names + own}
-    renamed.update({device_variables[v.section].symbol: host_variables[v.section].symbol for v in managed})
+    renamed.update({device_variables[v.section].name: host_variables[v.section].name for v in managed})
     versions = {name: name + BOTH_SUFFIX for name in [*both, *_undefined(device, sharing.declared_both)]}
     renamed.update(versions)
-    common = [host_variables[v.section].symbol for v in managed]
+    common = [host_variables[v.section].name for v in managed]
     hidden = folder / "device.hidden.o"
     # A file without device code has none to join.
     if roots:
@@ -287,7 +290,7 @@ def join(
     local = [
         n for n in [*names, *missing, *facts] if host_symbols[n].kind.islower() and host_symbols[n].kind not in "uvw"
     ]
-    local += [host_variables[v.section].symbol for v in shared if host_variables[v.section].local]
+    local += [host_variables[v.section].name for v in shared if host_variables[v.section].binding == "l"]
     weak = _device_only(host_symbols, device_functions)
     # The device's version of a function that other objects call takes the name; nobody calls the host's.
     hidden_names = device_functions_in(host) if called else []
@@ -304,8 +307,8 @@ def join(
     ]
     table_variables = [
         (
-            host_variables[v.section].symbol,
-            renamed[device_variables[v.section].symbol],
+            host_variables[v.section].name,
+            renamed[device_variables[v.section].name],
             host_variables[v.section].size,
             v.kind,
         )
@@ -320,7 +323,7 @@ def join(
     inner = [name for name in renamed.values() if name.startswith(prefix)] + local
     if not sharing.relocatable and not sharing.exported:
         # A variable of the same name in another object is another variable.
-        inner += [host_variables[v.section].symbol for v in shared]
+        inner += [host_variables[v.section].name for v in shared]
     run(["objcopy", *_listed(folder, "localize-symbols", inner), str(merged), str(output)])
 
 
@@ -335,22 +338,10 @@ def host_calls(
         return []
     reached = folder / "checked.reached.o"
     _write(folder / "check.ld", [f'-u "{name}"' for name in kernel_names])
-    run(
-        [
-            "ld",
-            "-r",
-            "--gc-sections",
-            f"@{folder / 'check.ld'}",
-            "-e",
-            kernel_names[0],
-            str(checked),
-            "-o",
-            str(reached),
-        ]
-    )
-    done = subprocess.run(["nm", "-l", str(reached)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    roots = [f"@{folder / 'check.ld'}", "-e", kernel_names[0]]
+    run(["ld", "-r", "--gc-sections", *roots, str(checked), "-o", str(reached)])
     found = []
-    for line in done.stdout.splitlines():
+    for line in _output("nm", "-l", reached):
         match = re.match(r"^[0-9a-f ]{16} ([TtU]) (_Z\w+)(?:\t(.*))?$", line)
         if match is None or match.group(2) in kernel_names:
             continue
@@ -368,8 +359,7 @@ def host_calls(
 
 
 def demangled(name: str) -> str:
-    done = subprocess.run(["c++filt", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    return done.stdout.strip() or name
+    return "".join(_output("c++filt", name)).strip() or name
 
 
 def _name_parts(mangled: str) -> List[str]:
@@ -387,34 +377,24 @@ def _name_parts(mangled: str) -> List[str]:
 
 
 def _device_only(host: Dict[str, Symbol], functions: Set[str]) -> List[str]:
-    weak = []
-    for name, symbol in host.items():
-        if symbol.kind != "T":
-            continue
-        for match in re.finditer(r"\d+", name):
-            length = int(match.group())
-            if name[match.end() : match.end() + length] in functions:
-                weak.append(name)
-                break
-    return weak
+    """The host's versions of the device's functions."""
+    return [name for name, symbol in host.items() if symbol.kind == "T" and functions.intersection(_parts(name))]
 
 
 def _taken(path: Path) -> List[str]:
     """The symbols that the object takes from others."""
-    done = subprocess.run(["nm", "-u", "-P", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    return [line.split(" ")[0] for line in done.stdout.splitlines()]
+    return [line.split(" ")[0] for line in _output("nm", "-u", "-P", path)]
 
 
-def _undefined(path: Path, functions: AbstractSet[str]) -> List[str]:
+def _undefined(path: Path, functions: Set[str]) -> List[str]:
     """The symbols of these functions, by unqualified name, that the object takes from others."""
-    return [name for name in _taken(path) if _names_one(name, functions)] if functions else []
+    return [name for name in _taken(path) if functions.intersection([name, *_parts(name)])] if functions else []
 
 
-def _names_one(symbol: str, functions: AbstractSet[str]) -> bool:
-    parts: Iterator[str] = (
-        symbol[match.end() : match.end() + int(match.group())] for match in re.finditer(r"\d+", symbol)
-    )
-    return symbol in functions or any(part in functions for part in parts)
+def _parts(symbol: str) -> Iterator[str]:
+    """What a mangled name may be made of: the characters behind each number."""
+    for match in re.finditer(r"\d+", symbol):
+        yield symbol[match.end() : match.end() + int(match.group())]
 
 
 def _listed(folder: Path, option: str, names: Sequence[str]) -> List[str]:

@@ -25,35 +25,8 @@ to wait.
 from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..errors import CuccError
-from .expressions import (
-    ASSIGNMENTS,
-    CASTS,
-    EFFECTS,
-    INTEGERS,
-    PURE,
-    RESULTS,
-    STEPS,
-    Tokens,
-    addresses,
-    assigns_to_a_choice,
-    binds_to_a_choice,
-    calls,
-    changes,
-    closing,
-    dereferences,
-    has,
-    is_builtin,
-    is_integer,
-    is_known,
-    is_plain,
-    is_value,
-    modified,
-    names,
-    opening,
-    split,
-    texts,
-    without,
-)
+from . import expressions as ex
+from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
 from .source import CLOSERS, NUMBER, WORD, Edit, Source, Token, word_set
 
@@ -132,9 +105,9 @@ class Phases:
         for at, token in enumerate(self.tokens):
             if token.text == SHARED:
                 self.shared += self.tokens[at + 1 : self._semicolon(at)]
-        self.memory = names(self.shared).union(variable_words)
+        self.memory = ex.names(self.shared).union(variable_words)
         # What `modified` does not see: `(a ? b : c) = d`, `int& r = a ? b : c`.
-        if binds_to_a_choice(self.tokens) or assigns_to_a_choice(self.tokens):
+        if ex.binds_to_a_choice(self.tokens) or ex.assigns_to_a_choice(self.tokens):
             raise Unfit
         for start, end in kernel.parameters:
             self._parameter(list(source.tokens(start, default(source, start, end))))
@@ -154,16 +127,16 @@ class Phases:
         return "{" + lanes + "".join(self.output) + "\n}"
 
     def _parameter(self, declared: Tokens) -> None:
-        if texts(declared) in ([], ["void"]):
+        if ex.texts(declared) in ([], ["void"]):
             return
-        if has(declared, "...", "(", "[") or sum(token.kind == WORD for token in declared) < 2:
+        if ex.has(declared, "...", "(", "[") or sum(token.kind == WORD for token in declared) < 2:
             raise Unfit
         name = [token.text for token in declared if token.kind == WORD][-1]
-        if modified(name, self.tokens):
+        if ex.modified(name, self.tokens):
             raise Unfit
         # `(a) * p` is taken for `(A) *p`, so that no value of the device's memory is kept for a constant.
-        for at in range(2, len(self.tokens) if has(declared, "*") else 0):
-            if texts(self.tokens[at - 2 : at + 1]) == [")", "*", name] and self._text(at + 1) not in ASSIGNMENTS:
+        for at in range(2, len(self.tokens) if ex.has(declared, "*") else 0):
+            if ex.texts(self.tokens[at - 2 : at + 1]) == [")", "*", name] and self._text(at + 1) not in ASSIGNMENTS:
                 raise Unfit
         self.uniform.add(name)
 
@@ -176,12 +149,12 @@ class Phases:
         tokens = self.tokens
         pointers = {name for name, kind in self.kinds.items() if "*" in kind}
         others = self.kinds.keys() - pointers
-        objects = {name for name in others if not is_value([part for part in self.kinds[name] if part != "const"])}
-        for at, of in addresses(tokens):
+        objects = {name for name in others if not ex.is_value([part for part in self.kinds[name] if part != "const"])}
+        for at, of in ex.addresses(tokens):
             name = tokens[of].text
             # The address of an element that a pointer leads to is none of the pointer's.
             leads = name in pointers and self._text(of + 1) in ("[", "->")
-            if name in self.kinds and not leads and self._text(opening(tokens, at) - 1) not in RESULTS:
+            if name in self.kinds and not leads and self._text(ex.opening(tokens, at) - 1) not in ex.RESULTS:
                 raise Unfit
         for at, token in enumerate(tokens):
             if token.text in pointers:
@@ -189,7 +162,7 @@ class Phases:
                 while self._text(behind) == ")":
                     behind += 1
                 value = tokens[behind : self._semicolon(behind)] if self._text(behind) in ASSIGNMENTS else []
-                if objects.intersection(names(value)):
+                if objects.intersection(ex.names(value)):
                     raise Unfit
             # Arrays of the body, where they stand for their first element's address; objects that may hold one.
             arrays = token.text in objects and not self.kinds[token.text] and self._text(at - 1) != "."
@@ -209,7 +182,7 @@ class Phases:
     def _semicolon(self, at: int) -> int:
         """The semicolon behind, outside of brackets."""
         while at < len(self.tokens) and self.tokens[at].text != ";":
-            at = closing(self.tokens, at) + 1 if self.tokens[at].text in CLOSERS else at + 1
+            at = ex.closing(self.tokens, at) + 1 if self.tokens[at].text in CLOSERS else at + 1
         return at
 
     def _marker(self, at: int) -> str:
@@ -228,26 +201,26 @@ class Phases:
     def _statement_end(self, at: int) -> int:
         word = self._text(at)
         if word == "{":
-            return closing(self.tokens, at) + 1
+            return ex.closing(self.tokens, at) + 1
         if word == "do":
             return self._semicolon(self._statement_end(at + 1)) + 1
         if word not in ("if", "for", "while"):
             return self._semicolon(at) + 1
         if self._text(at + 1) != "(":
             raise Unfit
-        end = self._statement_end(closing(self.tokens, at + 1) + 1)
+        end = self._statement_end(ex.closing(self.tokens, at + 1) + 1)
         return self._statement_end(end + 1) if word == "if" and self._text(end) == "else" else end
 
     def _block(self, at: int, end: int, top: bool = False) -> None:
         statements = []
         while at < end:
             stop = self._statement_end(at)
-            statements.append((at, stop, has(self.tokens[at:stop], *WAITS)))
+            statements.append((at, stop, ex.has(self.tokens[at:stop], *WAITS)))
             at = stop
         outer = len(self.visible)
         for position, (at, stop, waits) in enumerate(statements):
             later = next((start for start, _, waiting in statements[position + 1 :] if waiting), None)
-            behind = names(self.tokens[later:end]) if later is not None else set()
+            behind = ex.names(self.tokens[later:end]) if later is not None else set()
             if waits:
                 self._waiting(at, stop, behind)
             else:
@@ -259,7 +232,7 @@ class Phases:
 
     def _waiting(self, at: int, stop: int, behind: Set[str]) -> None:
         word = self._text(at)
-        if word in BARRIERS and texts(self.tokens[at + 1 : stop]) == ["(", ")", ";"]:
+        if word in BARRIERS and ex.texts(self.tokens[at + 1 : stop]) == ["(", ")", ";"]:
             self._close()
         elif word == "{":
             self._close()
@@ -281,21 +254,21 @@ class Phases:
         self.output.append("}")
 
     def _for(self, at: int, stop: int) -> None:
-        body = closing(self.tokens, at + 1) + 1
-        pieces = split(self.tokens[at + 2 : body - 1], ";")
-        if len(pieces) != 3 or len(split(pieces[0])) != 1 or len(split(pieces[2])) != 1:
+        body = ex.closing(self.tokens, at + 1) + 1
+        pieces = ex.split(self.tokens[at + 2 : body - 1], ";")
+        if len(pieces) != 3 or len(ex.split(pieces[0])) != 1 or len(ex.split(pieces[2])) != 1:
             raise Unfit
         start, condition, step = pieces
-        equals = texts(start).index("=") if has(start, "=") else 0
-        if equals < 2 or not is_integer(texts(start[: equals - 1])) or not self._is_uniform(start[equals + 1 :]):
+        equals = ex.texts(start).index("=") if ex.has(start, "=") else 0
+        if equals < 2 or not ex.is_integer(ex.texts(start[: equals - 1])) or not self._is_uniform(start[equals + 1 :]):
             raise Unfit
         name = start[equals - 1].text
         known = set(self.uniform)
         self.uniform.add(name)
-        words = texts(step)
+        words = ex.texts(step)
         steps = len(words) == 2 and name in words and STEPS.intersection(words)
         assigns = len(words) > 2 and words[0] == name and words[1] in ASSIGNMENTS and self._is_uniform(step[2:])
-        if not (steps or assigns) or not self._is_uniform(condition) or modified(name, self.tokens[body:stop]):
+        if not (steps or assigns) or not self._is_uniform(condition) or ex.modified(name, self.tokens[body:stop]):
             raise Unfit
         self._close()
         header = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
@@ -303,7 +276,7 @@ class Phases:
         self.uniform = known
 
     def _if(self, at: int, stop: int) -> None:
-        body = closing(self.tokens, at + 1) + 1
+        body = ex.closing(self.tokens, at + 1) + 1
         if not self._is_uniform(self.tokens[at + 2 : body - 1]):
             raise Unfit
         self._close()
@@ -316,16 +289,16 @@ class Phases:
     def _shuffle(self, statement: Tokens, behind: Set[str]) -> None:
         found = [at for at, token in enumerate(statement) if token.text in SHUFFLES]
         # What may not be reached at all must not be computed beforehand.
-        if len(found) != 1 or statement[found[0] + 1].text != "(" or has(statement[: found[0]], "?", "&&", "||"):
+        if len(found) != 1 or statement[found[0] + 1].text != "(" or ex.has(statement[: found[0]], "?", "&&", "||"):
             raise Unfit
-        start, end = found[0], closing(statement, found[0] + 1)
-        arguments = split(statement[start + 2 : end])
+        start, end = found[0], ex.closing(statement, found[0] + 1)
+        arguments = ex.split(statement[start + 2 : end])
         if not 3 <= len(arguments) <= 4 or not all(arguments):
             raise Unfit
-        if "".join(without(arguments[0], "(", ")")).lower().rstrip("ul") not in ALL_LANES:
+        if "".join(ex.without(arguments[0], "(", ")")).lower().rstrip("ul") not in ALL_LANES:
             raise Unfit
         # They are computed in another loop than the rest of the statement.
-        if changes(statement[start:end]) or not all(is_known(argument, PURE) for argument in arguments[1:]):
+        if ex.changes(statement[start:end]) or not all(ex.is_known(argument, ex.PURE) for argument in arguments[1:]):
             raise Unfit
         call = f"decltype({self._spell(statement[start : end + 1])})"
         value, lane, width = self._spell(arguments[1]), self._spell(arguments[2]), "32"
@@ -334,7 +307,7 @@ class Phases:
         lanes = f"__mxmaca_lanes_{self.lanes % 2}"
         self.lanes += 1
         marker = self.source.marker(statement[0].start)
-        used = names(statement[start : end + 1])
+        used = ex.names(statement[start : end + 1])
         self.region.append(Piece(f"{marker}::mxmaca::put_lane<{call}>({lanes}, __mxmaca_thread, {value});", used))
         self._close()
         kind = SHUFFLES[statement[start].text]
@@ -349,30 +322,30 @@ class Phases:
     def _plain(self, statement: Tokens, text: str, behind: Set[str], last: bool) -> None:
         marker = self.source.marker(statement[0].start)
         first = statement[0].text
-        if has(statement, SHARED) and first != "{" and first not in KEYWORDS:
+        if ex.has(statement, SHARED) and first != "{" and first not in KEYWORDS:
             # The block's memory: seen by all that follows.
             self.output.append(marker + text)
             return
-        returns = any(texts(statement[at : at + 2]) == ["return", ";"] for at in range(len(statement)))
-        if not is_known(statement, PURE | EFFECTS) or (has(statement, "return") and not (last and returns)):
+        returns = any(ex.texts(statement[at : at + 2]) == ["return", ";"] for at in range(len(statement)))
+        if not ex.is_known(statement, ex.PURE | ex.EFFECTS) or (ex.has(statement, "return") and not (last and returns)):
             raise Unfit
-        if has(statement, "break", "continue") and first not in ("for", "while", "do"):
+        if ex.has(statement, "break", "continue") and first not in ("for", "while", "do"):
             raise Unfit
         if first not in KEYWORDS and _is_declaration(statement):
             self._declaration(marker, statement, behind)
             return
         if first in WORDS or first == "auto" or not (statement[0].kind == WORD or first in "*({;++--"):
             raise Unfit
-        self.region.append(Piece(marker + text, names(statement) | self.taken_uses))
+        self.region.append(Piece(marker + text, ex.names(statement) | self.taken_uses))
 
     # ---- Variables --------------------------------------------------------------------------------------------------
 
     def _declaration(self, marker: str, statement: Tokens, behind: Set[str]) -> None:
-        declarators = split(statement[:-1])
+        declarators = ex.split(statement[:-1])
         first = declarators[0]
-        equals = texts(first).index("=") if has(first, "=") else len(first)
+        equals = ex.texts(first).index("=") if ex.has(first, "=") else len(first)
         kind = first[: equals - 1]
-        if equals < 2 or first[equals - 1].kind != WORD or has(kind, "(", "["):
+        if equals < 2 or first[equals - 1].kind != WORD or ex.has(kind, "(", "["):
             # An array, or one that a constructor makes: fit where nothing behind a wait needs it.
             end = next((at for at, token in enumerate(first) if token.text in ("[", "(", "=", "{")), len(first))
             name = next((token.text for token in reversed(first[:end]) if token.kind == WORD), "")
@@ -380,11 +353,11 @@ class Phases:
                 raise Unfit
             self.varying.add(name)
             self.kinds[name] = []
-            self.region.append(Piece(marker + self._spell(statement), names(statement) | self.taken_uses))
+            self.region.append(Piece(marker + self._spell(statement), ex.names(statement) | self.taken_uses))
             return
         several = [first[equals - 1 :], *declarators[1:]]
         for one in several[1:]:
-            if texts(one[1:2]) not in ([], ["="]) or has(kind, "*", "&", "&&"):
+            if ex.texts(one[1:2]) not in ([], ["="]) or ex.has(kind, "*", "&", "&&"):
                 raise Unfit
         # One of an enclosing scope or of a parameter is too easily mistaken.
         if any(not one or one[0].kind != WORD or self._is_taken(one[0].text) for one in several):
@@ -398,11 +371,11 @@ class Phases:
     def _variable(self, marker: str, kind: Tokens, name_token: Token, value: Tokens, behind: Set[str]) -> None:
         name, spelled = name_token.text, self._spell(kind)
         declared = f"{spelled} {name} = {self._spell(value)};" if value else f"{spelled} {name};"
-        used = names(value) | self.taken_uses | names(kind)
-        words = without(kind, "const")
-        self.kinds[name] = self._deduced(value) if words == ["auto"] else texts(kind)
-        reference = has(kind, "&", "&&")
-        if value and not reference and not self.taken and not modified(name, self.tokens, name_token.start):
+        used = ex.names(value) | self.taken_uses | ex.names(kind)
+        words = ex.without(kind, "const")
+        self.kinds[name] = self._deduced(value) if words == ["auto"] else ex.texts(kind)
+        reference = ex.has(kind, "&", "&&")
+        if value and not reference and not self.taken and not ex.modified(name, self.tokens, name_token.start):
             if self._is_uniform(value):
                 self.uniform.add(name)
                 self.output.append(marker + declared)
@@ -415,11 +388,11 @@ class Phases:
                 return
         self.varying.add(name)
         if name not in behind:
-            if reference and self.uniform.intersection(names(value)) and not has(value, "["):
+            if reference and self.uniform.intersection(ex.names(value)) and not ex.has(value, "["):
                 raise Unfit
             self.region.append(Piece(marker + declared, used))
             return
-        if self.expanded == MOST_VARIABLES or texts(value[:1]) == ["{"]:
+        if self.expanded == MOST_VARIABLES or ex.texts(value[:1]) == ["{"]:
             raise Unfit
         self.expanded += 1
         array = f"__mxmaca_of_{name}_{self.expanded}"
@@ -436,8 +409,8 @@ class Phases:
         Raises:
             Unfit: such an array cannot be made, or be assigned to.
         """
-        words = without(kind, "const", "__restrict", "__restrict__")
-        if is_builtin(words):
+        words = ex.without(kind, "const", "__restrict", "__restrict__")
+        if ex.is_builtin(words):
             return " ".join(words)
         star = max((at for at, token in enumerate(kind) if token.text == "*"), default=0)
         named = all(token.kind == WORD or token.text == "::" for token in kind[:star])
@@ -447,18 +420,18 @@ class Phases:
 
     def _deduced(self, value: Tokens) -> List[str]:
         """A type for a variable of deduced type: it is no pointer to a variable if nothing in its value can be one."""
-        kinds = (self.kinds[name] for name in names(value).intersection(self.kinds))
-        return ["int"] if all(is_value([part for part in kind if part != "const"]) for kind in kinds) else ["auto"]
+        kinds = (self.kinds[name] for name in ex.names(value).intersection(self.kinds))
+        return ["int"] if all(ex.is_value([part for part in kind if part != "const"]) for kind in kinds) else ["auto"]
 
     def _is_uniform(self, value: Tokens, more: AbstractSet[str] = frozenset()) -> bool:
         """Whether the expression has one value for all threads of a block, and no effect."""
-        if not is_plain(value) or dereferences(value) or changes(value) or has(value, "[", "->", "{", "&"):
+        if not ex.is_plain(value) or ex.dereferences(value) or ex.changes(value) or ex.has(value, "[", "->", "{", "&"):
             return False
-        if not (WORDS | CASTS).issuperset(calls(value)):
+        if not (WORDS | CASTS).issuperset(ex.calls(value)):
             return False
-        for name in names(value) - self.uniform - INDICES - WORDS - CASTS - more:
+        for name in ex.names(value) - self.uniform - INDICES - WORDS - CASTS - more:
             # Constants and template parameters of outside; nothing that the body declares or changes, no memory.
-            if name in self.varying or name in self.pure or name in self.memory or modified(name, self.tokens):
+            if name in self.varying or name in self.pure or name in self.memory or ex.modified(name, self.tokens):
                 return False
         return True
 

@@ -5,19 +5,20 @@
 #   make image   [TORCH=2.6.0] [BASE=debian:12 | BOOTSTRAP=bookworm]   leave wheels/mxc500-*.container.xz
 #   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
 #   make bench   [TORCH=2.6.0] [PYTHON=3.10]   run the benchmarks
-#   make conformity [TORCH=2.6.0] [PYTHON=3.10] [ARGS='--resume --jobs 2']   run upstream's own tests and a sweep over all
-#                                              operators (hours); docs/conformity.md says more
+#   make conformity [TORCH=2.6.0] [PYTHON=3.10] [ARGS='--resume --jobs 2']   run upstream's own tests and a sweep over
+#                                              all operators (hours); docs/conformity.md says more
 #   make lint | make format                    the linters alone; with what they can rewrite rewritten
 #   make clean                                 remove what was made in this folder; the cache stays
 #
-# FROM=PATH takes upstream's wheels from a file or folder instead of a download. ARGS is divided into words as in a shell.
-# .venv is the Makefile's own: build_scripts/tools.py makes it anew where it is not whole.
+# FROM=PATH takes upstream's wheels from a file or folder instead of a download. ARGS is divided into words as in a
+# shell. .venv is the Makefile's own: build_scripts/tools.py makes it anew where it is not whole.
 
 SHELL := /bin/sh
 HOST_PYTHON := $(shell command -v python3 || command -v python)
 FACTORY := .venv/bin/python -m build_scripts
 
-# What the user gives is data. Neither make nor the shell reads it again: recipes take it from the environment, in quotes.
+# What the user gives is data. Neither make nor the shell reads it again: recipes take it from the environment, in
+# quotes.
 GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 # A Python given by name builds for that Python; the tools run with the one that is there.

@@ -7,7 +7,7 @@ from ..quality import lint
 
 
 def configure(commands: Any) -> None:
-    parser = commands.add_parser("lint", help="run ruff, mypy, clang-format and shellcheck")
+    parser = commands.add_parser("lint", help="run ruff, mypy, clang-format, shellcheck, and check the limits of sizes")
     parser.add_argument("--fix", action="store_true", help="rewrite what can be rewritten, then look")
     parser.set_defaults(run=run)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
 from ..errors import FactoryError
-from . import conformity
+from . import conformity, prose
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -192,10 +192,11 @@ def write(path: Path, summary: Summary) -> None:
     if not found:
         raise FactoryError(f"{path.name} has no place for {summary.torch}.", f"Add the lines {begin} and {end}.")
     summary = merged(summary, rows_of(found.group()))
-    body = f"{table(summary)}\n\nWheels `{summary.wheels}`."
+    body = f"Wheels `{summary.wheels}`."
     if any(row.earlier for row in summary.files):
         body += f" Rows with {EARLIER} are of earlier wheels and another cache."
     if summary.kept:
         body += f" {summary.kept} outcomes were kept from a run with earlier wheels; "
         body += "what failed there was run again, or counts as failed."
-    path.write_text(pattern.sub(lambda _: f"{begin}\n{body}\n{end}", text), encoding="utf-8")
+    body = f"{begin}\n{table(summary)}\n\n{prose.wrapped(body, 120)}\n{end}"
+    path.write_text(pattern.sub(lambda _: body, text), encoding="utf-8")

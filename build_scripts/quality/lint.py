@@ -7,6 +7,7 @@ from typing import Dict, List, Sequence
 from .. import children
 from ..progress import note
 from ..releases import CHECKOUT
+from .limits import Limits
 
 SOURCES = {"c++": (".cpp", ".h", ".cuh"), "shell": (".sh",)}
 # Shell scripts whose names do not say so.
@@ -52,7 +53,8 @@ def run() -> List[str]:
         sys.stdout.flush()
         if subprocess.run([program, *command[1:]], cwd=str(CHECKOUT), check=False).returncode:
             failed.append(f"{name} has findings")
-    return failed + _badly_formatted(tracked(SOURCES["c++"]))
+    note("== limits")
+    return failed + _badly_formatted(tracked(SOURCES["c++"])) + Limits(tracked([""])).failures()
 
 
 def _badly_formatted(files: Sequence[str]) -> List[str]:
@@ -70,7 +72,8 @@ def _badly_formatted(files: Sequence[str]) -> List[str]:
 
 
 def reformat() -> None:
-    """Let ruff and clang-format rewrite the sources."""
+    """Let ruff and clang-format rewrite the sources, and wrap paragraphs and comments that are too long."""
+    Limits(tracked([""])).rewrap()
     files = tracked(SOURCES["c++"])
     for command in (
         ["ruff", "check", "--fix", "--quiet", "."],

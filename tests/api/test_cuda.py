@@ -2,9 +2,16 @@
 
 import ctypes
 import re
+import sys
+from pathlib import Path
 
 import pytest
 import torch
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def test_the_install_check_prints_a_cuda_tensor(script):
@@ -466,7 +473,8 @@ def test_versions():
     assert re.fullmatch(r"\d+\.\d+\.\d+", upstream)
     assert local == "maca" + torch.version.maca
     assert torch.version.hip is None
-    assert torch.version.cuda == {"2.6.0": "12.4", "2.12.1": "13.0"}[upstream]
+    table = tomllib.loads((Path(__file__).parents[2] / "build_scripts" / "releases.toml").read_text(encoding="utf-8"))
+    assert torch.version.cuda == {row["torch"]: row["cuda"] for row in table["release"]}[upstream]
     assert torch._C._cuda_getCompiledVersion() // 1000 == int(torch.version.cuda.split(".")[0])
 
 

@@ -7,7 +7,9 @@ from ..quality import lint
 
 
 def configure(commands: Any) -> None:
-    parser = commands.add_parser("lint", help="run ruff, mypy, clang-format, shellcheck, and check the limits of sizes")
+    parser = commands.add_parser(
+        "lint", help="run ruff, mypy, clang-format, clang-tidy, shellcheck, and check the limits of sizes"
+    )
     parser.add_argument("--fix", action="store_true", help="rewrite what can be rewritten, then look")
     parser.set_defaults(run=run)
 

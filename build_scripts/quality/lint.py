@@ -7,6 +7,7 @@ from typing import Dict, List, Sequence
 from .. import children
 from ..progress import note
 from ..releases import CHECKOUT
+from . import tidy
 from .limits import Limits
 
 SOURCES = {"c++": (".cpp", ".h", ".cuh"), "shell": (".sh",)}
@@ -54,7 +55,10 @@ def run() -> List[str]:
         if subprocess.run([program, *command[1:]], cwd=str(CHECKOUT), check=False).returncode:
             failed.append(f"{name} has findings")
     note("== limits")
-    return failed + _badly_formatted(tracked(SOURCES["c++"])) + Limits(tracked([""])).failures()
+    failed += Limits(tracked([""])).failures()
+    failed += _badly_formatted(tracked(SOURCES["c++"]))
+    note("== clang-tidy")
+    return failed + tidy.run()
 
 
 def _badly_formatted(files: Sequence[str]) -> List[str]:

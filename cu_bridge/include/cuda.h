@@ -58,7 +58,10 @@ typedef enum CUctx_flags_enum {
 } CUctx_flags;
 
 // What a context can be created with: a part of the multiprocessors, or graphics that share them.
-typedef enum CUexecAffinityType_enum { CU_EXEC_AFFINITY_TYPE_SM_COUNT = 0, CU_EXEC_AFFINITY_TYPE_MAX } CUexecAffinityType;
+typedef enum CUexecAffinityType_enum {
+  CU_EXEC_AFFINITY_TYPE_SM_COUNT = 0,
+  CU_EXEC_AFFINITY_TYPE_MAX
+} CUexecAffinityType;
 typedef struct CUexecAffinityParam_st {
   CUexecAffinityType type;
   union {

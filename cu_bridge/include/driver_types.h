@@ -23,7 +23,7 @@ typedef struct cudaArray* cudaArray_t;
 typedef const struct cudaArray* cudaArray_const_t;
 typedef unsigned long long cudaGraphConditionalHandle;
 typedef unsigned long long cudaTextureObject_t;
-typedef unsigned long long CUtexObject;   // the driver interface's names, which kernels use without its header
+typedef unsigned long long CUtexObject;  // the driver interface's names, which kernels use without its header
 typedef unsigned long long CUsurfObject;
 typedef unsigned long long cudaSurfaceObject_t;
 

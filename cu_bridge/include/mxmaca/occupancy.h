@@ -40,7 +40,8 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* 
   for (int warps = (most + warp - 1) / warp; warps > 0; --warps) {
     const int size = warps * warp < most ? warps * warp : most;
     int blocks = 0;
-    error = cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, func, size, dynamicSharedBytes(size), flags);
+    error =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, func, size, dynamicSharedBytes(size), flags);
     if (error != cudaSuccess) return error;
     if (blocks * size > bestBlocks * bestSize) {
       bestSize = size;

@@ -7,6 +7,8 @@ import sys
 from typing import Callable, Dict
 
 Cucc = Callable[..., "subprocess.CompletedProcess[str]"]
+# The orders in which MACA_SCHEDULE lets the threads of a block run.
+SCHEDULES = ("forward", "reverse", "random:1", "random:2")
 
 
 def clean_environment(**variables: str) -> Dict[str, str]:

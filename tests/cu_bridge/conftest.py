@@ -15,7 +15,8 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 MAJORS = (12, 13)
-sys.path.insert(0, str(HERE))  # libraries.py, which the tests of the CUDA libraries share
+sys.path.insert(0, str(HERE))  # modules that several tests share
+import compiling  # noqa: E402
 
 
 def find_sdk() -> Optional[pathlib.Path]:
@@ -34,6 +35,12 @@ def sdk() -> pathlib.Path:
     if path is None or not (path / "lib" / "libmcruntime.so").exists():
         pytest.fail("No SDK: install the mxmaca wheel, or set MXMACA_PREFIX to where cmake --install put it.")
     return path
+
+
+@pytest.fixture(scope="session")
+def cucc(sdk: pathlib.Path) -> "compiling.Cucc":
+    """Return a function that runs the installed cucc."""
+    return compiling.make_cucc(sdk)
 
 
 @pytest.fixture()

@@ -8,7 +8,7 @@ from typing import Dict
 
 import pytest
 from bad_arguments import engine
-from libraries import find_openblas
+from library_calls import find_openblas
 
 TABLES = sorted({row.folder for row in engine.libraries() if (engine.HERE / (row.folder + ".toml")).exists()})
 

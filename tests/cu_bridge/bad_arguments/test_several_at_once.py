@@ -8,7 +8,7 @@ from typing import Dict, List
 
 import pytest
 from bad_arguments import engine
-from libraries import find_openblas
+from library_calls import find_openblas
 
 CALLS = 300
 # Two wrong arguments may be right together (two tensors of another type), so every status is allowed.

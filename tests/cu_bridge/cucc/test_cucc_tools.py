@@ -8,15 +8,10 @@ import subprocess
 from typing import Sequence
 
 import pytest
-from compiling import Cucc, clean_environment, make_cucc, run_program
+from compiling import Cucc, clean_environment, run_program
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).resolve().parents[1]
 COMPILERS = ("g++-9", "g++-10", "g++-11", "clang++")
-
-
-@pytest.fixture(scope="session")
-def cucc(sdk: pathlib.Path) -> Cucc:
-    return make_cucc(sdk)
 
 
 # ---- Host compilers --------------------------------------------------------------------------------------------------

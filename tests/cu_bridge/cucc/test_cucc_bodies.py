@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import pytest
-from compiling import Cucc, make_cucc, run_program
+from compiling import Cucc, run_program
 
 # A header as torch's are: what stands in it is the host's unless it is marked.
 HEADER = """
@@ -77,11 +77,6 @@ int main() {
 }
 """
 USED = 4 + 5 + 1003 + 2 + 2 + 2 + 3 + 4 + 4 + 2 + 3 + 9 + 8
-
-
-@pytest.fixture(scope="session")
-def cucc(sdk: pathlib.Path) -> Cucc:
-    return make_cucc(sdk)
 
 
 def build(cucc: Cucc, folder: pathlib.Path, kernel: str, registered: str = "") -> str:

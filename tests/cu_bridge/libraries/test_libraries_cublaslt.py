@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, Optional
 
 import numpy
 import pytest
-from libraries import Library, close, random_array
+from library_calls import Library, close, random_array
 
 INVALID, NOT_SUPPORTED = 7, 15
 R32F, R64F, R16F, R8I, C32F, R32I, R16BF, E4M3, E5M2 = 0, 1, 2, 3, 4, 10, 14, 28, 29

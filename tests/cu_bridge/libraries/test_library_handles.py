@@ -7,7 +7,7 @@ from typing import List
 
 import numpy
 import pytest
-from libraries import Library
+from library_calls import Library
 
 NOT_INITIALIZED, INVALID = 1, 7
 

@@ -10,16 +10,11 @@ import pathlib
 
 import pytest
 import random_kernels
-from compiling import Cucc, make_cucc, run_program
+from compiling import Cucc, run_program
 
 KERNELS, BATCHES = 50, 10  # a batch is a program: most of its compilation is reading headers
 TODAY = int(datetime.date.today().strftime("%Y%m%d")) * 100
 FIRST, LAST = map(int, os.environ.get("MACA_RANDOM_KERNELS", f"{TODAY}:{TODAY + BATCHES}").split(":"))
-
-
-@pytest.fixture(scope="session")
-def cucc(sdk: pathlib.Path) -> Cucc:
-    return make_cucc(sdk)
 
 
 @pytest.mark.parametrize("seed", range(FIRST, LAST))

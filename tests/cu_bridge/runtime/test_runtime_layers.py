@@ -9,7 +9,7 @@ from typing import Dict, List, Set
 
 import pytest
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 RUNTIME = REPOSITORY / "cu_bridge" / "runtime" / "src"
 MOST_FILES = 20
 MOST_LINES = 600

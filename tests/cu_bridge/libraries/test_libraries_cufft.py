@@ -6,7 +6,7 @@ from typing import Any, Iterator, List, Optional, Sequence
 
 import numpy
 import pytest
-from libraries import Library, close, random_array
+from library_calls import Library, close, random_array
 
 C2C, R2C, C2R, Z2Z, D2Z, Z2D = 0x29, 0x2A, 0x2C, 0x69, 0x6A, 0x6C
 R16F, C16F, C32F = 2, 6, 4

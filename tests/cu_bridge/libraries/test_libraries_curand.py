@@ -6,7 +6,7 @@ from typing import Any, Iterator, List
 
 import numpy
 import pytest
-from libraries import Library
+from library_calls import Library
 from scipy import stats
 
 XORWOW, MRG, MTGP, MT, PHILOX, SOBOL = 101, 121, 141, 142, 161, 201

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 import numpy
 import pytest
-from libraries import Library, close, random_array
+from library_calls import Library, close, random_array
 
 NOT_INITIALIZED, BAD_PARAM, NOT_SUPPORTED = 1001, 2000, 3000
 FLOAT, DOUBLE, HALF, BFLOAT16 = 0, 1, 2, 9

@@ -9,17 +9,12 @@ from types import ModuleType
 from typing import List
 
 import pytest
-from compiling import Cucc, make_cucc, run_program
+from compiling import Cucc, run_program
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).resolve().parents[1]
 LINES = (HERE / "data" / "nvcc_options.txt").read_text(encoding="utf-8").splitlines()
 NVCC = [line.split() for line in LINES if not line.startswith("#")]
 DOCUMENT = HERE.parent.parent / "docs" / "cu_bridge.md"
-
-
-@pytest.fixture(scope="session")
-def cucc(sdk: pathlib.Path) -> Cucc:
-    return make_cucc(sdk)
 
 
 @pytest.fixture(scope="session")

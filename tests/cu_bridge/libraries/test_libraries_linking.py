@@ -8,7 +8,7 @@ import sys
 from typing import Callable, Dict
 
 import pytest
-from libraries import find_openblas
+from library_calls import find_openblas
 
 HEADERS = {
     "cublas_v2.h": "libcublas",

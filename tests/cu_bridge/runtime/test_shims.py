@@ -11,7 +11,7 @@ from typing import Callable, Dict, Set
 
 import pytest
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 SHIMS = REPOSITORY / "cu_bridge" / "shims"
 CUDA_HEADERS = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"
 

@@ -8,7 +8,7 @@ from typing import List
 
 import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).resolve().parents[1]
 INCLUDE = HERE.parents[1] / "cu_bridge" / "include"
 
 

@@ -7,7 +7,7 @@ from typing import Any, Iterator
 
 import numpy
 import pytest
-from libraries import TYPES, Library, close, operation, random_array, wide
+from library_calls import TYPES, Library, close, operation, random_array, wide
 
 INVALID, NOT_SUPPORTED = 3, 9
 LOWER, UPPER = 0, 1

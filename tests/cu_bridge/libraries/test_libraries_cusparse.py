@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Optional
 import numpy
 import pytest
 import scipy.sparse
-from libraries import TYPES, Library, close, operation, random_array, wide
+from library_calls import TYPES, Library, close, operation, random_array, wide
 
 INVALID, NOT_SUPPORTED = 3, 10
 CODES = {numpy.dtype(numpy.float32): 0, numpy.dtype(numpy.float64): 1, numpy.dtype(numpy.float16): 2}

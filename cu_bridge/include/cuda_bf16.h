@@ -15,8 +15,8 @@ typedef struct __attribute__((aligned(4))) __nv_bfloat162_raw {
 #ifdef __CUDACC__
 #include "cuda_runtime.h"
 #endif
-#include "mxmaca/integer_rounding.h"
-#include "mxmaca/narrow_float.h"
+#include "mxmaca/arithmetic/integer_rounding.h"
+#include "mxmaca/arithmetic/narrow_float.h"
 #include "vector_functions.h"
 
 #define MXMACA_N bfloat16
@@ -44,11 +44,11 @@ typedef struct __attribute__((aligned(4))) __nv_bfloat162_raw {
 #define MXMACA_OPERATORS2 1
 #endif
 // In this order; apart, so that no tool sorts them.
-#include "mxmaca/narrow_float_class.inc"
+#include "mxmaca/arithmetic/narrow_float_class.inc"
 
-#include "mxmaca/narrow_float_functions.inc"
+#include "mxmaca/arithmetic/narrow_float_functions.inc"
 
-#include "mxmaca/narrow_float_end.inc"
+#include "mxmaca/arithmetic/narrow_float_end.inc"
 
 #ifndef CUDA_NO_BFLOAT16
 typedef __nv_bfloat16 nv_bfloat16;

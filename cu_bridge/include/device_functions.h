@@ -3,9 +3,9 @@
 #define __DEVICE_FUNCTIONS_H__
 
 #ifdef __cplusplus
-#include "mxmaca/directed_rounding.h"
-#include "mxmaca/integer_rounding.h"
-#include "mxmaca/simd_intrinsics.h"
+#include "mxmaca/arithmetic/directed_rounding.h"
+#include "mxmaca/arithmetic/integer_rounding.h"
+#include "mxmaca/arithmetic/simd_intrinsics.h"
 
 #define MXMACA_MODES(one) one(rn, nearest) one(rz, zero) one(ru, up) one(rd, down)
 

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "math_constants.h"
-#include "mxmaca/narrow_float.h"
+#include "mxmaca/arithmetic/narrow_float.h"
 
 namespace mxmaca {
 

@@ -10,9 +10,9 @@
 #include <type_traits>
 
 #include "../device_functions.h"
-#include "directed_rounding.h"
-#include "integer_rounding.h"
-#include "narrow_float.h"
+#include "arithmetic/directed_rounding.h"
+#include "arithmetic/integer_rounding.h"
+#include "arithmetic/narrow_float.h"
 #include "warp_table.h"
 
 namespace mxmaca {

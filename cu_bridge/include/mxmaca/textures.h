@@ -11,7 +11,7 @@
 
 #include "../cuda_runtime_api.h"
 #include "../vector_functions.h"
-#include "narrow_float.h"
+#include "arithmetic/narrow_float.h"
 
 // ---- Types ------------------------------------------------------------------------------------------------------------------
 enum cudaChannelFormatKind {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "narrow_float.h"
+#include "arithmetic/narrow_float.h"
 
 namespace mxmaca {
 

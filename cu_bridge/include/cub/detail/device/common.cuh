@@ -6,7 +6,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "../../../mxmaca/pairwise.h"
+#include "../../../mxmaca/arithmetic/pairwise.h"
 #include "../../../mxmaca/stream_task.h"
 #include "../../util_type.cuh"
 #include "../iterators.cuh"

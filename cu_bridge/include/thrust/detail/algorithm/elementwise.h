@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../../../mxmaca/pairwise.h"
+#include "../../../mxmaca/arithmetic/pairwise.h"
 #include "../../functional.h"
 #include "../../pair.h"
 #include "../../tuple.h"

@@ -1,5 +1,5 @@
 // Texture and surface objects: reads, filters, address modes, layers.
-#include "check.h"
+#include "../check.h"
 
 __global__ void two(cudaTextureObject_t point, cudaTextureObject_t linear, cudaTextureObject_t wrapped) {
   const int x = threadIdx.x % 4, y = threadIdx.x / 4;

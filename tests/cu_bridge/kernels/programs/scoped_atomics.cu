@@ -8,7 +8,7 @@
 #include <cuda/std/complex>
 #include <cuda/std/tuple>
 
-#include "check.h"
+#include "../check.h"
 
 namespace cg = cooperative_groups;
 

@@ -1,5 +1,5 @@
 // Mathematics and intrinsics that need no include.
-#include "check.h"
+#include "../check.h"
 
 __global__ void kernel(const float* x) {
   const int i = threadIdx.x;

@@ -23,7 +23,7 @@
 #include <thrust/transform_reduce.h>
 #include <thrust/unique.h>
 #include <vector>
-#include "check.h"
+#include "../check.h"
 struct Square {
   __host__ __device__ int operator()(int x) const { return x * x; }
 };

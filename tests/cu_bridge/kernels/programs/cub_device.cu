@@ -3,7 +3,7 @@
 #include <cub/cub.cuh>
 #include <vector>
 
-#include "check.h"
+#include "../check.h"
 #define CALL(f, ...)                                                   \
   do {                                                                 \
     size_t bytes = 0;                                                  \

@@ -3,7 +3,7 @@
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 
-#include "check.h"
+#include "../check.h"
 
 namespace cg = cooperative_groups;
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../host_defines.h"
+#include "../../host_defines.h"
 
 #if defined(__F16C__) && !defined(MXMACA_NO_F16C)
 #include <immintrin.h>

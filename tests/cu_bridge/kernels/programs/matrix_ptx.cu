@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "check.h"
+#include "../check.h"
 
 // A is 16 x 16 in rows, B 16 x 8 in rows (so its fragment is loaded transposed), C 16 x 8.
 template <bool brain, class T>

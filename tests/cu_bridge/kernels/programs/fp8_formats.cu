@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "check.h"
+#include "../check.h"
 
 __global__ void round_trip() {
   const __nv_fp8_storage_t bits = static_cast<__nv_fp8_storage_t>(threadIdx.x);

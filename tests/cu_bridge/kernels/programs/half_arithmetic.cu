@@ -2,7 +2,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "check.h"
+#include "../check.h"
 
 __global__ void kernel(__half* sums, __half2* pairs, __nv_bfloat16* bsums) {
   const int i = threadIdx.x;

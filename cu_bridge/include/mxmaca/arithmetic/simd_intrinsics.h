@@ -1,7 +1,7 @@
 // Two or four small integers in a 32-bit word, and comparisons with limits (min, max, three operands, relu).
 #pragma once
 
-#include "../vector_types.h"
+#include "../../vector_types.h"
 #include "narrow_float.h"
 
 namespace mxmaca {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "../host_defines.h"
+#include "../../host_defines.h"
 
 namespace mxmaca {
 

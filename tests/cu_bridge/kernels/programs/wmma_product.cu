@@ -3,7 +3,7 @@
 #include <cuda_fp16.h>
 #include <mma.h>
 
-#include "check.h"
+#include "../check.h"
 
 using namespace nvcuda;
 

@@ -1,7 +1,7 @@
 // Philox in kernels: the known answer, and the same numbers whatever the launch.
 #include <curand_kernel.h>
 
-#include "check.h"
+#include "../check.h"
 
 __global__ void words(unsigned* out, int threads) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -7,7 +7,7 @@
 
 #include <builtin_types.h>
 
-#include "check.h"
+#include "../check.h"
 
 #if !defined(__DRIVER_TYPES_H__) || !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) ||     \
     !defined(__cuda_cuda_h__) || !defined(CUBLAS_API_H_) || !defined(CUBLAS_V2_H_) || !defined(_CUFFT_H_) || \

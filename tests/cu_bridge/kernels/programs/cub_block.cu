@@ -1,7 +1,7 @@
 // cub's collectives of a block and a warp.
 #include <cub/cub.cuh>
 
-#include "check.h"
+#include "../check.h"
 
 constexpr int threads = 128, items = 4;
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import List, Sequence, Tuple
 
 from . import literals
-from .grammar import Writer, moderate
+from .grammar import Writer
+from .pen import moderate
 from .program import Step
 
 # Lines of a function over x, whose last dimension may be anything; each gives x again.

@@ -5,290 +5,35 @@ Most steps are meant to be valid, some are not: what both devices refuse belongs
 
 from __future__ import annotations
 
-from random import Random
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import torch
 
 from . import literals
-from .literals import DTYPES, SCALARS, numel
-from .program import Side, Step, is_leaf
-
-Named = Tuple[str, torch.Tensor]
-LARGEST = 4096
-
-UNARY = (
-    "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "bitwise_not", "ceil", "conj_physical", "cos", "cosh",
-    "deg2rad", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "frac", "i0", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "lgamma", "log", "log10", "log1p", "log2", "logical_not", "logit", "nan_to_num", "neg",
-    "positive", "rad2deg", "real", "reciprocal", "relu", "round", "rsqrt", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc",
-    "sinh", "sqrt", "square", "tan", "tanh", "trunc", "special.entr", "special.i0e", "special.i1", "special.i1e",
-    "special.ndtr", "special.log_ndtr", "special.erfcx", "special.ndtri", "resolve_conj", "resolve_neg", "clone", "detach",
-    "ones_like", "zeros_like", "selu", "celu", "special.bessel_j0", "special.expit", "special.psi",
-)  # fmt: skip
-BINARY = (
-    "add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder", "fmod", "pow", "float_power", "atan2", "copysign",
-    "nextafter", "hypot", "maximum", "minimum", "fmax", "fmin", "logaddexp", "logaddexp2", "xlogy", "special.xlog1py",
-    "special.zeta", "heaviside", "gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
-    "bitwise_right_shift", "logical_and", "logical_or", "logical_xor", "eq", "ne", "lt", "le", "gt", "ge", "isclose", "ldexp",
-    "igamma", "igammac", "rsub", "complex", "polar", "dist", "equal", "allclose", "can_cast",
-)  # fmt: skip
-# Those that also take a number on either side.
-COMMON = (
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "pow",
-    "remainder",
-    "fmod",
-    "floor_divide",
-    "copysign",
-    "xlogy",
-    "atan2",
-    "nextafter",
-    "true_divide",
+from .literals import numel
+from .pen import Pen, broadcasts, moderate, needed
+from .program import Step, is_leaf
+from .vocabulary import (
+    ACTIVATIONS,
+    BINARY,
+    BINARY_INPLACE,
+    COMMON,
+    DTYPE_ARGUMENT,
+    KEEPDIM,
+    LISTS_OF_DIMS,
+    LOSSES,
+    NEED_DIM,
+    NO_OUT,
+    OPERATORS,
+    REDUCTIONS,
+    TENSOR_METHODS_INPLACE,
+    UNARY,
+    WITHOUT_DIM,
 )
-OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "<", "<=", "==", "!=", ">", ">=", "&", "|", "^", "<<", ">>")
-NO_OUT = ("positive", "real", "resolve_conj", "resolve_neg", "clone", "detach", "ones_like", "zeros_like", "isfinite", "isinf",
-          "isnan", "isreal", "relu", "isclose", "dist", "equal", "allclose", "rsub", "selu", "celu", "can_cast")  # fmt: skip
-REDUCTIONS = (
-    "sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "nansum", "nanmean", "std", "var",
-    "std_mean", "var_mean", "median", "nanmedian", "mode", "logsumexp", "norm", "count_nonzero", "cumsum", "cumprod", "cummax",
-    "cummin", "logcumsumexp", "softmax", "log_softmax", "aminmax", "linalg.vector_norm", "sort", "argsort", "unique", "msort", "diff",
-)  # fmt: skip
-WITHOUT_DIM = ("unique", "msort", "linalg.vector_norm", "logsumexp_")
-NEED_DIM = (
-    "cumsum",
-    "cumprod",
-    "cummax",
-    "cummin",
-    "logcumsumexp",
-    "softmax",
-    "log_softmax",
-    "logsumexp",
-    "amax",
-    "amin",
-    "mode",
-    "sort",
-)
-LISTS_OF_DIMS = (
-    "sum",
-    "mean",
-    "amax",
-    "amin",
-    "nansum",
-    "nanmean",
-    "std",
-    "var",
-    "std_mean",
-    "var_mean",
-    "logsumexp",
-    "norm",
-    "count_nonzero",
-    "any",
-    "all",
-)
-KEEPDIM = ("sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "nansum", "nanmean", "std", "var",
-           "std_mean", "var_mean", "median", "nanmedian", "mode", "logsumexp", "norm", "linalg.vector_norm")  # fmt: skip
-DTYPE_ARGUMENT = (
-    "sum",
-    "mean",
-    "prod",
-    "nansum",
-    "nanmean",
-    "cumsum",
-    "cumprod",
-    "softmax",
-    "log_softmax",
-    "norm",
-    "linalg.vector_norm",
-)
-TENSOR_METHODS_INPLACE = (
-    "abs_", "acos_", "atan_", "ceil_", "cos_", "exp_", "expm1_", "floor_", "frac_", "log_", "log1p_", "logical_not_", "neg_",
-    "reciprocal_", "relu_", "round_", "rsqrt_", "sigmoid_", "sign_", "sgn_", "sin_", "sqrt_", "square_", "tanh_", "trunc_", "zero_",
-    "erf_", "erfinv_", "digamma_", "lgamma_", "i0_", "sinc_", "nan_to_num_", "bitwise_not_", "conj_physical_", "deg2rad_", "t_",
-    "squeeze_", "detach_", "exp2_", "asinh_",
-)  # fmt: skip
-BINARY_INPLACE = (
-    "add_", "sub_", "mul_", "div_", "floor_divide_", "remainder_", "fmod_", "pow_", "atan2_", "copysign_", "nextafter_", "hypot_",
-    "xlogy_", "bitwise_and_", "bitwise_or_", "bitwise_xor_", "logical_and_", "logical_or_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_",
-    "copy_", "heaviside_", "float_power_", "ldexp_", "gcd_", "lcm_", "igamma_", "true_divide_",
-)  # fmt: skip
-ACTIVATIONS = (
-    "F.relu", "F.gelu", "F.silu", "F.elu", "F.selu", "F.celu", "F.leaky_relu", "F.hardtanh", "F.hardswish", "F.hardsigmoid",
-    "F.softplus", "F.mish", "F.logsigmoid", "F.softsign", "F.tanhshrink", "F.hardshrink", "F.softshrink", "F.relu6", "F.glu",
-    "F.normalize", "torch.tanh", "torch.sigmoid",
-)  # fmt: skip
-LOSSES = (
-    "F.mse_loss", "F.l1_loss", "F.smooth_l1_loss", "F.huber_loss", "F.kl_div", "F.binary_cross_entropy_with_logits",
-    "F.soft_margin_loss", "F.poisson_nll_loss", "F.cosine_similarity", "F.pairwise_distance", "F.binary_cross_entropy",
-    "F.hinge_embedding_loss",
-)  # fmt: skip
 
 
-class Writer:
-    """Writes the steps of one program."""
-
-    def __init__(self, rng: Random, side: Side) -> None:
-        self.rng, self.side, self.count = rng, side, 0
-        self.base = literals.random_shape(rng)
-        self.favourite = rng.choice(DTYPES) if rng.random() < 0.6 else None
-
-    # Names and choices
-
-    def fresh(self, prefix: str = "t") -> str:
-        self.count += 1
-        return f"{prefix}{self.count - 1}"
-
-    def tensors(self, wanted: Callable[[torch.Tensor], bool] = lambda t: True) -> List[Named]:
-        return [
-            (e, v)
-            for e, v in self.side.pool().items()
-            if isinstance(v, torch.Tensor)
-            and v.layout == torch.strided
-            and v.numel() <= LARGEST
-            and not e.startswith(("m", "h"))
-            and not e.endswith(".grad")
-            and wanted(v)
-        ]
-
-    def one(self, wanted: Callable[[torch.Tensor], bool] = lambda t: True) -> Named:
-        """A tensor of the pool, the younger ones more often; any where none is wanted."""
-        found = self.tensors(wanted) or self.tensors()
-        if self.rng.random() < 0.5:
-            found = found[-4:]
-        return self.rng.choice(found)
-
-    def partner(self, tensor: torch.Tensor) -> Named:
-        """A tensor that broadcasts with another one, most of the time."""
-        if self.rng.random() < 0.06:
-            return self.one()
-        return self.one(lambda t: broadcasts(t.shape, tensor.shape))
-
-    def scalar(self) -> str:
-        return self.rng.choice(SCALARS)
-
-    def small(self) -> str:
-        return self.rng.choice(SCALARS[:13])
-
-    def dim(self, tensor: torch.Tensor) -> int:
-        rank = max(tensor.dim(), 1)
-        return self.rng.randint(-rank, rank - 1)
-
-    def dtype(self) -> str:
-        return self.rng.choice(DTYPES)
-
-    def maybe(self, share: float) -> bool:
-        return self.rng.random() < share
-
-    # Leaves
-
-    def leaf(
-        self,
-        shape: Optional[Sequence[int]] = None,
-        dtype: Optional[str] = None,
-        plain: bool = False,
-        tame: bool = False,
-    ) -> List[Step]:
-        """A new tensor; often a view whose memory has gaps, repeats, an offset or another order."""
-        rng = self.rng
-        shape = tuple(shape) if shape is not None else literals.shape_near(rng, self.base)
-        dtype = dtype or (self.favourite if self.favourite and self.maybe(0.5) else self.dtype())
-        kind = 1.0 if plain else rng.random()
-        if kind < 0.45 and shape and numel(shape):
-            return self._laid_out(shape, dtype, tame)
-        name = self.fresh()
-        text = (
-            f"{name} = {literals.tensor(literals.values(rng, dtype, numel(shape), tame), numel(shape), dtype, shape)}"
-        )
-        steps = [Step(text, "tensor", "exact")]
-        if not plain and dtype in (*literals.FLOATING, *literals.COMPLEX) and self.maybe(0.2):
-            steps.append(Step(f"{name}.requires_grad_()", "requires_grad_"))
-        return steps
-
-    def _laid_out(self, shape: Tuple[int, ...], dtype: str, tame: bool) -> List[Step]:
-        rng, name, base = self.rng, self.fresh(), self.fresh()
-        name, base = base, name
-        rank = len(shape)
-        choice = rng.choice(
-            ("transposed", "gaps", "expanded", "offset", "bits", "overlapping", "permuted", "channels_last")
-        )
-        stored: Tuple[int, ...] = shape
-        view = ""
-        if choice == "gaps":
-            at = rng.randrange(rank)
-            stored = tuple(n * 2 if i == at else n for i, n in enumerate(shape))
-            view = "[" + ", ".join(f"{rng.randint(0, 1)}::2" if i == at else ":" for i in range(rank)) + "]"
-        elif choice == "expanded":
-            stored = tuple(1 if rng.random() < 0.6 else n for n in shape)
-            view = f".expand({list(shape)})"
-        elif choice == "offset":
-            stored = (shape[0] + 2, *shape[1:])
-            view = "[1:-1]"
-        elif choice == "overlapping":
-            strides = [rng.choice((1, 1, 2, s)) for s in literals.contiguous_strides(shape)]
-            needed = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
-            stored = (needed + 1,)
-            view = f".as_strided({list(shape)}, {strides}, {rng.randint(0, 1)})"
-        elif choice == "bits" and dtype in literals.COMPLEX:
-            view = rng.choice((".conj()", ".conj()", ".mH" if rank == 2 else ".conj()"))
-            stored = shape[::-1] if view == ".mH" else shape
-        elif choice == "bits" and dtype in ("float32", "float64", "float16"):
-            wide = {"float32": "complex64", "float64": "complex128", "float16": "complex32"}[dtype]
-            dtype, view = wide, rng.choice((".imag", ".real", ".conj().imag", ".conj().imag"))
-        elif choice == "channels_last" and rank in (4, 5):
-            format_ = "channels_last" if rank == 4 else "channels_last_3d"
-            view = f".contiguous(memory_format=torch.{format_})"
-        else:
-            order = list(range(rank))
-            rng.shuffle(order)
-            stored = tuple(shape[i] for i in order)
-            view = f".permute({[order.index(i) for i in range(rank)]})"
-        flat = literals.values(rng, dtype, numel(stored), tame)
-        return [
-            Step(f"{base} = {literals.tensor(flat, numel(stored), dtype, stored)}", "tensor", "exact"),
-            Step(f"{name} = {base}{view}", "view", "exact"),
-        ]
-
-    def long(self, shape: Sequence[int], below: int, low: int = 0) -> Tuple[str, List[Step]]:
-        """Indices."""
-        name = self.fresh()
-        flat = [self.rng.randint(low, max(below - 1, low)) for _ in range(numel(shape))]
-        dtype = "int64" if self.maybe(0.93) else "int32"
-        return name, [
-            Step(f"{name} = {literals.tensor(repr(flat), len(flat), dtype, tuple(shape))}", "tensor", "exact")
-        ]
-
-    # out=, functional, in place
-
-    def call(
-        self, function: str, arguments: str, like: torch.Tensor, out: bool = True, kind: str = "pure"
-    ) -> List[Step]:
-        """A call with or without ``out=``."""
-        name = self.fresh()
-        short = function.replace("torch.", "")
-        if out and self.maybe(0.2):
-            return self._with_out(function, arguments, like, name)
-        return [Step(f"{name} = {function}({arguments})", short, kind)]
-
-    def _with_out(self, function: str, arguments: str, like: torch.Tensor, name: str) -> List[Step]:
-        rng, steps = self.rng, []
-        kind = rng.random()
-        if kind < 0.2:
-            target = f"torch.empty(0, dtype=torch.{self.dtype() if self.maybe(0.4) else literals.of(like.dtype)}, device=device)"
-        elif kind < 0.45:
-            target = self.one(lambda t: t.shape == like.shape)[0]
-        elif kind < 0.7:
-            target = self.one()[0]
-        else:
-            dtype = self.dtype() if self.maybe(0.3) else literals.of(like.dtype)
-            steps = self.leaf(like.shape, dtype)
-            target = [n for s in steps for n in s.binds][-1]
-        return [
-            *steps,
-            Step(f"{name} = {function}({arguments}, out={target})", function.replace("torch.", "") + " out="),
-        ]
+class Writer(Pen):
+    """A writer looks at the CPU's pool of tensors; each family is a method."""
 
     # Families
 
@@ -843,34 +588,3 @@ class Writer:
         )
         mode = self.rng.choice(("torch.no_grad()", "torch.enable_grad()", "torch.autograd.graph.save_on_cpu()"))
         return [Step(f"with {mode}:\n    {self.fresh()} = {inner}", "mode")]
-
-
-def moderate(tensor: torch.Tensor) -> bool:
-    """No products of its elements overflow."""
-    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0:
-        return True
-    return bool(tensor.detach().abs().max() < 100)
-
-
-def broadcasts(first: Sequence[int], second: Sequence[int]) -> bool:
-    return all(a == b or 1 in (a, b) for a, b in zip(reversed(first), reversed(second)))
-
-
-def needed(steps: List[Step]) -> List[Step]:
-    """The last step and those whose names it uses."""
-    wanted = set(steps[-1].uses)
-    kept = [steps[-1]]
-    for step in reversed(steps[:-1]):
-        if wanted & set(step.binds) or (wanted & set(step.uses) and not step.binds):
-            wanted |= set(step.uses)
-            kept.append(step)
-    return kept[::-1]
-
-
-# A family's share of the steps.
-FAMILIES: Dict[str, int] = {
-    "leaf": 6, "unary": 10, "activation": 3, "binary": 14, "operator": 6, "inplace": 12, "augmented": 5, "getitem": 4, "view": 14,
-    "ternary": 6, "reduction": 10, "ordering": 5, "indexing": 9, "rearranged": 6, "copying": 9, "products": 8, "network": 9, "fourier": 2,
-    "linalg": 2, "random": 2, "lists": 2, "gradient": 7, "differentiable": 2, "switch": 1, "traced": 2, "transformed": 2,
-    "graphed": 1, "trained": 1, "functional_module": 2, "sample": 12,
-}  # fmt: skip

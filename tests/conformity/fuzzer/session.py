@@ -26,10 +26,11 @@ from .comparison import (
     wrong_elements,
 )
 from .expectations import Expected
-from .grammar import FAMILIES, Writer
+from .grammar import Writer
 from .memory import element_bytes, host_view, overlaps
 from .program import Side, Step
 from .samples import sample
+from .vocabulary import FAMILIES
 
 # Results of several operators, and gradients, may be off by more.
 COMPOSED = 8.0

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import pytest
 import torch
 
-CODEGEN = Path(__file__).resolve().parents[2] / "macatorch" / "codegen" / "cpu_dtypes.py"
+CODEGEN = Path(__file__).resolve().parents[3] / "macatorch" / "codegen" / "cpu_dtypes.py"
 LOW = (torch.half, torch.bfloat16, torch.complex32)
 BINARY = ["div", "floor_divide", "remainder", "fmod", "copysign", "xlogy", "pow", "atan2", "nextafter", "add", "mul"]
 

@@ -144,110 +144,6 @@ def test_sync_debug_mode_hears_of_masks_and_host_indices() -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-# A backend, and what it cannot do: dtype, width of a head, a mask.
-IMPOSSIBLE = [
-    ("FLASH_ATTENTION", torch.float64, 8, False),
-    ("FLASH_ATTENTION", torch.float32, 8, False),
-    ("FLASH_ATTENTION", torch.float16, 264, False),
-    ("FLASH_ATTENTION", torch.float16, 8, True),
-    ("EFFICIENT_ATTENTION", torch.float64, 8, False),
-    ("CUDNN_ATTENTION", torch.float32, 8, False),
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("backend", "dtype", "width", "masked"), IMPOSSIBLE, ids=str)
-def test_an_impossible_choice_of_attention_has_no_kernel(
-    backend: str, dtype: torch.dtype, width: int, masked: bool
-) -> None:
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    q = torch.ones(1, 2, 4, width, device="cuda", dtype=dtype)
-    mask = torch.zeros(4, 4, device="cuda", dtype=dtype) if masked else None
-    attention = torch.nn.functional.scaled_dot_product_attention
-    with sdpa_kernel(getattr(SDPBackend, backend)), pytest.raises(RuntimeError, match="^No available kernel"):
-        attention(q, q, q, attn_mask=mask)
-    with sdpa_kernel(SDPBackend.MATH):
-        torch.testing.assert_close(attention(q, q, q, attn_mask=mask), q)
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
-@pytest.mark.parametrize(("queries", "keys"), [(3, 5), (5, 3)])
-def test_flash_attentions_last_query_stands_at_the_last_key(queries: int, keys: int, dropout: float) -> None:
-    torch.manual_seed(0)
-    shapes = [(2, 4, queries, 16), (2, 4, keys, 16), (2, 4, keys, 16)]
-    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16, requires_grad=True) for shape in shapes)
-    seen = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
-    result = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, dropout, True, dropout > 0)
-    output, logsumexp = result[:2]
-    double = [x.detach().cpu().double().requires_grad_() for x in (q, k, v)]
-    scores = (double[0] @ double[1].mT / 4).masked_fill(~seen, -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0)
-    if dropout:
-        weights = torch.where(result[8].cpu()[..., :queries, :keys] > 0, weights / (1 - dropout), 0.0)
-    want = weights @ double[2]
-    torch.testing.assert_close(output.cpu().double(), want, atol=2e-3, rtol=2e-3)
-    want_sum = scores.logsumexp(-1).masked_fill(~seen.any(1), torch.inf).float()
-    torch.testing.assert_close(logsumexp.cpu(), want_sum, atol=1e-4, rtol=1e-4)
-    if queries > keys:  # NaN in the gradient of a softmax over nothing: the formula's, not the kernel's
-        return
-    grad = torch.randn(want.shape, dtype=torch.double)
-    for got, wanted in zip(
-        torch.autograd.grad(output, (q, k, v), grad.half().cuda()),
-        torch.autograd.grad(want, double, grad.half().double()),
-    ):
-        torch.testing.assert_close(got.cpu().double(), wanted, atol=4e-3, rtol=4e-3)
-
-
-@pytest.mark.parametrize("width", [15, 16])
-def test_a_causal_bias_may_be_aligned_at_the_end(width: int) -> None:
-    from torch.nn.attention.bias import causal_lower_right
-
-    torch.manual_seed(0)
-    q, k, v = (torch.randn(1, 2, length, width, device="cuda", dtype=torch.float16) for length in (5, 9, 9))
-    attention = torch.nn.functional.scaled_dot_product_attention
-    mask = torch.ones(5, 9, dtype=torch.bool).tril(4)
-    want = attention(q.float().cpu(), k.float().cpu(), v.float().cpu(), attn_mask=mask)
-    got = attention(q, k, v, attn_mask=causal_lower_right(5, 9))
-    torch.testing.assert_close(got.float().cpu(), want, atol=2e-3, rtol=2e-3)
-
-
-@pytest.mark.parametrize("form", ["flash", "efficient", "cudnn"])
-@pytest.mark.parametrize(("batch", "length", "width"), [(1, 3, 8), (2, 4, 8), (2, 3, 16)])
-def test_a_form_of_attention_broadcasts_nothing(form: str, batch: int, length: int, width: int) -> None:
-    q = torch.ones(2, 4, 3, 8, device="cuda", dtype=torch.float16)
-    k = torch.ones(batch, 4, 3, width, device="cuda", dtype=torch.float16)
-    v = torch.ones(batch, 4, length, width, device="cuda", dtype=torch.float16)
-    attention = getattr(torch.ops.aten, f"_scaled_dot_product_{form}_attention")
-    with pytest.raises(RuntimeError, match="broadcasts nothing"):
-        attention(q, k, v, *(() if form == "flash" else (None, False)))
-
-
-@pytest.mark.parametrize(
-    ("backend", "name"),
-    [
-        ("FLASH_ATTENTION", "Flash Attention"),
-        ("EFFICIENT_ATTENTION", "Memory Efficient attention"),
-        ("CUDNN_ATTENTION", "cuDNN Attention"),
-    ],
-)
-def test_gradients_of_attention_warn_of_their_order(backend: str, name: str) -> None:
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    x = torch.ones(1, 2, 8, 64, device="cuda", dtype=torch.float16, requires_grad=True)
-    always = torch.is_warn_always_enabled()
-    torch.set_warn_always(True)  # it is said once a process
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        with sdpa_kernel(getattr(SDPBackend, backend)):
-            y = torch.nn.functional.scaled_dot_product_attention(x, x, x)
-            with pytest.warns(UserWarning, match=f"{name} defaults to a non-deterministic algorithm"):
-                y.sum().backward()
-    finally:
-        torch.use_deterministic_algorithms(False)
-        torch.set_warn_always(always)
-
-
 def test_unpooling_gives_rows() -> None:
     x = torch.rand(2, 3, 4, 6, generator=torch.Generator().manual_seed(1))
     pooled, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
@@ -259,14 +155,6 @@ def test_unpooling_gives_rows() -> None:
     assert torch.equal(torch.ops.aten.max_unpool2d.out(*given, [4, 6], out=out), got) and out.is_contiguous()
     with pytest.raises(RuntimeError, match="^output must be contiguous$"):
         torch.ops.aten.max_unpool2d.out(*given, [4, 6], out=out.to(memory_format=torch.channels_last))
-
-
-def test_sparse_booleans_multiply() -> None:
-    a = torch.tensor([[True, False], [True, True]], device="cuda")
-    b = torch.tensor([[True, True], [False, True]], device="cuda")
-    product = a.to_sparse() * b.to_sparse()
-    assert product.is_sparse and product.dtype == torch.bool and torch.equal(product.to_dense(), a & b)
-    assert torch.equal(a.to_sparse().mul_(b.to_sparse()).to_dense(), a & b)
 
 
 def test_a_real_transform_of_complex_halves_has_a_place_for_its_result() -> None:
@@ -285,98 +173,6 @@ def test_a_full_reduction_writes_to_its_own_device_only(name: str, dtype: torch.
         getattr(torch, name)(x, out=out)
     assert not out.item()
     assert getattr(torch, name)(x, out=out.cuda()).item()
-
-
-def test_nested_tensors_that_are_no_batch_of_matrices_are_refused() -> None:
-    none = torch.nested.nested_tensor([], device="cuda")
-    vectors = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="cuda")
-    matrices = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], device="cuda")
-    for first in (none, vectors):
-        with pytest.raises(RuntimeError, match="batch1 must be a 3D tensor"):
-            first.bmm(matrices)
-    with pytest.raises(RuntimeError, match="batch2 must be a 3D tensor"):
-        matrices.bmm(vectors)
-    product = matrices.bmm(torch.nested.nested_tensor([torch.ones(4, 1), torch.ones(4, 2)], device="cuda"))
-    assert [part.tolist() for part in product.unbind()] == [[[4.0]] * 2, [[4.0, 4.0]] * 3]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-def test_a_product_of_compressed_matrices_has_a_pattern_of_its_own(dtype: torch.dtype) -> None:
-    a = torch.tensor([[1.0, 0, 2], [0, 0, 3]], dtype=dtype)
-    b = torch.tensor([[0.0, 4], [5, 0], [6, 7]], dtype=dtype)
-    start = torch.tensor([[0.0, 1], [0, 0]], dtype=dtype)
-    given = [t.cuda().to_sparse_csr() for t in (start, a, b)]
-    result = torch.addmm(*given, beta=2, alpha=1)
-    assert result.layout == torch.sparse_csr and result.dtype == dtype
-    assert result.to_dense().tolist() == (2 * start.double() + a.double() @ b.double()).tolist()
-    out = torch.zeros(2, 2, dtype=dtype, device="cuda").to_sparse_csr()
-    torch.addmm(*given, beta=2, alpha=1, out=out)
-    assert torch.equal(out.to_dense(), result.to_dense())
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_one_compressed_matrix_serves_a_batch() -> None:
-    matrix = torch.tensor([[1.0, 0, 2], [0, 3, 0]], dtype=torch.float64).cuda().to_sparse_csr()
-    batch = torch.sparse_csr_tensor(
-        matrix.crow_indices(), matrix.col_indices(), matrix.values(), (2, 2, 3), check_invariants=False
-    )
-    dense = torch.arange(24, dtype=torch.float64, device="cuda").reshape(2, 3, 4)
-    assert torch.equal(torch.bmm(batch, dense), matrix.to_dense() @ dense)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
-def test_a_product_with_an_activation_has_the_tanh_form_of_gelu(dtype: torch.dtype) -> None:
-    generator = torch.Generator().manual_seed(2)
-    bias, left, right = (torch.randn(shape, generator=generator).to(dtype) for shape in ((6,), (4, 8), (8, 6)))
-    product = torch.addmm(bias.double(), left.double(), right.double(), alpha=2)
-    given = (bias.cuda(), left.cuda(), right.cuda())
-    gelu = torch.nn.functional.gelu(product, approximate="tanh")
-    tolerance = {"atol": 2e-6, "rtol": 1e-3 if dtype == torch.float16 else 1e-5}
-    for want, flag in ((gelu, True), (product.relu(), False)):
-        got = torch._addmm_activation(*given, alpha=2, use_gelu=flag)
-        assert got.dtype == dtype
-        torch.testing.assert_close(got.cpu().double(), want, **tolerance)
-        out = torch.empty(0, dtype=dtype, device="cuda")
-        torch._addmm_activation(*given, alpha=2, use_gelu=flag, out=out)
-        assert torch.equal(out, got)
-    with pytest.raises(RuntimeError, match="dtype"):
-        torch._addmm_activation(bias.cuda(), left.cuda(), right.to(torch.bfloat16).cuda(), use_gelu=True)
-
-
-def test_an_encoder_layer_without_gradients_computes_the_tanh_form_too() -> None:
-    torch.manual_seed(4)
-    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu").eval()
-    x = torch.randn(2, 5, 16)
-    exact = layer(x)
-    layer.activation = lambda y: torch.nn.functional.gelu(y, approximate="tanh")
-    tanh = layer(x)
-    with torch.no_grad():
-        fused = layer.cuda()(x.cuda()).cpu()
-        ragged = torch.nested.nested_tensor([x[0], x[1, :3]], device="cuda")
-        nested = layer(ragged).unbind()
-    assert (fused - tanh).abs().max() < 2e-6 < 2e-5 < (fused - exact).abs().max()
-    torch.testing.assert_close(nested[0].cpu(), tanh[0], atol=2e-6, rtol=0)
-
-
-@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64], ids=str)
-def test_a_sum_of_coordinate_lists_lists_the_elements_of_both(dtype: torch.dtype) -> None:
-    def tensor(indices: list[int], values: list[float]) -> torch.Tensor:
-        return torch.sparse_coo_tensor(torch.tensor([indices]), torch.tensor(values, dtype=dtype), (9,)).cuda()
-
-    a, b = tensor([0, 2], [1, 2]).coalesce(), tensor([2, 5], [3, 4]).coalesce()
-    for got, want in ((a + b, [1, 0, 5, 0, 0, 4]), (torch.sub(a, b, alpha=2), [1, 0, -4, 0, 0, -8])):
-        assert got._nnz() == 4 and not got.is_coalesced() and got.dtype == dtype
-        assert got.to_dense()[:6].tolist() == want
-    c = a.clone()
-    assert c.add_(b) is c and c._indices().tolist() == [[0, 2, 2, 5]] and c.coalesce()._nnz() == 3
-    assert c.add_(c)._nnz() == 8 and c.to_dense()[2].item() == 10
-    assert (c + c)._nnz() == 3, "more elements than places"
-    assert (a + tensor([], []))._nnz() == 2
-    assert (a + b.to(torch.complex128)).dtype == torch.complex128
-    with pytest.raises(RuntimeError, match="same size"):
-        a + torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1), (3,)).cuda()
 
 
 @pytest.mark.parametrize("mode", [0, 1, 2], ids=["sum", "mean", "max"])
@@ -414,47 +210,6 @@ def test_indices_and_offsets_of_bags_may_be_of_two_dtypes(dtypes: Tuple[torch.dt
     assert torch.equal(*grads)
     bags, sizes = torch._embedding_bag(weight.detach(), indices, offsets)[1:3]
     assert bags.dtype == sizes.dtype == torch.promote_types(*dtypes)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_compressed_matrix_grows_in_place() -> None:
-    def matrix(*rows: Any) -> torch.Tensor:
-        return torch.tensor(rows, dtype=torch.float32, device="cuda").to_sparse_csr()
-
-    a, c = matrix([1, 0, 2], [0, 3, 0], [4, 0, 5]), matrix([1, 0, 0], [0, 0, 0], [0, 0, 0])
-    want = c.to_dense() + a.to_dense() @ a.to_dense()
-    assert c.addmm_(a, a) is c and torch.equal(c.to_dense(), want) and c._nnz() == 5
-    torch.add(a, a, out=c)
-    assert torch.equal(c.to_dense(), 2 * a.to_dense())
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_csc], ids=str)
-def test_products_of_compressed_matrices_are_in_order(layout: torch.layout) -> None:
-    generator = torch.Generator().manual_seed(6)
-    dense = torch.randn(40, 40, generator=generator) * (torch.rand(40, 40, generator=generator) < 0.3)
-    matrix = dense.cuda().to_sparse(layout=layout)
-    with torch.sparse.check_sparse_tensor_invariants():
-        product = torch.mm(matrix, matrix)
-        assert torch.sparse.check_sparse_tensor_invariants.is_enabled()
-    torch.testing.assert_close(product.to_dense().cpu(), dense @ dense)
-    rows = product.layout == torch.sparse_csr
-    starts = (product.crow_indices() if rows else product.ccol_indices()).tolist()
-    plain = (product.col_indices() if rows else product.row_indices()).cpu()
-    assert all(bool((plain[a:b].diff() > 0).all()) for a, b in zip(starts, starts[1:]))
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("upper", [False, True])
-@pytest.mark.parametrize("unit", [False, True])
-def test_a_block_matrix_is_solved_as_a_dense_one(upper: bool, unit: bool) -> None:
-    dense = (torch.randn(6, 6, generator=torch.Generator().manual_seed(7)) + 5 * torch.eye(6)).cuda()
-    right = torch.randn(6, 2, device="cuda")
-    options = {"upper": upper, "unitriangular": unit, "transpose": True}
-    want = torch.triangular_solve(right, dense, **options).solution
-    got = torch.triangular_solve(right, dense.to_sparse_bsr((2, 2)), **options)
-    torch.testing.assert_close(got.solution, want)
-    assert got.cloned_coefficient.numel() == 0
 
 
 def test_one_volume_may_lie_in_channels_last() -> None:
@@ -557,23 +312,6 @@ def test_fake_tensors_know_what_batch_norm_keeps_for_its_backward() -> None:
     with FakeTensorMode() as mode:
         fake = operator(*(mode.from_tensor(tensor) for tensor in given), 0.1, 1e-5)
     assert [tensor.shape for tensor in fake] == [tensor.shape for tensor in operator(*given, 0.1, 1e-5)]
-
-
-@pytest.mark.filterwarnings("ignore:Sparse BSR")
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_a_sum_with_a_block_product_is_rounded_at_each_step(dtype: torch.dtype) -> None:
-    generator = torch.Generator().manual_seed(8)
-    c, a, b = (torch.randn(12, 12, generator=generator).to("cuda", dtype) for _ in range(3))
-    product = (a.float() @ b.float()).to(dtype)
-    want = product * 0.3 + c * 0.7
-    exact = (0.3 * (a.float() @ b.float()) + 0.7 * c.float()).to(dtype)
-    assert not torch.equal(want, exact)
-    blocks, out = a.to_sparse_bsr((3, 3)), torch.empty_like(c)
-    assert torch.equal(torch.addmm(c, blocks, b, alpha=0.3, beta=0.7), want)
-    assert torch.equal(torch.addmm(c, blocks, b, alpha=0.3, beta=0.7, out=out), want) and torch.equal(out, want)
-    assert torch.equal(torch.addmm(c.T, b.T, blocks.transpose(0, 1), alpha=0.3, beta=0.7), want.T)
-    assert torch.equal(torch.addmm(c[0], blocks, b), product + c[0])
-    assert torch.equal(blocks @ b, product)
 
 
 REDUCTIONS: Dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {

@@ -1,0 +1,143 @@
+"""Where attention on CUDA differs from the CPU: what has no kernel, masks, warnings, rounding."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+# A backend, and what it cannot do: dtype, width of a head, a mask.
+IMPOSSIBLE = [
+    ("FLASH_ATTENTION", torch.float64, 8, False),
+    ("FLASH_ATTENTION", torch.float32, 8, False),
+    ("FLASH_ATTENTION", torch.float16, 264, False),
+    ("FLASH_ATTENTION", torch.float16, 8, True),
+    ("EFFICIENT_ATTENTION", torch.float64, 8, False),
+    ("CUDNN_ATTENTION", torch.float32, 8, False),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("backend", "dtype", "width", "masked"), IMPOSSIBLE, ids=str)
+def test_an_impossible_choice_of_attention_has_no_kernel(
+    backend: str, dtype: torch.dtype, width: int, masked: bool
+) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q = torch.ones(1, 2, 4, width, device="cuda", dtype=dtype)
+    mask = torch.zeros(4, 4, device="cuda", dtype=dtype) if masked else None
+    attention = torch.nn.functional.scaled_dot_product_attention
+    with sdpa_kernel(getattr(SDPBackend, backend)), pytest.raises(RuntimeError, match="^No available kernel"):
+        attention(q, q, q, attn_mask=mask)
+    with sdpa_kernel(SDPBackend.MATH):
+        torch.testing.assert_close(attention(q, q, q, attn_mask=mask), q)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize(("queries", "keys"), [(3, 5), (5, 3)])
+def test_flash_attentions_last_query_stands_at_the_last_key(queries: int, keys: int, dropout: float) -> None:
+    torch.manual_seed(0)
+    shapes = [(2, 4, queries, 16), (2, 4, keys, 16), (2, 4, keys, 16)]
+    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16, requires_grad=True) for shape in shapes)
+    seen = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    result = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, dropout, True, dropout > 0)
+    output, logsumexp = result[:2]
+    double = [x.detach().cpu().double().requires_grad_() for x in (q, k, v)]
+    scores = (double[0] @ double[1].mT / 4).masked_fill(~seen, -torch.inf)
+    weights = scores.softmax(-1).nan_to_num(0)
+    if dropout:
+        weights = torch.where(result[8].cpu()[..., :queries, :keys] > 0, weights / (1 - dropout), 0.0)
+    want = weights @ double[2]
+    torch.testing.assert_close(output.cpu().double(), want, atol=2e-3, rtol=2e-3)
+    want_sum = scores.logsumexp(-1).masked_fill(~seen.any(1), torch.inf).float()
+    torch.testing.assert_close(logsumexp.cpu(), want_sum, atol=1e-4, rtol=1e-4)
+    if queries > keys:  # NaN in the gradient of a softmax over nothing: the formula's, not the kernel's
+        return
+    grad = torch.randn(want.shape, dtype=torch.double)
+    for got, wanted in zip(
+        torch.autograd.grad(output, (q, k, v), grad.half().cuda()),
+        torch.autograd.grad(want, double, grad.half().double()),
+    ):
+        torch.testing.assert_close(got.cpu().double(), wanted, atol=4e-3, rtol=4e-3)
+
+
+@pytest.mark.parametrize("width", [15, 16])
+def test_a_causal_bias_may_be_aligned_at_the_end(width: int) -> None:
+    from torch.nn.attention.bias import causal_lower_right
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, length, width, device="cuda", dtype=torch.float16) for length in (5, 9, 9))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    mask = torch.ones(5, 9, dtype=torch.bool).tril(4)
+    want = attention(q.float().cpu(), k.float().cpu(), v.float().cpu(), attn_mask=mask)
+    got = attention(q, k, v, attn_mask=causal_lower_right(5, 9))
+    torch.testing.assert_close(got.float().cpu(), want, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("form", ["flash", "efficient", "cudnn"])
+@pytest.mark.parametrize(("batch", "length", "width"), [(1, 3, 8), (2, 4, 8), (2, 3, 16)])
+def test_a_form_of_attention_broadcasts_nothing(form: str, batch: int, length: int, width: int) -> None:
+    q = torch.ones(2, 4, 3, 8, device="cuda", dtype=torch.float16)
+    k = torch.ones(batch, 4, 3, width, device="cuda", dtype=torch.float16)
+    v = torch.ones(batch, 4, length, width, device="cuda", dtype=torch.float16)
+    attention = getattr(torch.ops.aten, f"_scaled_dot_product_{form}_attention")
+    with pytest.raises(RuntimeError, match="broadcasts nothing"):
+        attention(q, k, v, *(() if form == "flash" else (None, False)))
+
+
+@pytest.mark.parametrize(
+    ("backend", "name"),
+    [
+        ("FLASH_ATTENTION", "Flash Attention"),
+        ("EFFICIENT_ATTENTION", "Memory Efficient attention"),
+        ("CUDNN_ATTENTION", "cuDNN Attention"),
+    ],
+)
+def test_gradients_of_attention_warn_of_their_order(backend: str, name: str) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    x = torch.ones(1, 2, 8, 64, device="cuda", dtype=torch.float16, requires_grad=True)
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # it is said once a process
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            y = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+            with pytest.warns(UserWarning, match=f"{name} defaults to a non-deterministic algorithm"):
+                y.sum().backward()
+    finally:
+        torch.use_deterministic_algorithms(False)
+        torch.set_warn_always(always)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
+def test_a_product_with_an_activation_has_the_tanh_form_of_gelu(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(2)
+    bias, left, right = (torch.randn(shape, generator=generator).to(dtype) for shape in ((6,), (4, 8), (8, 6)))
+    product = torch.addmm(bias.double(), left.double(), right.double(), alpha=2)
+    given = (bias.cuda(), left.cuda(), right.cuda())
+    gelu = torch.nn.functional.gelu(product, approximate="tanh")
+    tolerance = {"atol": 2e-6, "rtol": 1e-3 if dtype == torch.float16 else 1e-5}
+    for want, flag in ((gelu, True), (product.relu(), False)):
+        got = torch._addmm_activation(*given, alpha=2, use_gelu=flag)
+        assert got.dtype == dtype
+        torch.testing.assert_close(got.cpu().double(), want, **tolerance)
+        out = torch.empty(0, dtype=dtype, device="cuda")
+        torch._addmm_activation(*given, alpha=2, use_gelu=flag, out=out)
+        assert torch.equal(out, got)
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch._addmm_activation(bias.cuda(), left.cuda(), right.to(torch.bfloat16).cuda(), use_gelu=True)
+
+
+def test_an_encoder_layer_without_gradients_computes_the_tanh_form_too() -> None:
+    torch.manual_seed(4)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu").eval()
+    x = torch.randn(2, 5, 16)
+    exact = layer(x)
+    layer.activation = lambda y: torch.nn.functional.gelu(y, approximate="tanh")
+    tanh = layer(x)
+    with torch.no_grad():
+        fused = layer.cuda()(x.cuda()).cpu()
+        ragged = torch.nested.nested_tensor([x[0], x[1, :3]], device="cuda")
+        nested = layer(ragged).unbind()
+    assert (fused - tanh).abs().max() < 2e-6 < 2e-5 < (fused - exact).abs().max()
+    torch.testing.assert_close(nested[0].cpu(), tanh[0], atol=2e-6, rtol=0)

@@ -1,9 +1,9 @@
-"""`asm("PTX")` becomes C++ (ptx.py); assembly that is no PTX stays."""
+"""`asm("PTX" : outputs : inputs)` becomes C++ (ptx.py); assembly that is no PTX stays."""
 
-from typing import List
+from typing import List, Optional
 
 from . import ptx
-from .source import LITERAL, Edit, Source
+from .source import LITERAL, WORD, Edit, Source
 
 
 def edits(source: Source, device: bool) -> List[Edit]:
@@ -17,10 +17,50 @@ def edits(source: Source, device: bool) -> List[Edit]:
             if opener.text != "(" or source.token(opener.end).kind != LITERAL:
                 continue
             close = source.closing(opener.start)
-            text = ptx.translate(source.flat(opener.end, close), device)
+            text = _translation(source, opener.end, close, device)
             if text is None:
                 continue
             semicolon = source.token(close + 1)
             end = semicolon.end if semicolon.text == ";" else close + 1
             result.append(Edit(token.start, end, text + source.line_ends(token.start, end)))
     return result
+
+
+def _translation(source: Source, start: int, end: int, device: bool) -> Optional[str]:
+    """C++ for what stands between the parentheses, or None where it is no PTX.
+
+    In the host pass device functions are compiled too but never run, so there PTX becomes nothing.
+    """
+    template = ""
+    token = source.token(start)
+    while token.text.startswith('"'):
+        template += token.text[1:-1]
+        token = source.token(token.end)
+    if not ptx.is_ptx(template):
+        return None
+    if not device:
+        return "(void)0;"
+    # Outputs, inputs and what is overwritten stand behind a colon each; `::` is two of them.
+    places = [start]
+    for one in source.outer(token.start, end):
+        if one.text in (":", "::"):
+            places += [one.end - 1] * len(one.text)
+    sections = [source.split(first + 1, last) for first, last in zip(places[1:], [*places[2:], end])]
+    try:
+        outputs, inputs = ([_operand(source, *part) for part in section] for section in [*sections, [], []][:2])
+    except ptx.Unsupported as problem:
+        return ptx.refusal([str(problem)])
+    return ptx.translate(template, outputs, inputs)
+
+
+def _operand(source: Source, start: int, end: int) -> ptx.Operand:
+    """`[name] "=r"(expression)`."""
+    tokens = list(source.outer(start, end))
+    name = ""
+    if tokens and tokens[0].text == "[" and source.token(tokens[0].end).kind == WORD:
+        name = source.token(tokens[0].end).text
+        tokens = tokens[1:]
+    if len(tokens) != 2 or tokens[0].kind != LITERAL or tokens[1].text != "(":
+        raise ptx.Unsupported(f"the operand {source.flat(start, end)}")
+    expression = source.flat(tokens[1].end, source.closing(tokens[1].start))
+    return ptx.Operand(name, tokens[0].text[1:-1], expression)

@@ -6,7 +6,6 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from . import ptx_table as table
 
-LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # PTX writes types behind dots (mov.u32, ld.global.ca.f32) or is one of these words; x86 and Arm code is neither.
 INSTRUCTION = re.compile(r"(?:^|[;{}\\n\\t\s])\s*(?:@!?%?\w+\s+)?([a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+)(?=[\s;]|$)")
 WORDS = re.compile(r"^\s*(?:trap|exit|brkpt|membar|bar|ret)\b")
@@ -55,45 +54,15 @@ def without_scopes(text: str) -> str:
 
 
 def split(text: str, separator: str) -> List[str]:
-    """The parts of a text between separators that stand outside of brackets and strings."""
-    parts, depth, start, position = [], 0, 0, 0
-    while position < len(text):
-        character = text[position]
-        if character in "\"'":
-            end = position + 1
-            while end < len(text) and text[end] != character:
-                end += 2 if text[end] == "\\" else 1
-            position = end
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-        elif separator == ":" and text.startswith("::", position) and depth == 0:
-            # Of an asm statement two empty sections, of an expression a scope.
-            behind = text[position + 2 :].lstrip()
-            if behind.startswith(('"', "[", ":")) or not behind:
-                parts += [text[start:position], ""]
-                start = position + 2
-            position += 2
-            continue
-        elif character == separator and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-        position += 1
-    return parts + [text[start:]]
-
-
-def operands(section: str) -> List[Operand]:
-    """The operands of one section of an asm statement: `[name] "=r"(expression), …`."""
-    found = []
-    for part in split(section, ","):
-        if not part.strip():
-            continue
-        match = re.fullmatch(r'\s*(?:\[\s*(\w+)\s*\])?\s*"([^"]*)"\s*\((.*)\)\s*', part, re.DOTALL)
-        if match is None:
-            raise Unsupported(f"the operand {part.strip()}")
-        found.append(Operand(match.group(1) or "", match.group(2), match.group(3).strip()))
-    return found
+    """The parts of PTX between separators that stand outside of brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 class Translation:
@@ -445,22 +414,10 @@ def refusal(names: List[str]) -> str:
     )
 
 
-def translate(statement: str, device: bool) -> Optional[str]:
-    """C++ for the contents of `asm(…)`, or None where it is not PTX and stays.
-
-    In the host pass device functions are compiled too but never run, so there PTX becomes nothing.
-    """
-    match = re.match(r'\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+)', statement)
-    if match is None:
-        return None
-    template = "".join(LITERAL.findall(match.group(1)))
-    if not is_ptx(template):
-        return None
-    if not device:
-        return "(void)0;"
-    sections = split(statement[match.end() :], ":")[1:] + ["", ""]
+def translate(template: str, outputs: List[Operand], inputs: List[Operand]) -> str:
+    """C++ for a statement of inline PTX."""
     try:
-        work = Translation(operands(sections[0]), operands(sections[1]))
+        work = Translation(outputs, inputs)
     except Unsupported as problem:
         return refusal([str(problem)])
     for one in split(without_scopes(plain_text(template)).replace("%%", "%"), ";"):

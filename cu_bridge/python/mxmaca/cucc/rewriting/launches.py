@@ -6,7 +6,9 @@ from .declarations import Warned
 from .source import CLOSERS, OPENERS, WORD, Edit, Source, word_set
 
 # A parenthesis behind them is an expression of its own, not a call.
-KEYWORDS = word_set("return else do case if while for switch co_yield and or")
+KEYWORDS = word_set("return else do case co_yield and or")
+# A statement follows the parenthesis behind them.
+CONDITIONS = word_set("if constexpr while for switch")
 
 
 class Launches(NamedTuple):
@@ -69,9 +71,12 @@ def _callee(source: Source, end: int) -> int:
             place = source.opening_angle(token.start)
             continue
         if token.text in OPENERS:
-            place = source.opening(token.start)
+            opener = source.opening(token.start)
+            before = source.before(opener)
+            if before.text in CONDITIONS:
+                return place
+            place = opener
             # A call or a subscript goes on with what is called; a parenthesis alone is the whole expression.
-            before = source.before(place)
             if (before.kind == WORD and before.text not in KEYWORDS) or before.text in (">", ")", "]"):
                 continue
             return place

@@ -1,0 +1,132 @@
+"""What cucc makes of preprocessed text (cucc/rewriting), without a compiler."""
+
+import importlib
+import pathlib
+import re
+import sys
+from typing import Any, Callable
+
+import pytest
+
+Rewrite = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def load(sdk: pathlib.Path) -> Callable[[str], Any]:
+    """Return a function that imports a module of the installed cucc."""
+
+    def load_module(name: str) -> Any:
+        sys.path.insert(0, str(sdk.parent))
+        try:
+            return importlib.import_module(f"mxmaca.cucc.{name}")
+        finally:
+            sys.path.pop(0)
+
+    return load_module
+
+
+@pytest.fixture(scope="session")
+def rewrite(load: Callable[[str], Any]) -> Rewrite:
+    """Return a function that rewrites a text for one of the passes."""
+    rewriting, source = load("rewriting"), load("rewriting.source")
+
+    def run(text: str, device: bool = False, **choices: object) -> str:
+        return str(rewriting.rewrite(source.Source(text), device, rewriting.Choices(**choices)).text)
+
+    return run
+
+
+KERNEL = "template <class T>\n__mxmaca_global__ void k(T* p, int n) {\n  p[n] = 1;\n}\n"
+NO_CUDA = [
+    "const char* a = \"k<<<1, 1>>>(p)\"; char b = '<';\n",
+    'const char* a = R"x(\n__mxmaca_global__ void k() {}\n")x"; int b = 1\'000;\n',
+    '# 7 "__mxmaca_shared__ int x;.h"\nint x;\n',
+    "int __mxmaca_shared__s, x__mxmaca_shared__;\n",
+    'void f() { __asm__ volatile("nop" : : : "memory"); }\n',
+]
+
+
+@pytest.mark.parametrize("text", NO_CUDA)
+@pytest.mark.parametrize("device", [True, False], ids=["device", "host"])
+def test_what_is_no_cuda_stays_as_it_is(rewrite: Rewrite, text: str, device: bool) -> None:
+    assert rewrite(text, device) == text
+    # The same behind other tokens of the line.
+    assert rewrite("int y; " + text if text[0] != "#" else text, device).endswith(text)
+
+
+@pytest.mark.parametrize("device", [True, False], ids=["device", "host"])
+def test_no_line_moves(rewrite: Rewrite, device: bool) -> None:
+    text = (
+        KERNEL
+        + 'void f(int* p) {\n  k<int>\n<<<1,\n# 40 "user.cu"\n2>>>(p,\n 3); int line_41;\n}\n'
+        + "__mxmaca_global__ void\n__mxmaca_launch_bounds__(\n64)\nw(int v) {\n  __syncthreads();\n}\nint line_49;\n"
+    )
+    result = rewrite(text, device)
+    for word in ("line_41", "line_49"):
+        lines = result[: result.index(word)].split("\n")
+        start = max(at for at, line in enumerate(lines) if line.startswith("# "))
+        first = int(re.match(r"# (\d+)", lines[start]).group(1))  # type: ignore[union-attr]
+        assert f"line_{first + len(lines) - start - 2}" == word
+
+
+@pytest.mark.parametrize(
+    ("callee", "configuration", "grid", "block"),
+    [
+        ("k<int>", "n < 3 ? 1 : n, 256", "n < 3 ? 1 : n", "256"),
+        ("ns::k<A<B<int>>>", "f(a, b), dim3(1, 2)", "f(a, b)", "dim3(1, 2)"),
+        ("(*table[i].kernels)", "A<1, 2>::grid, 32", "A<1, 2>::grid", "32"),
+        ("this->template get<int>()", "'<', \">>>\"[0]", "'<'", '">>>"[0]'),
+    ],
+)
+def test_a_launch_is_found_with_all_that_it_calls(
+    rewrite: Rewrite, callee: str, configuration: str, grid: str, block: str
+) -> None:
+    result = rewrite(f"void f() {{ if (x) {callee}<<<{configuration}>>>(a); }}\n")
+    assert f"if (x) (::__cudaPushCallConfiguration({grid}, {block}, 0, " in result
+    assert f"(void){callee} (a)); }}" in result
+
+
+@pytest.mark.parametrize(
+    ("declared", "used"),
+    [
+        ("int", ""),
+        ("const float* __restrict__ p", "p"),
+        ("unsigned", ""),
+        ("ns::Type", ""),
+        ("typename T::type value = T::type(1, 2)", "value"),
+        ("int (*f)(int a)", "f"),
+        ("int (&rows)[4]", "rows"),
+        ("Function<void (*)(int)> call", "call"),
+        ("Map<A, B> [2]", ""),
+    ],
+)
+def test_the_stub_hands_on_every_parameter(rewrite: Rewrite, declared: str, used: str) -> None:
+    result = rewrite(f"__mxmaca_global__ void k({declared}) {{ }}\n")
+    assert f"__builtin_addressof({used or '__mxmaca_parameter_1'})" in result
+    assert ("__mxmaca_parameter_1" in result) == (not used)
+
+
+@pytest.mark.parametrize(
+    "words", ["{} __mxmaca_global__ void", "{}\n__mxmaca_global__\nvoid", "__mxmaca_global__ void {}"]
+)
+def test_launch_bounds_count_wherever_they_stand(rewrite: Rewrite, words: str) -> None:
+    bounds = words.format("__mxmaca_launch_bounds__(most(A<1, 2>::n), 2)")
+    assert "::mxmaca::bound(most(A<1, 2>::n))" in rewrite(f"template <class T>\n{bounds} k(T v) {{ }}\n")
+
+
+def test_stubs_of_templates_are_static_where_that_is_asked_for(rewrite: Rewrite) -> None:
+    assert "static __attribute__((noinline" in rewrite(KERNEL, static_stubs=True)
+    special = KERNEL.replace("<class T>", "<>").replace("T*", "int*")
+    assert "static __attribute__((noinline" not in rewrite(special, static_stubs=True)
+
+
+def test_inline_functions_of_relocatable_code_get_no_section(rewrite: Rewrite) -> None:
+    marked = "__mxmaca_device__ int f(int x) { return x; }\n"
+    assert 'section(".text.mxmaca.1")' in rewrite(marked, device=True, relocatable=True)
+    assert "section" not in rewrite('static inline\n# 5 "a.h"\n' + marked, device=True, relocatable=True)
+
+
+@pytest.mark.parametrize("text", ["k<<<1>>>(p);", "k<<<1, 2, 3, 4, 5>>>(p);", "k<<<1, 2>>>;", "k<<<1, 2;"])
+def test_a_launch_that_is_none_is_an_error_at_its_line(rewrite: Rewrite, load: Callable[[str], Any], text: str) -> None:
+    with pytest.raises(load("errors").CuccError, match=r"user\.cu:12: error: "):
+        rewrite(f'# 11 "user.cu"\nvoid f() {{\n{text}\n}}\n')

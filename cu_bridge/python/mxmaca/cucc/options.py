@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .errors import CuccError
 
@@ -42,20 +42,20 @@ class Option(NamedTuple):
     why: str = ""
 
 
-def _option(name: str, kind: str, spellings: str, values: Tuple[str, ...] = ()) -> Option:
-    return Option(name, kind, tuple(spellings.split()), values)
+def _option(name: str, kind: str, spellings: str, values: Tuple[str, ...] = (), why: str = "") -> Option:
+    return Option(name, kind, tuple(spellings.split()), values, why)
 
 
-def _nothing(why: str, spellings: str) -> Option:
-    return Option("", NOTHING, tuple(spellings.split()), (), why)
-
-
-def _nothing_value(why: str, spellings: str, values: Tuple[str, ...] = ()) -> Option:
-    return Option("", NOTHING_VALUE, tuple(spellings.split()), values, why)
+def _nothing(why: str, flags: str = "", values: str = "", only: Tuple[str, ...] = ()) -> Iterator[Option]:
+    """Flags, and options with a value, that change nothing for the same reason."""
+    if flags:
+        yield _option("", NOTHING, flags, why=why)
+    if values:
+        yield _option("", NOTHING_VALUE, values, only, why)
 
 
 def _refused(why: str, spellings: str) -> Option:
-    return Option("", REFUSED, tuple(spellings.split()), (), why)
+    return _option("", REFUSED, spellings, why=why)
 
 
 # VALUE keeps the last, LIST all, split at commas; JOINED may have its value attached (-Ifoo).
@@ -159,74 +159,66 @@ TABLE: Tuple[Option, ...] = (
     _option("no_deprecated", FLAG, "-Wno-deprecated-declarations --Wno-deprecated-declarations"),
     _option("brief", VALUE, "-brief-diag --brief-diagnostics", values=TRUTH),
     # Taken, and without effect on this device
-    _nothing_value(
+    *_nothing(
         "the tools that they speak to do not run: no PTX, no machine code of NVIDIA's is made",
-        "-Xptxas --ptxas-options -Xnvlink --nvlink-options -Xcudafe --cudafe-options -Xfatbin --fatbin-options -Xcicc",
+        values="-Xptxas --ptxas-options -Xnvlink --nvlink-options -Xcudafe --cudafe-options -Xfatbin --fatbin-options "
+        "-Xcicc",
     ),
-    _nothing_value("the device has no registers to share out", "-maxrregcount --maxrregcount"),
-    _nothing("the device has no registers to share out", "-res-usage --resource-usage"),
-    _nothing_value(
+    *_nothing(
+        "the device has no registers to share out", "-res-usage --resource-usage", "-maxrregcount --maxrregcount"
+    ),
+    *_nothing(
         "denormals are kept, divisions and roots rounded to nearest, whatever is asked for: values are those of "
         "false, true, true",
-        "-ftz --ftz -prec-div --prec-div -prec-sqrt --prec-sqrt",
-        values=TRUTH,
+        values="-ftz --ftz -prec-div --prec-div -prec-sqrt --prec-sqrt",
+        only=TRUTH,
     ),
-    _nothing(
+    *_nothing(
         "device code is always compiled for speed, and file by file; no value depends on it",
         "-extra-device-vectorization --extra-device-vectorization -restrict --restrict -gen-opt-lto --gen-opt-lto",
-    ),
-    _nothing_value(
-        "device code is always compiled for speed, and file by file; no value depends on it",
         "-jtd --jump-table-density",
     ),
-    _nothing_value(
+    *_nothing(
         "both passes run at once, and there is one architecture",
+        "-jobserver --jobserver",
         "-t --threads -split-compile --split-compile -split-compile-extended --split-compile-extended",
     ),
-    _nothing("both passes run at once, and there is one architecture", "-jobserver --jobserver"),
-    _nothing_value(
-        "numbers of messages of NVIDIA's front end, which does not run",
-        "-diag-error --diag-error -diag-suppress --diag-suppress -diag-warn --diag-warn",
-    ),
-    _nothing(
+    *_nothing(
         "numbers of messages of NVIDIA's front end, which does not run",
         "-err-no --display-error-number -no-err-no --no-display-error-number",
+        "-diag-error --diag-error -diag-suppress --diag-suppress -diag-warn --diag-warn",
     ),
-    _nothing_value("device code is not compressed", "-compress-mode --compress-mode"),
-    _nothing("device code is not compressed", "-no-compress --no-compress"),
-    _nothing_value(
+    *_nothing("device code is not compressed", "-no-compress --no-compress", "-compress-mode --compress-mode"),
+    *_nothing(
         "the toolkit's folders are fixed, and its device functions are headers",
+        "-noprof --dont-use-profile",
         "-target-dir --target-directory -ldir --libdevice-directory",
     ),
-    _nothing("the toolkit's folders are fixed, and its device functions are headers", "-noprof --dont-use-profile"),
-    _nothing_value(
+    *_nothing(
         "there is no device runtime library: kernels launch no kernels",
-        "-cudadevrt --cudadevrt",
-        values=("none", "static"),
+        values="-cudadevrt --cudadevrt",
+        only=("none", "static"),
     ),
-    _nothing("device code of several files is joined by the host's linker", "-nodlink --no-device-link"),
-    _nothing("no PTX is made that it could change", "-src-in-ptx --source-in-ptx -reloc-ptx --relocatable-ptx"),
-    _nothing(
+    *_nothing("device code of several files is joined by the host's linker", "-nodlink --no-device-link"),
+    *_nothing("no PTX is made that it could change", "-src-in-ptx --source-in-ptx -reloc-ptx --relocatable-ptx"),
+    *_nothing(
         "no PTX is made that it could change: what no kernel reaches is left out",
         "-keep-device-functions --keep-device-functions",
     ),
-    _nothing_value("code for all kernels is made, the listed ones among them", "-e --entries"),
-    _nothing(
+    *_nothing("code for all kernels is made, the listed ones among them", values="-e --entries"),
+    *_nothing(
         "functions of the standard library may be called in device code, with or without it",
         "-nohdmoveforward --no-host-device-move-forward -nohdinitlist --no-host-device-initializer-list",
     ),
-    _nothing(
+    *_nothing(
         "device code reads the host's memory, so `this` may be captured",
         "-Wext-lambda-captures-this --Wext-lambda-captures-this",
     ),
-    _nothing("no architecture is deprecated", "-Wno-deprecated-gpu-targets --Wno-deprecated-gpu-targets"),
-    _nothing("no version of the host compiler is refused", "-allow-unsupported-compiler --allow-unsupported-compiler"),
-    _nothing(
+    *_nothing("no architecture is deprecated", "-Wno-deprecated-gpu-targets --Wno-deprecated-gpu-targets"),
+    *_nothing("no version of the host compiler is refused", "-allow-unsupported-compiler --allow-unsupported-compiler"),
+    *_nothing(
         "they concern Windows or 32-bit hosts",
         "-use-local-env --use-local-env -force-cl-env-setup --force-cl-env-setup --no-align-double",
-    ),
-    _nothing_value(
-        "they concern Windows or 32-bit hosts",
         "-idp --input-drive-prefix -ddp --dependency-drive-prefix -dp --drive-prefix",
     ),
     # Link-time optimisation: relocatable code, as with nvcc, but optimised file by file

@@ -126,6 +126,17 @@ def test_inline_functions_of_relocatable_code_get_no_section(rewrite: Rewrite) -
     assert "section" not in rewrite('static inline\n# 5 "a.h"\n' + marked, device=True, relocatable=True)
 
 
+@pytest.mark.parametrize(
+    ("around", "outside"),
+    [("{}", True), ("namespace a::b {{ struct S {{ }}; {} }}", True), ('extern "C" {{ {} }}', True)]
+    + [("void f() {{ if (x) {{ }} {} }}", False), ("namespace a {{ void f() {{ g('}}', \"}}\"); {} }} }}", False)],
+)
+def test_dynamic_shared_memory_is_an_object_outside_of_functions(rewrite: Rewrite, around: str, outside: bool) -> None:
+    result = rewrite(around.format("extern __mxmaca_shared__ float x[];"))
+    assert ("::mxmaca::DynamicShared<float> x;" in result) == outside
+    assert ("float (&x)[] = *reinterpret_cast<" in result) == (not outside)
+
+
 @pytest.mark.parametrize("text", ["k<<<1>>>(p);", "k<<<1, 2, 3, 4, 5>>>(p);", "k<<<1, 2>>>;", "k<<<1, 2;"])
 def test_a_launch_that_is_none_is_an_error_at_its_line(rewrite: Rewrite, load: Callable[[str], Any], text: str) -> None:
     with pytest.raises(load("errors").CuccError, match=r"user\.cu:12: error: "):

@@ -90,11 +90,9 @@ def alignment(source: Source, start: int, end: int) -> str:
 
 def at_namespace_scope(source: Source, place: int) -> bool:
     """Whether the innermost brace around the place, if any, is that of a namespace or a linkage block."""
-    token = source.before(place)
-    while token.text not in CLOSERS:
-        if not token.text:
-            return True
-        token = source.before(source.opening(token.start) if token.text in ")]}" else token.start)
-    head = list(source.outer(source.declaration_start(token.start), token.start))
+    brace = source.enclosing_brace(place)
+    if brace < 0:
+        return True
+    head = list(source.outer(source.declaration_start(brace), brace))
     words = [one.text for one in head if one.text != "inline"]
     return words[:1] == ["namespace"] or (words[:1] == ["extern"] and head[-1].kind == LITERAL)

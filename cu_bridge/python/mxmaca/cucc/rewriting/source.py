@@ -195,6 +195,15 @@ class Source:
             token = self.before(token.start)
         raise self.error(place, f"'{self.text[place]}' is never opened")
 
+    def enclosing_brace(self, place: int) -> int:
+        """The innermost brace around the place, or -1. It may be far away, so braces alone are looked at."""
+        depth = 1
+        while depth and place >= 0:
+            place = max(self.text.rfind("{", 0, place), self.text.rfind("}", 0, place))
+            if place >= 0 and not self._in_literal(place):
+                depth += 1 if self.text[place] == "}" else -1
+        return place
+
     def closing_angle(self, place: int) -> Optional[int]:
         """The `>` for the `<` at `place`, if it is one that opens template arguments."""
         depth, token = 0, self.token(place)

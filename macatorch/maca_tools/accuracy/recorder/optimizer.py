@@ -48,14 +48,9 @@ class Step:
             with Own():
                 self._stream.session.checker.compare_step(self._stream, run, optimizer)
 
-    def was_left(self, frame: Any) -> bool:
-        """Whether the step of that frame runs no more: it has raised."""
-        try:
-            frame.clear()
-        except RuntimeError:
-            return False
+    def give_up(self) -> None:
+        """The step that was begun has raised."""
         local.inside = self._running = None
-        return True
 
 
 def _values(optimizer: Any) -> Dict[str, Any]:

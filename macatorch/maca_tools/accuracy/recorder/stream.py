@@ -118,7 +118,13 @@ class Stream:
         """Whether something inside the running operator may be recorded on its own. See names.FullName.inner."""
         inside = local.inside
         if inside[0] == "optimizer":
-            return self.optimizer.was_left(inside[1])
+            try:
+                # The step may have raised: then its frame is no longer running and can be cleared.
+                inside[1].clear()
+            except RuntimeError:
+                return False
+            self.optimizer.give_up()
+            return True
         return bool(inside[0] == "open")
 
     def _classify(self, func: Any) -> Tuple[str, str]:

@@ -48,6 +48,9 @@ std::shared_ptr<CapturedEvent> capturedIn(mcEvent_t event) {
 HandleTable<mcEvent> events;
 
 bool isEvent(mcEvent_t event) { return events.contains(event); }
+bool canRecord(mcEvent_t event, mcStream_t stream) {
+  return isEvent(event) && isStream(stream) && event->device == streamDevice(stream);
+}
 
 }  // namespace
 
@@ -69,8 +72,7 @@ mcError_t mcEventDestroy(mcEvent_t event) {
 // capture itself.
 mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream) {
   MC_RETURN_IF_STICKY();
-  if (!isEvent(event) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  if (event->device != streamDevice(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (!canRecord(event, stream)) return fail(mcErrorInvalidResourceHandle);
   return submit(stream, "event record", "", [event] {
     if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
     event->nanoseconds.store(now(), std::memory_order_relaxed);
@@ -80,8 +82,7 @@ mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream) {
 
 mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
   MC_RETURN_IF_STICKY();
-  if (!isEvent(event) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  if (event->device != streamDevice(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (!canRecord(event, stream)) return fail(mcErrorInvalidResourceHandle);
   if (capturing() || anyCaptured.load(std::memory_order_relaxed)) {
     std::shared_ptr<CapturedEvent> captured;
     const mcError_t problem = captureEventRecord(stream, &captured);

@@ -33,7 +33,7 @@ thread_local CachedLookup cachedLookups[2];
 
 }  // namespace
 
-bool findAllocation(const void* address, Allocation* found, int way) {
+const Allocation* findAllocation(const void* address, int way) {
   Registry& all = registry();
   CachedLookup& cached = cachedLookups[way];
   const auto target = reinterpret_cast<uintptr_t>(address);
@@ -56,8 +56,7 @@ bool findAllocation(const void* address, Allocation* found, int way) {
       }
     }
   }
-  if (cached.found) *found = cached.allocation;
-  return cached.found;
+  return cached.found ? &cached.allocation : nullptr;
 }
 
 bool insertAllocation(const void* base, size_t size, size_t mapped, int device, mcMemoryKind kind, Origin origin,

@@ -21,19 +21,18 @@ enum class Side { Unknown, Host, Device, Either };
 
 // Where [pointer, pointer + bytes) lies. Adjacent mappings count as one range. false: it runs out of its allocation.
 bool classify(const void* pointer, size_t bytes, int way, Side* side) {
-  Allocation allocation;
-  if (!findAllocation(pointer, &allocation, way)) {
+  const Allocation* found = findAllocation(pointer, way);
+  if (found == nullptr) {
     *side = Side::Unknown;
     return true;
   }
-  *side = allocation.kind == mcMemoryDevice ? Side::Device
-          : allocation.kind == mcMemoryHost ? Side::Host
-                                            : Side::Either;
+  *side = found->kind == mcMemoryDevice ? Side::Device : found->kind == mcMemoryHost ? Side::Host : Side::Either;
   if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(pointer)) return false;
-  if (allocation.kind == mcMemoryHost) return true;  // the rest may be plain host memory
+  if (found->kind == mcMemoryHost) return true;  // the rest may be plain host memory
   const uintptr_t end = reinterpret_cast<uintptr_t>(pointer) + bytes;
-  for (uintptr_t next = allocation.base + allocation.size; next < end; next = allocation.base + allocation.size) {
-    if (!findAllocation(reinterpret_cast<const void*>(next), &allocation, way)) return false;
+  for (uintptr_t next = found->base + found->size; next < end; next = found->base + found->size) {
+    found = findAllocation(reinterpret_cast<const void*>(next), way);
+    if (found == nullptr) return false;
   }
   return true;
 }

@@ -104,9 +104,10 @@ mcError_t mcIpcGetMemHandle(mcIpcHandle* handle, void* pointer) {
   if (handle == nullptr || pointer == nullptr) return fail(mcErrorInvalidValue);
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
-  Allocation allocation;
-  if (!findAllocation(pointer, &allocation) || allocation.kind != mcMemoryDevice) return fail(mcErrorInvalidValue);
-  if (allocation.origin != Origin::Owned) return fail(mcErrorNotSupported);
+  const Allocation* const found = findAllocation(pointer);
+  if (found == nullptr || found->kind != mcMemoryDevice) return fail(mcErrorInvalidValue);
+  if (found->origin != Origin::Owned) return fail(mcErrorNotSupported);
+  const Allocation allocation = *found;
   const int file = makeShareable(allocation);
   const FileFacts facts = fileFacts(file);
   if (!facts.exists) return fail(mcErrorMemoryAllocation);

@@ -76,19 +76,17 @@ mcError_t mcHostUnregister(void* pointer) {
 
 mcError_t mcHostGetDevicePointer(void** device, void* host, unsigned int flags) {
   MC_RETURN_IF_STICKY();
-  Allocation allocation;
+  const Allocation* const allocation = findAllocation(host);
   if (device == nullptr || flags != 0) return fail(mcErrorInvalidValue);
-  if (!findAllocation(host, &allocation) || allocation.kind != mcMemoryHost) return fail(mcErrorInvalidValue);
+  if (allocation == nullptr || allocation->kind != mcMemoryHost) return fail(mcErrorInvalidValue);
   *device = host;  // unified addressing
   return mcSuccess;
 }
 
 mcError_t mcHostGetFlags(unsigned int* flags, void* host) {
-  Allocation allocation;
-  if (flags == nullptr || !findAllocation(host, &allocation) || allocation.kind != mcMemoryHost) {
-    return fail(mcErrorInvalidValue);
-  }
-  *flags = allocation.flags;
+  const Allocation* const allocation = findAllocation(host);
+  if (flags == nullptr || allocation == nullptr || allocation->kind != mcMemoryHost) return fail(mcErrorInvalidValue);
+  *flags = allocation->flags;
   return mcSuccess;
 }
 
@@ -105,12 +103,12 @@ mcError_t mcMemGetInfo(size_t* free, size_t* total) {
 mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* pointer) {
   MC_RETURN_IF_STICKY();
   if (attributes == nullptr) return fail(mcErrorInvalidValue);
-  Allocation allocation;
-  if (!findAllocation(pointer, &allocation)) {
+  const Allocation* const found = findAllocation(pointer);
+  if (found == nullptr) {
     *attributes = {mcMemoryUnregistered, -2, nullptr, 0, 0, 0};
-    return mcSuccess;
+  } else {
+    *attributes = {found->kind, found->device, reinterpret_cast<void*>(found->base),
+                   found->size, found->id,     found->flags};
   }
-  *attributes = {allocation.kind, allocation.device, reinterpret_cast<void*>(allocation.base),
-                 allocation.size, allocation.id,     allocation.flags};
   return mcSuccess;
 }

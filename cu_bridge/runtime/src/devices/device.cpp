@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <set>
 
 #include "capture/capture.h"
 #include "device_limits.h"
 #include "host/ledger.h"
+#include "state/locked.h"
 #include "state/state.h"
 #include "uuid.h"
 
@@ -278,11 +278,9 @@ mcError_t mcDeviceReset(void) {
 }
 
 namespace {
-std::mutex peerMutex;
-std::set<std::pair<int, int>>& peers() {
-  static auto* const instance = new std::set<std::pair<int, int>>;
-  return *instance;
-}
+struct Peers {
+  std::set<std::pair<int, int>> enabled;  // a device, and one whose memory it may use
+};
 }  // namespace
 
 mcError_t mcDeviceCanAccessPeer(int* can, int device, int peer) {
@@ -295,14 +293,14 @@ mcError_t mcDeviceCanAccessPeer(int* can, int device, int peer) {
 mcError_t mcDeviceEnablePeerAccess(int peer, unsigned int flags) {
   if (flags != 0) return fail(mcErrorInvalidValue);
   if (visibleDevice(peer) == nullptr || peer == threadState.device) return fail(mcErrorInvalidDevice);
-  const std::lock_guard<std::mutex> lock(peerMutex);
-  return peers().emplace(threadState.device, peer).second ? mcSuccess : fail(mcErrorPeerAccessAlreadyEnabled);
+  return Writing<Peers>()->enabled.emplace(threadState.device, peer).second ? mcSuccess
+                                                                            : fail(mcErrorPeerAccessAlreadyEnabled);
 }
 
 mcError_t mcDeviceDisablePeerAccess(int peer) {
   if (visibleDevice(peer) == nullptr) return fail(mcErrorInvalidDevice);
-  const std::lock_guard<std::mutex> lock(peerMutex);
-  return peers().erase({threadState.device, peer}) == 1 ? mcSuccess : fail(mcErrorPeerAccessNotEnabled);
+  return Writing<Peers>()->enabled.erase({threadState.device, peer}) == 1 ? mcSuccess
+                                                                          : fail(mcErrorPeerAccessNotEnabled);
 }
 
 mcError_t mcDeviceMemoryInfo(int physicalIndex, size_t* free, size_t* total) {

@@ -4,13 +4,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "device_limits.h"
 #include "handle_table.h"
 #include "host/demangle.h"
+#include "state/locked.h"
 #include "state/state.h"
 
 // A library registers tens of thousands of kernels while it loads: an entry is appended, nothing else. Names point into
@@ -37,7 +36,6 @@ struct NamedKernel {
 };
 
 struct Registry {
-  std::shared_mutex mutex;
   HandleTable<mcModule> handles;
   std::vector<mcModule*> modules;
   std::map<uintptr_t, CompiledKernel> compiled;  // by host function
@@ -45,11 +43,6 @@ struct Registry {
   std::unordered_map<const void*, mcKernelFunction> functions;
   std::map<std::string, NamedKernel> named;  // by readable name
 };
-
-Registry& registry() {
-  static auto* const instance = new Registry;
-  return *instance;
-}
 
 uintptr_t numberOf(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 
@@ -101,41 +94,38 @@ void describe(const mcVariableEntry& entry, void** address, size_t* bytes) {
 }  // namespace
 
 Kernel findKernel(const void* host) {
-  Registry& all = registry();
-  const std::shared_lock<std::shared_mutex> lock(all.mutex);
-  const auto compiled = all.compiled.find(numberOf(host));
-  if (compiled != all.compiled.end()) return compiledKernel(compiled);
+  const Reading<Registry> all;
+  const auto compiled = all->compiled.find(numberOf(host));
+  if (compiled != all->compiled.end()) return compiledKernel(compiled);
   Kernel kernel;
   kernel.host = host;
-  if (const auto found = all.functions.find(host); found != all.functions.end()) {
+  if (const auto found = all->functions.find(host); found != all->functions.end()) {
     kernel.kind = Kernel::Kind::kFunction;
     kernel.function = found->second;
     return kernel;
   }
-  kernel.name = registeredName(all, host);
+  kernel.name = registeredName(*all, host);
   if (kernel.name.empty()) return kernel;
-  const auto found = all.named.find(kernel.name);
-  kernel.kind = found == all.named.end() ? Kernel::Kind::kMissing : Kernel::Kind::kNamed;
-  if (found == all.named.end()) return kernel;
+  const auto found = all->named.find(kernel.name);
+  kernel.kind = found == all->named.end() ? Kernel::Kind::kMissing : Kernel::Kind::kNamed;
+  if (found == all->named.end()) return kernel;
   kernel.function = found->second.function;
   kernel.argumentBytes = &found->second.argumentBytes;
   return kernel;
 }
 
 Kernel findKernelAround(const void* inside) {
-  Registry& all = registry();
-  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  const Reading<Registry> all;
   // Host functions of kernels are the only callers, so the nearest one before the return address is it.
-  const auto after = all.compiled.upper_bound(numberOf(inside));
-  return after == all.compiled.begin() ? Kernel{} : compiledKernel(std::prev(after));
+  const auto after = all->compiled.upper_bound(numberOf(inside));
+  return after == all->compiled.begin() ? Kernel{} : compiledKernel(std::prev(after));
 }
 
 mcError_t failMissing(const Kernel& kernel) { return failMissing("kernel", kernel.name, mcErrorInvalidDeviceFunction); }
 
 bool insideVariable(const void* address, size_t bytes) {
-  Registry& all = registry();
-  const std::shared_lock<std::shared_mutex> lock(all.mutex);
-  for (const auto& [host, variable] : all.variables) {
+  const Reading<Registry> all;
+  for (const auto& [host, variable] : all->variables) {
     (void)host;
     const uintptr_t offset = numberOf(address) - numberOf(variable.entry->address);
     if (offset < variable.entry->bytes) return bytes <= variable.entry->bytes - offset;
@@ -150,10 +140,9 @@ using namespace mc;
 // ---- Modules ----------------------------------------------------------------------------------------------------------
 
 mcModule_t mcModuleRegister(void) {
-  Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
-  all.modules.push_back(all.handles.create());
-  return all.modules.back();
+  const Writing<Registry> all;
+  all->modules.push_back(all->handles.create());
+  return all->modules.back();
 }
 
 mcModule_t mcModuleLoad(const mcModuleTable* table) {
@@ -162,41 +151,38 @@ mcModule_t mcModuleLoad(const mcModuleTable* table) {
     std::abort();
   }
   mcModule_t const module = mcModuleRegister();
-  Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const Writing<Registry> all;
   for (size_t i = 0; i < table->kernelCount; ++i) {
     const mcKernelEntry& entry = table->kernels[i];
     module->entries.push_back({entry.hostFunction, entry.name});
     const auto shared = static_cast<unsigned>(table->version >= 2 ? table->staticShared[i] : 0);
     // Instances of one template in several object files have one host function; any of their device functions will do.
     const CompiledKernel kernel{&entry, module, limits::kSharedPerBlock, shared};
-    const auto place = all.compiled.emplace(numberOf(entry.hostFunction), kernel).first;
+    const auto place = all->compiled.emplace(numberOf(entry.hostFunction), kernel).first;
     if (place->second.entry->deviceFunction == nullptr) place->second = kernel;
   }
   for (size_t i = 0; i < table->variableCount; ++i) {
     const mcVariableEntry& entry = table->variables[i];
     module->entries.push_back({entry.hostVariable, entry.name});
-    all.variables.emplace(numberOf(entry.hostVariable), Variable{&entry, module});
+    all->variables.emplace(numberOf(entry.hostVariable), Variable{&entry, module});
   }
   return module;
 }
 
 void mcModuleUnregister(mcModule_t module) {
-  Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const Writing<Registry> all;
   // Libraries go in the reverse order of their coming, so the search from the end is short.
-  const auto found = std::find(all.modules.rbegin(), all.modules.rend(), module);
-  if (found == all.modules.rend()) return;
-  eraseModule(all.compiled, module);
-  eraseModule(all.variables, module);
-  all.modules.erase(std::next(found).base());
-  all.handles.destroy(module);
+  const auto found = std::find(all->modules.rbegin(), all->modules.rend(), module);
+  if (found == all->modules.rend()) return;
+  eraseModule(all->compiled, module);
+  eraseModule(all->variables, module);
+  all->modules.erase(std::next(found).base());
+  all->handles.destroy(module);
 }
 
 void mcKernelRegister(mcModule_t module, const void* hostFunction, const char* mangledName) {
-  Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
-  if (!all.handles.contains(module)) return;  // registered by nobody, so there is nothing to add to
+  const Writing<Registry> all;
+  if (!all->handles.contains(module)) return;  // registered by nobody, so there is nothing to add to
   module->entries.push_back({hostFunction, mangledName});
 }
 
@@ -205,19 +191,17 @@ void mcVariableRegister(mcModule_t module, const void* hostVariable, const char*
 }
 
 mcError_t mcModuleGetKernel(const void** hostFunction, mcModule_t module, const char* name) {
-  Registry& all = registry();
-  const std::shared_lock<std::shared_mutex> lock(all.mutex);
-  const auto found = findNamed(all.compiled, module, name);
-  if (found == all.compiled.end()) return fail(mcErrorSymbolNotFound);
+  const Reading<Registry> all;
+  const auto found = findNamed(all->compiled, module, name);
+  if (found == all->compiled.end()) return fail(mcErrorSymbolNotFound);
   *hostFunction = reinterpret_cast<const void*>(found->first);
   return mcSuccess;
 }
 
 mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, const char* name) {
-  Registry& all = registry();
-  const std::shared_lock<std::shared_mutex> lock(all.mutex);
-  const auto found = findNamed(all.variables, module, name);
-  if (found == all.variables.end()) return fail(mcErrorSymbolNotFound);
+  const Reading<Registry> all;
+  const auto found = findNamed(all->variables, module, name);
+  if (found == all->variables.end()) return fail(mcErrorSymbolNotFound);
   describe(*found->second.entry, address, bytes);
   return mcSuccess;
 }
@@ -226,12 +210,11 @@ mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, 
 
 mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function) {
   if (hostFunction == nullptr) return fail(mcErrorInvalidDeviceFunction);
-  Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const Writing<Registry> all;
   if (function == nullptr) {
-    all.functions.erase(hostFunction);
+    all->functions.erase(hostFunction);
   } else {
-    all.functions[hostFunction] = function;
+    all->functions[hostFunction] = function;
   }
   return mcSuccess;
 }
@@ -239,9 +222,8 @@ mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function)
 mcError_t mcKernelImplementNamed(const char* name, mcKernelFunction function, const size_t* argumentBytes,
                                  size_t count) {
   if (name == nullptr || function == nullptr) return fail(mcErrorInvalidDeviceFunction);
-  Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
-  all.named.emplace(name, NamedKernel{function, {argumentBytes, argumentBytes + count}});  // the first one stays
+  const Writing<Registry> all;
+  all->named.emplace(name, NamedKernel{function, {argumentBytes, argumentBytes + count}});  // the first one stays
   return mcSuccess;
 }
 
@@ -267,10 +249,9 @@ mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction) {
 }
 
 mcError_t mcKernelSetMaxDynamicShared(const void* hostFunction, unsigned int bytes) {
-  Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
-  const auto found = all.compiled.find(numberOf(hostFunction));
-  if (found == all.compiled.end()) return fail(mcErrorInvalidDeviceFunction);
+  const Writing<Registry> all;
+  const auto found = all->compiled.find(numberOf(hostFunction));
+  if (found == all->compiled.end()) return fail(mcErrorInvalidDeviceFunction);
   if (bytes > limits::kSharedPerBlockOptin) return fail(mcErrorInvalidValue);
   found->second.maxDynamicShared = std::max(bytes, limits::kSharedPerBlock);
   return mcSuccess;
@@ -290,17 +271,15 @@ mcError_t mcKernelGetParameter(const void* hostFunction, unsigned int index, siz
 
 mcError_t mcVariableCheck(const void* hostVariable) {
   MC_RETURN_IF_STICKY();
-  Registry& all = registry();
-  const std::shared_lock<std::shared_mutex> lock(all.mutex);
-  return failMissing("device variable", registeredName(all, hostVariable), mcErrorInvalidSymbol);
+  const Reading<Registry> all;
+  return failMissing("device variable", registeredName(*all, hostVariable), mcErrorInvalidSymbol);
 }
 
 mcError_t mcVariableGet(void** address, size_t* bytes, const void* hostVariable) {
   {
-    Registry& all = registry();
-    const std::shared_lock<std::shared_mutex> lock(all.mutex);
-    const auto found = all.variables.find(numberOf(hostVariable));
-    if (found != all.variables.end()) {
+    const Reading<Registry> all;
+    const auto found = all->variables.find(numberOf(hostVariable));
+    if (found != all->variables.end()) {
       describe(*found->second.entry, address, bytes);
       return checkSticky();
     }

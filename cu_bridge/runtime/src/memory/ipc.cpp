@@ -18,6 +18,7 @@
 #include "host/host_memory.h"
 #include "memory/allocations.h"
 #include "memory/device_memory.h"
+#include "state/locked.h"
 #include "state/state.h"
 
 namespace {
@@ -37,15 +38,9 @@ struct Handle {
 static_assert(sizeof(Handle) <= sizeof(mcIpcHandle));
 
 struct Imports {
-  std::mutex mutex;
   std::map<void*, int> references;
   std::map<std::pair<int64_t, uint64_t>, void*> byHandle;  // exporter's pid and allocation id
 };
-
-Imports& imports() {
-  static auto* const instance = new Imports;
-  return *instance;
-}
 
 // Whether `bytes` at `memory` are all zero. Memory that was never written reads as zeros and stays unbacked.
 bool isZero(const char* memory, size_t bytes) {
@@ -132,11 +127,10 @@ mcError_t mcIpcOpenMemHandle(void** pointer, const mcIpcHandle* handle) {
   std::memcpy(&wanted, handle->reserved, sizeof wanted);
   if (std::memcmp(wanted.magic, kMagic, sizeof kMagic) != 0) return fail(mcErrorInvalidValue);
   if (wanted.pid == getpid()) return fail(mcErrorDeviceUninitialized);  // as on real hardware
-  Imports& all = imports();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto known = all.byHandle.find({wanted.pid, wanted.id});
-  if (known != all.byHandle.end()) {
-    ++all.references[known->second];
+  const Writing<Imports> all;
+  const auto known = all->byHandle.find({wanted.pid, wanted.id});
+  if (known != all->byHandle.end()) {
+    ++all->references[known->second];
     *pointer = known->second;
     return mcSuccess;
   }
@@ -150,22 +144,21 @@ mcError_t mcIpcOpenMemHandle(void** pointer, const mcIpcHandle* handle) {
   if (memory == nullptr) return fail(mcErrorInvalidValue);
   markInitialized();
   insertAllocation(memory, wanted.size, mapped, threadState.device, mcMemoryDevice, Origin::Imported);
-  all.references[memory] = 1;
-  all.byHandle[{wanted.pid, wanted.id}] = memory;
+  all->references[memory] = 1;
+  all->byHandle[{wanted.pid, wanted.id}] = memory;
   *pointer = memory;
   return mcSuccess;
 }
 
 mcError_t mcIpcCloseMemHandle(void* pointer) {
-  Imports& all = imports();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto found = all.references.find(pointer);
-  if (found == all.references.end()) return fail(mcErrorInvalidValue);
+  const Writing<Imports> all;
+  const auto found = all->references.find(pointer);
+  if (found == all->references.end()) return fail(mcErrorInvalidValue);
   if (--found->second > 0) return checkSticky();
-  all.references.erase(found);
-  for (auto it = all.byHandle.begin(); it != all.byHandle.end(); ++it) {
+  all->references.erase(found);
+  for (auto it = all->byHandle.begin(); it != all->byHandle.end(); ++it) {
     if (it->second != pointer) continue;
-    all.byHandle.erase(it);
+    all->byHandle.erase(it);
     break;
   }
   Allocation erased;

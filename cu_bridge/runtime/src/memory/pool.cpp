@@ -12,6 +12,7 @@
 #include "devices/device.h"
 #include "handle_table.h"
 #include "memory/device_memory.h"
+#include "state/locked.h"
 #include "state/state.h"
 #include "state/stream_table.h"
 
@@ -48,7 +49,6 @@ mcMemoryPool* createPool(int device) {
 std::shared_ptr<Pool> poolOf(mcMemoryPool* handle) { return poolHandles.contains(handle) ? handle->pool : nullptr; }
 
 struct Pools {
-  std::mutex mutex;
   mcMemoryPool* standard[limits::kDevices] = {};
   mcMemoryPool* current[limits::kDevices] = {};
   struct Block {
@@ -58,16 +58,10 @@ struct Pools {
   std::unordered_map<void*, Block> blocks;  // given out
 };
 
-Pools& pools() {
-  static auto* const instance = new Pools;
-  return *instance;
-}
-
 mcMemoryPool* standardPool(int device) {
-  Pools& all = pools();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.standard[device] == nullptr) all.standard[device] = createPool(device);
-  return all.standard[device];
+  const Writing<Pools> all;
+  if (all->standard[device] == nullptr) all->standard[device] = createPool(device);
+  return all->standard[device];
 }
 
 // Gives free blocks back, largest first, until the pool holds at most `keep` bytes. The pool's mutex is held.
@@ -85,14 +79,13 @@ constexpr size_t kBlockUnit = 512;
 }  // namespace
 
 bool returnToPool(void* pointer) {
-  Pools& all = pools();
   Pools::Block block{};
   {
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    const auto found = all.blocks.find(pointer);
-    if (found == all.blocks.end()) return false;
+    const Writing<Pools> all;
+    const auto found = all->blocks.find(pointer);
+    if (found == all->blocks.end()) return false;
     block = found->second;
-    all.blocks.erase(found);
+    all->blocks.erase(found);
   }
   const std::lock_guard<std::mutex> lock(block.pool->mutex);
   block.pool->used -= block.bytes;
@@ -115,9 +108,8 @@ mcError_t mcDeviceGetDefaultMemPool(mcMemoryPool_t* pool, int device) {
 mcError_t mcDeviceGetMemPool(mcMemoryPool_t* pool, int device) {
   const mcError_t problem = mcDeviceGetDefaultMemPool(pool, device);
   if (problem != mcSuccess) return problem;
-  Pools& all = pools();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.current[device] != nullptr) *pool = all.current[device];
+  const Writing<Pools> all;
+  if (all->current[device] != nullptr) *pool = all->current[device];
   return mcSuccess;
 }
 
@@ -125,9 +117,8 @@ mcError_t mcDeviceSetMemPool(int device, mcMemoryPool_t pool) {
   if (visibleDevice(device) == nullptr) return fail(mcErrorInvalidDevice);
   const std::shared_ptr<Pool> wanted = poolOf(pool);
   if (wanted == nullptr || wanted->device != device) return fail(mcErrorInvalidValue);
-  Pools& all = pools();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.current[device] = pool;
+  const Writing<Pools> all;
+  all->current[device] = pool;
   return mcSuccess;
 }
 
@@ -142,10 +133,9 @@ mcError_t mcMemPoolDestroy(mcMemoryPool_t handle) {
   const std::shared_ptr<Pool> pool = poolOf(handle);
   if (pool == nullptr) return fail(mcErrorInvalidValue);
   {
-    Pools& all = pools();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    if (handle == all.standard[pool->device]) return fail(mcErrorInvalidValue);
-    if (all.current[pool->device] == handle) all.current[pool->device] = nullptr;
+    const Writing<Pools> all;
+    if (handle == all->standard[pool->device]) return fail(mcErrorInvalidValue);
+    if (all->current[pool->device] == handle) all->current[pool->device] = nullptr;
   }
   if (!poolHandles.destroy(handle)) return fail(mcErrorInvalidValue);
   const std::lock_guard<std::mutex> poolLock(pool->mutex);
@@ -247,8 +237,7 @@ mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t han
   }
   pool->used += size;
   pool->usedHigh = std::max(pool->usedHigh, pool->used);
-  Pools& all = pools();
-  const std::lock_guard<std::mutex> allLock(all.mutex);
-  all.blocks[*pointer] = {pool, size};
+  const Writing<Pools> all;
+  all->blocks[*pointer] = {pool, size};
   return mcSuccess;
 }

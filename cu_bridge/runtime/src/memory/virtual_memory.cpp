@@ -10,7 +10,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "devices/device.h"
@@ -20,6 +19,7 @@
 #include "host/residency.h"
 #include "memory/allocations.h"
 #include "memory/device_memory.h"
+#include "state/locked.h"
 #include "state/state.h"
 
 struct mcPhysicalMemory {
@@ -40,15 +40,9 @@ struct mcPhysicalMemory {
 namespace {
 
 struct VirtualMemory {
-  std::mutex mutex;
   std::map<uintptr_t, size_t> reserved;
   std::map<uintptr_t, mcPhysicalMemory*> mapped;
 };
-
-VirtualMemory& virtualMemory() {
-  static auto* const instance = new VirtualMemory;
-  return *instance;
-}
 
 mc::HandleTable<mcPhysicalMemory> physicalMemory;
 
@@ -100,23 +94,21 @@ mcError_t mcAddressReserve(void** pointer, size_t bytes, size_t alignment, void*
   const uintptr_t base = (start + unit - 1) / unit * unit;
   if (base > start) munmap(whole, base - start);
   munmap(reinterpret_cast<void*>(base + bytes), start + unit - base);
-  VirtualMemory& all = virtualMemory();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.reserved[base] = bytes;
+  const Writing<VirtualMemory> all;
+  all->reserved[base] = bytes;
   *pointer = reinterpret_cast<void*>(base);
   return mcSuccess;
 }
 
 mcError_t mcAddressFree(void* pointer, size_t bytes) {
-  VirtualMemory& all = virtualMemory();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Writing<VirtualMemory> all;
   const auto base = reinterpret_cast<uintptr_t>(pointer);
-  const auto found = all.reserved.find(base);
-  if (found == all.reserved.end() || found->second != bytes) return mcErrorInvalidValue;
-  const auto mapped = all.mapped.lower_bound(base);
-  if (mapped != all.mapped.end() && mapped->first < base + bytes) return mcErrorInvalidValue;
+  const auto found = all->reserved.find(base);
+  if (found == all->reserved.end() || found->second != bytes) return mcErrorInvalidValue;
+  const auto mapped = all->mapped.lower_bound(base);
+  if (mapped != all->mapped.end() && mapped->first < base + bytes) return mcErrorInvalidValue;
   munmap(pointer, bytes);
-  all.reserved.erase(found);
+  all->reserved.erase(found);
   return checkSticky();
 }
 
@@ -139,10 +131,9 @@ mcError_t mcPhysicalCreate(mcPhysicalMemory_t* memory, size_t bytes, int device)
 
 mcError_t mcPhysicalRetain(mcPhysicalMemory_t* memory, void* mapped) {
   if (memory == nullptr) return mcErrorInvalidValue;
-  VirtualMemory& all = virtualMemory();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto after = all.mapped.upper_bound(reinterpret_cast<uintptr_t>(mapped));
-  if (after == all.mapped.begin()) return mcErrorInvalidValue;
+  const Writing<VirtualMemory> all;
+  const auto after = all->mapped.upper_bound(reinterpret_cast<uintptr_t>(mapped));
+  if (after == all->mapped.begin()) return mcErrorInvalidValue;
   const auto& [base, found] = *std::prev(after);
   if (base + found->bytes <= reinterpret_cast<uintptr_t>(mapped)) return mcErrorInvalidValue;
   ++found->references;
@@ -152,8 +143,7 @@ mcError_t mcPhysicalRetain(mcPhysicalMemory_t* memory, void* mapped) {
 }
 
 mcError_t mcPhysicalRelease(mcPhysicalMemory_t memory) {
-  VirtualMemory& all = virtualMemory();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Writing<VirtualMemory> all;
   if (!isHandle(memory)) return mcErrorInvalidValue;
   --memory->handles;
   dropReference(memory);
@@ -161,7 +151,7 @@ mcError_t mcPhysicalRelease(mcPhysicalMemory_t memory) {
 }
 
 mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes) {
-  const std::lock_guard<std::mutex> lock(virtualMemory().mutex);
+  const Writing<VirtualMemory> all;
   if (!isHandle(memory)) return mcErrorInvalidValue;
   *device = memory->device;
   *bytes = memory->bytes;
@@ -170,7 +160,7 @@ mcError_t mcPhysicalInfo(mcPhysicalMemory_t memory, int* device, size_t* bytes) 
 
 mcError_t mcPhysicalExport(mcPhysicalMemory_t memory, int* fileDescriptor) {
   MC_RETURN_IF_STICKY();
-  const std::lock_guard<std::mutex> lock(virtualMemory().mutex);
+  const Writing<VirtualMemory> all;
   if (!isHandle(memory) || fileDescriptor == nullptr) return mcErrorInvalidValue;
   *fileDescriptor = fcntl(memory->file, F_DUPFD_CLOEXEC, 0);
   return *fileDescriptor < 0 ? mcErrorOperatingSystem : mcSuccess;
@@ -188,17 +178,16 @@ mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor) {
 
 mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t memory) {
   MC_RETURN_IF_STICKY();
-  VirtualMemory& all = virtualMemory();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Writing<VirtualMemory> all;
   if (!isHandle(memory) || !aligned(pointer, bytes) || offset != 0 || bytes != memory->bytes) {
     return mcErrorInvalidValue;
   }
   const auto base = reinterpret_cast<uintptr_t>(pointer);
-  if (!isReserved(all, base, bytes)) return mcErrorInvalidValue;
-  const auto next = all.mapped.lower_bound(base);
-  const bool overlapsNext = next != all.mapped.end() && next->first < base + bytes;
+  if (!isReserved(*all, base, bytes)) return mcErrorInvalidValue;
+  const auto next = all->mapped.lower_bound(base);
+  const bool overlapsNext = next != all->mapped.end() && next->first < base + bytes;
   const bool overlapsPrevious =
-      next != all.mapped.begin() && std::prev(next)->first + std::prev(next)->second->bytes > base;
+      next != all->mapped.begin() && std::prev(next)->first + std::prev(next)->second->bytes > base;
   if (overlapsNext || overlapsPrevious) return mcErrorInvalidValue;
   if (mmap(pointer, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory->file, 0) == MAP_FAILED) {
     return mcErrorMapBufferObjectFailed;
@@ -206,38 +195,36 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
   madvise(pointer, bytes, MADV_HUGEPAGE);
   madvise(pointer, bytes, MADV_DONTFORK);
   ++memory->references;
-  all.mapped[base] = memory;
+  all->mapped[base] = memory;
   insertAllocation(pointer, bytes, bytes, memory->device, mcMemoryDevice, Origin::Mapped);
   return mcSuccess;
 }
 
 mcError_t mcUnmap(void* pointer, size_t bytes) {
-  VirtualMemory& all = virtualMemory();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Writing<VirtualMemory> all;
   const auto start = reinterpret_cast<uintptr_t>(pointer);
   if (!aligned(pointer, bytes)) return mcErrorInvalidValue;
   // Only whole mappings: look first, so that a wrong range changes nothing.
   size_t covered = 0;
-  for (auto it = all.mapped.lower_bound(start); it != all.mapped.end() && it->first < start + bytes; ++it) {
+  for (auto it = all->mapped.lower_bound(start); it != all->mapped.end() && it->first < start + bytes; ++it) {
     covered += it->second->bytes;
   }
   if (covered != bytes) return mcErrorInvalidValue;
-  for (auto it = all.mapped.lower_bound(start); it != all.mapped.end() && it->first < start + bytes;) {
+  for (auto it = all->mapped.lower_bound(start); it != all->mapped.end() && it->first < start + bytes;) {
     Allocation erased;
     auto* const base = reinterpret_cast<void*>(it->first);
     eraseAllocation(base, mcMemoryDevice, Origin::Mapped, &erased);
     mmap(base, it->second->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     dropReference(it->second);
-    it = all.mapped.erase(it);
+    it = all->mapped.erase(it);
   }
   return checkSticky();
 }
 
 mcError_t mcSetAccess(void* pointer, size_t bytes, int readable, int writable) {
   MC_RETURN_IF_STICKY();
-  VirtualMemory& all = virtualMemory();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  if (!aligned(pointer, bytes) || !isReserved(all, reinterpret_cast<uintptr_t>(pointer), bytes)) {
+  const Writing<VirtualMemory> all;
+  if (!aligned(pointer, bytes) || !isReserved(*all, reinterpret_cast<uintptr_t>(pointer), bytes)) {
     return mcErrorInvalidValue;
   }
   const int protection = (readable != 0 ? PROT_READ : PROT_NONE) | (writable != 0 ? PROT_READ | PROT_WRITE : PROT_NONE);

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "state/locked.h"
+
 namespace mc {
 
 thread_local ThreadState threadState = {0, mcSuccess, false};
@@ -34,18 +36,12 @@ const ErrorEntry* findError(int code) {
   return nullptr;
 }
 
-// Strings given out live as long as the process, and past its static destructors.
+// Strings given out live as long as the process.
 struct Messages {
-  std::mutex mutex;
   std::map<int, const char*> withDetail;
   std::set<std::string> interned;
   std::set<std::string> reported;
 };
-
-Messages& messages() {
-  static auto* const instance = new Messages;
-  return *instance;
-}
 
 std::atomic<bool> initialized{false};
 
@@ -60,10 +56,9 @@ void afterForkInChild() {
 mcError_t failWith(mcError_t error, const char* detail) {
   const ErrorEntry* entry = findError(error);
   if (detail != nullptr && entry != nullptr) {
-    Messages& all = messages();
-    const std::lock_guard<std::mutex> lock(all.mutex);
+    const Writing<Messages> all;
     const std::string text = std::string(entry->message) + " (" + detail + ")";
-    all.withDetail[error] = all.interned.insert(text).first->c_str();
+    all->withDetail[error] = all->interned.insert(text).first->c_str();
   }
   return fail(error);
 }
@@ -108,10 +103,9 @@ mcError_t mcStickyError(void) { return static_cast<mcError_t>(stickyError.load(s
 
 const char* mcGetErrorString(mcError_t error) {
   {
-    Messages& all = messages();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    const auto found = all.withDetail.find(error);
-    if (found != all.withDetail.end()) return found->second;
+    const Writing<Messages> all;
+    const auto found = all->withDetail.find(error);
+    if (found != all->withDetail.end()) return found->second;
   }
   return mcErrorMessage(error);
 }
@@ -132,8 +126,7 @@ const char* mcGetDriverErrorName(mcError_t error) {
 }
 
 void mcReportRefusal(const char* library, const char* function, const char* status) {
-  Messages& all = messages();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  if (!all.reported.insert(function).second) return;
+  const Writing<Messages> all;
+  if (!all->reported.insert(function).second) return;
   std::fprintf(stderr, "mxmaca: %s: %s is not implemented for the simulated device (%s)\n", library, function, status);
 }

@@ -1,7 +1,8 @@
 """Write the C++ registrations of the device operators for one torch release.
 
 Reads the release's own operator list (native_functions.yaml, which the wheel carries under torchgen/packaged),
-operators.toml and cpu_dtypes/, and writes one file with a row for each operator and shards with the unboxed wrappers.
+operators.toml and cpu_dtypes/. Leaves a specification for each operator, shards with the unboxed wrappers, and for each
+file of csrc/ops a header that registers its functions.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Set, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python < 3.11
-    import tomli as tomllib  # type: ignore[no-redef]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from table import STRIDED, Function, Table, TableError, tomllib
+
+LAYOUTS = (STRIDED, "Sparse", "SparseCsr", "NestedTensor", "Quantized")
+AUTOCAST = "Autocast"
+# The device whose operators upstream lists; ours are registered for it, or for another one.
+UPSTREAMS = "CUDA"
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -26,6 +31,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cpu-dtypes", type=Path, required=True, help="folder with a table for each release")
     parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
     parser.add_argument("--shards", type=int, default=8)
+    parser.add_argument("--device", default=UPSTREAMS, help="backend of the dispatch keys to register for")
+    parser.add_argument("--host", default="CPU", help="backend of the dispatch keys whose kernels compute")
     return parser.parse_args()
 
 
@@ -40,15 +47,6 @@ def iterator_operators(yaml: Path) -> Set[str]:
         ):
             names.add(name)
     return names
-
-
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    chosen = set(patterns)
-    return name in chosen or name.split(".", 1)[0] in {pattern for pattern in chosen if "." not in pattern}
-
-
-def numbers(version: str) -> Tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def torch_release(site: Path) -> Tuple[int, ...]:
@@ -70,249 +68,362 @@ def unboxable(schema: Any) -> bool:
     return not (written and len(schema.returns) != 1)
 
 
-def stubs(include: Path, binary: bytes, left: Iterable[str]) -> Dict[str, List[str]]:
-    """Header by header, the function tables (DispatchStub) that it declares and libtorch_cuda refers to."""
-    declaration = re.compile(r"DECLARE_DISPATCH\(\s*(?:[^()]|\((?:[^()]|\([^()]*\))*\))*?,\s*(\w+)\s*\)")
-    found: Dict[str, List[str]] = {}
-    seen = set(left)
-    for path in sorted((include / "ATen" / "native").rglob("*.h")):
-        header = str(path.relative_to(include))
-        for name in declaration.findall(path.read_text(errors="replace")):
-            if name not in seen and f"_ZN2at6native{len(name)}{name}E".encode() in binary:
-                seen.add(name)
-                found.setdefault(header, []).append(name)
-    return found
+class Upstream:
+    """What a release says of its operators."""
 
+    def __init__(self, site: Path) -> None:
+        sys.path.insert(0, str(site))
+        from torchgen.gen import parse_native_yaml
+        from torchgen.model import DispatchKey
 
-def stub_registrations(tables: Dict[str, List[str]], function: str) -> str:
-    rows = [
-        f'  reroute_stub<at::native::{name}_DECLARE_DISPATCH_type, at::native::{name}>("{name}");'
-        for header in sorted(tables)
-        for name in tables[header]
-    ]
-    lines = ['#include "dispatch/Stubs.h"', "", *[f"#include <{header}>" for header in sorted(tables)], ""]
-    lines += ["namespace macatorch {", "", f"void {function}() {{", *rows, "}", "", "} // namespace macatorch", ""]
-    return "\n".join(lines)
+        native = site / "torchgen" / "packaged" / "ATen" / "native"
+        parsed = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml"))
+        self._backends, self._key = parsed.backend_indices, DispatchKey.parse
+        self._iterators = iterator_operators(native / "native_functions.yaml")
+        self.by_name: Dict[str, Any] = {str(f.func.name): f for f in parsed.native_functions}
+        self._functional = {
+            f.func.signature(): f for f in parsed.native_functions if f.func.kind().name == "functional"
+        }
 
+    def kernel(self, f: Any, key: str) -> Optional[str]:
+        found = self._backends[self._key(key)].get_kernel(f)
+        return None if found is None else found.kernel
 
-def main() -> int:
-    arguments = parse_arguments()
-    sys.path.insert(0, str(arguments.site))
-    from torchgen.gen import parse_native_yaml
-    from torchgen.model import DeviceCheckType, DispatchKey
-
-    native = arguments.site / "torchgen" / "packaged" / "ATen" / "native"
-    parsed = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml"))
-    table: Dict[str, Any] = tomllib.loads(arguments.table.read_text())
-    iterator = iterator_operators(native / "native_functions.yaml") | set(table["iterators"])
-    binary = arguments.library.read_bytes()
-    wrappers = set(re.findall(rb"wrapper_\w*CUDA_\w+", binary))
-
-    by_name = {str(f.func.name): f for f in parsed.native_functions}
-
-    def has_kernel(f: Any, key: Any) -> bool:
-        if parsed.backend_indices[key].get_kernel(f) is not None:
+    def has_kernel(self, f: Any, key: str) -> bool:
+        if self.kernel(f, key) is not None:
             return True
-        return f.structured_delegate is not None and has_kernel(by_name[str(f.structured_delegate)], key)
+        return f.structured_delegate is not None and self.has_kernel(self.by_name[str(f.structured_delegate)], key)
 
-    def wrapper(f: Any, key: str = "CUDA") -> str:
-        prefix = f"wrapper_{key}"
-        name = f.func.name
-        base = str(name.name)
-        overload = name.overload_name
+    def functional(self, f: Any) -> Any:
+        """The form of an operator that returns its result; the operator itself where there is none."""
+        return self._functional.get(f.func.signature(), f)
+
+    def runs_on_cpu(self, f: Any) -> bool:
+        composite = f.has_composite_explicit_autograd_kernel or f.has_composite_explicit_autograd_non_functional_kernel
+        return composite or self.has_kernel(f, "CPU")
+
+    def is_iterator(self, f: Any) -> bool:
+        return str(f.func.name) in self._iterators or str(f.structured_delegate) in self._iterators
+
+
+class Entry(NamedTuple):
+    """What becomes of an operator at the dispatch key of one layout."""
+
+    layout: str
+    name: str
+    treatment: str
+    function: Optional[Function]  # of ours; without one the CPU kernel is called
+    unboxed: bool
+    f: Any  # torchgen's NativeFunction
+    functional: Any  # the same for the form that returns its result
+
+    @property
+    def symbol(self) -> str:
+        return self._symbol(self.f)
+
+    def _symbol(self, f: Any) -> str:
+        symbol: str = f.func.name.unambiguous_name()
+        return symbol if self.layout == STRIDED else f"{self.layout}_{symbol}"
+
+    def expression(self) -> str:
+        """The C++ function to register."""
+        expression = "Unboxed<{op}, {spec}>::call" if self.function is None else self.function.expression
+        return expression.format(
+            op=f"at::_ops::{self.f.func.name.unambiguous_name()}",
+            spec=f"spec_{self.symbol}",
+            functional=f"at::_ops::{self.functional.func.name.unambiguous_name()}",
+            functional_spec=f"spec_{self._symbol(self.functional)}",
+        )
+
+    def key(self, backend: str) -> str:
+        return backend if self.layout == STRIDED else f"{self.layout}{backend}"
+
+    def origin(self) -> str:
+        """Where the kernel comes from, for who dumps the dispatcher."""
+        if self.function is None:
+            return f"registered at macatorch/operators.toml ({self.treatment})"
+        return f"registered at macatorch/csrc/ops/{self.function.source}.cpp ({self.treatment})"
+
+
+def computes_on_cpu(table: Table, upstream: Upstream, layout: str, name: str, f: Any) -> bool:
+    """Whether the operator's CPU kernel takes the place of upstream's CUDA kernel."""
+    composite = table.is_treated(name, "composite", layout)
+    if layout == STRIDED:
+        on_cuda = upstream.has_kernel(f, UPSTREAMS)
+        return upstream.runs_on_cpu(f) and (on_cuda or composite)
+    cuda, cpu = upstream.kernel(f, f"{layout}{UPSTREAMS}"), upstream.kernel(f, f"{layout}CPU")
+    if cuda is None or cpu is None:
+        return False
+    # One function for both is host code over the operators of the members.
+    return cuda != cpu or composite or layout == "Quantized"
+
+
+def is_special(table: Table, name: str) -> bool:
+    """What only the boxed call does."""
+    return any(table.has(name, policy) for policy in ("waits", "dense_inputs", "nondeterministic"))
+
+
+def resolve(table: Table, upstream: Upstream) -> List[Entry]:
+    """All operators that are registered, layout by layout, in upstream's order."""
+    entries: List[Entry] = []
+    for layout in (*LAYOUTS, AUTOCAST):
+        for name, f in upstream.by_name.items():
+            function = table.function(name, layout)
+            if function is not None and function.treatment == "own":
+                entries.append(Entry(layout, name, "own", function, False, f, upstream.functional(f)))
+                continue
+            on_cpu = layout != AUTOCAST and computes_on_cpu(table, upstream, layout, name, f)
+            if function is not None and not on_cpu:
+                raise TableError(f"operators.toml: {name} is adapted for {layout}, and has no CPU kernel behind it")
+            if not on_cpu or table.is_treated(name, "host", layout):
+                continue
+            unboxed = layout == STRIDED and table.has(name, "unboxed")
+            if unboxed and (is_special(table, name) or not unboxable(f.func)):
+                raise TableError(f"operators.toml: {name} cannot be unboxed")
+            treatments = [row["treatment"] for row in table.rows(name, layout)]
+            treatment = next((t for t in ("adapted", "composite") if t in treatments), "cpu")
+            entries.append(Entry(layout, name, treatment, function, unboxed, f, upstream.functional(f)))
+    return entries
+
+
+class Specs:
+    """The specification of an operator (OperatorSpec), as C++."""
+
+    def __init__(self, table: Table, upstream: Upstream, wrappers: Set[bytes], lacking: Dict[str, List[str]]) -> None:
+        self._table, self._upstream, self._wrappers = table, upstream, wrappers
+        self._cpu_lacks: Dict[Any, Set[str]] = {}
+        for dtype, listed in lacking.items():
+            for name in listed:
+                if name not in upstream.by_name:
+                    raise SystemExit(f"cpu_dtypes, {dtype}: {name} is no operator of this release")
+                # The functional form, the one in place and that with `out` have one kernel.
+                self._cpu_lacks.setdefault(upstream.by_name[name].func.signature(), set()).add(dtype)
+
+    def of(self, entry: Entry, host: str) -> str:
+        strided = entry.layout == STRIDED
+        fields = [
+            f'"{entry.name}"',
+            f'"{self.wrapper(entry.f, entry.key(UPSTREAMS))}"',
+            f"c10::DispatchKey::{entry.key(host)}",
+            f"DeviceCheck::{self.check(entry)}",
+            self.flag(strided and self._table.has(entry.name, "waits")),
+            self.flag(self._table.has(entry.name, "widen", entry.layout)),
+            self.flag(strided and self._table.has(entry.name, "dense_inputs")),
+            self.bits(self._cpu_lacks.get(entry.f.func.signature(), ())) if strided else "0",
+            self.messages(entry),
+            self.results(entry),
+            self.alert(entry),
+            self.lacks(entry),
+            self.flag(strided and self.counts_versions(entry.f)),
+        ]
+        return f"extern const OperatorSpec spec_{entry.symbol}{{{', '.join(fields)}}};"
+
+    @staticmethod
+    def flag(value: bool) -> str:
+        return str(value).lower()
+
+    @staticmethod
+    def bits(dtypes: Iterable[str]) -> str:
+        return " | ".join(f"dtype_bit(at::k{dtype})" for dtype in sorted(dtypes)) or "0"
+
+    def wrapper(self, f: Any, key: str) -> str:
+        """The name of upstream's wrapper, as messages have it."""
+        prefix, base, overload = f"wrapper_{key}", str(f.func.name.name), f.func.name.overload_name
         suffix = "_out" if f.func.is_out_fn() else ""
         structured = f"{prefix}_{base}_{overload}" if overload else f"{prefix}_{base}"
         for candidate in (f"{prefix}_{overload}_{base}{suffix}", structured, f"{prefix}_{base}"):
-            if candidate.encode() in wrappers:
+            if candidate.encode() in self._wrappers:
                 return candidate
         return f"{prefix}_{overload}_{base}{suffix}"
 
-    def takes_tensor_first(f: Any) -> bool:
-        first = next(iter(f.func.arguments.flat_all))
-        return str(first.type) == "Tensor"
+    def check(self, entry: Entry) -> str:
+        from torchgen.model import DeviceCheckType
 
-    def results(name: str) -> str:
-        row = next((row for row in table["result_dtypes"] if name in row["operators"]), None)
+        f = entry.f
+        if entry.layout == STRIDED:
+            if self._upstream.is_iterator(f) or self._table.has(entry.name, "iterator"):
+                # A reduction, say: it looks at its outputs before an iterator is built, which an iterator does not.
+                first = next(iter(f.func.arguments.flat_all))
+                checks_out = f.structured and f.structured_inherits is None and str(first.type) == "Tensor"
+                return "StructuredOut" if checks_out else "TensorIterator"
+            no_cpu_kernel = self._upstream.has_kernel(f, UPSTREAMS) and not self._upstream.has_kernel(f, "CPU")
+            if f.device_check != DeviceCheckType.ExactSame and no_cpu_kernel:
+                return "Composite"
+        return "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
+
+    def messages(self, entry: Entry) -> str:
+        rows = [row for row in self._table.rows(entry.name, entry.layout) if "devices" in row]
+        lines = "\\n".join(f"{row['devices']} {row['message']}" for row in rows)
+        return f'"{lines}"' if lines else "nullptr"
+
+    def results(self, entry: Entry) -> str:
+        row = self._table.policy(entry.name, "results", entry.layout)
         return "nullptr" if row is None else f'"{row["results"]}"'
 
-    def alert(name: str) -> str:
-        row = next((row for row in table["nondeterministic"] if matches(name, row["operators"])), None)
+    def alert(self, entry: Entry) -> str:
+        row = self._table.policy(entry.name, "nondeterministic", entry.layout)
         if row is None:
             return "nullptr"
-        return f'"{row["name"]}|{row["when"]}"' if "when" in row else f'"{row["name"]}"'
+        name = self._table.kernel(row, entry.name)
+        return f'"{name}|{row["when"]}"' if "when" in row else f'"{name}"'
 
-    release = torch_release(arguments.site)
-    unsupported = [row for row in table["unsupported"] if "until" not in row or release <= numbers(row["until"])]
+    def lacks(self, entry: Entry) -> str:
+        row = self._table.policy(entry.name, "refuse", entry.layout)
+        return "0, nullptr" if row is None else f'{self.bits(row["refuse"])}, "{self._table.kernel(row, entry.name)}"'
 
-    def lacks(name: str) -> str:
-        base = name.split(".", 1)[0]
-        row = next((row for row in unsupported if base in row["kernels"]), None)
-        if row is None:
-            return "0, nullptr"
-        bits = " | ".join(f"dtype_bit(at::k{dtype})" for dtype in row["dtypes"])
-        return f'{bits}, "{row["kernels"][base]}"'
-
-    by_signature: Dict[Any, Set[str]] = {}
-    lacking = arguments.cpu_dtypes / f"{'.'.join(map(str, release))}.toml"
-    if not lacking.exists():
-        raise SystemExit(f"{lacking} is missing: make an empty one, build, then run codegen/cpu_dtypes.py --write")
-    for dtype, listed in tomllib.loads(lacking.read_text()).items():
-        for name in listed:
-            if name not in by_name:
-                raise SystemExit(f"cpu_dtypes, {dtype}: {name} is no operator of this release")
-            by_signature.setdefault(by_name[name].func.signature(), set()).add(dtype)
-
-    def cpu_lacks(f: Any) -> str:
-        # The functional form, the one in place and that with `out` have one kernel.
-        dtypes = by_signature.get(f.func.signature(), set())
-        return " | ".join(f"dtype_bit(at::k{dtype})" for dtype in sorted(dtypes)) or "0"
-
-    def counts_versions(f: Any) -> str:
+    @staticmethod
+    def counts_versions(f: Any) -> bool:
         # Autograd's own layer counts what an operator writes, but for the tensors of a list.
         listed = [a for a in f.func.arguments.flat_all if a.annotation is not None and a.annotation.is_write]
         lists = any(a.type.is_list_like() for a in listed) and f.func.name.name.inplace
-        return str(lists and f.func.name.name.base.startswith("_foreach")).lower()
+        return bool(lists) and str(f.func.name.name.base).startswith("_foreach")
 
-    rows: List[str] = []
-    unboxed: List[Any] = []
-    registered: List[str] = []
-    for name, f in by_name.items():
-        if matches(name, table["keep"]) or matches(name, table["own"]):
+
+class FunctionTable(NamedTuple):
+    """One of upstream's function tables (DispatchStub)."""
+
+    name: str
+    header: str  # that declares it
+    promotes: bool
+
+    def reroute(self) -> str:
+        stub = f"at::native::{self.name}"
+        return f'reroute_stub<{stub}_DECLARE_DISPATCH_type, {stub}>("{self.name}", {str(self.promotes).lower()});'
+
+
+def function_tables(table: Table, include: Path, binary: bytes) -> List[FunctionTable]:
+    """The tables that an installed header declares, libtorch_cuda refers to, and no row leaves or sets by hand."""
+    declaration = re.compile(r"DECLARE_DISPATCH\(\s*(?:[^()]|\((?:[^()]|\([^()]*\))*\))*?,\s*(\w+)\s*\)")
+    spoken = [row for row in table.tables if row["treatment"] == "host" or "source" in row]
+    seen = {name for row in spoken for name in (*row.get("tables", ()), *row.get("functions", ()))}
+    found: List[FunctionTable] = []
+    for path in sorted((include / "ATen" / "native").rglob("*.h")):
+        for name in declaration.findall(path.read_text(errors="replace")):
+            if name not in seen and f"_ZN2at6native{len(name)}{name}E".encode() in binary:
+                seen.add(name)
+                found.append(FunctionTable(name, str(path.relative_to(include)), promotes(table, name)))
+    return found
+
+
+def promotes(table: Table, name: str) -> bool:
+    return all(row.get("promotes", True) for row in table.tables if name in row.get("tables", ()))
+
+
+def table_registrations(tables: List[FunctionTable], function: str) -> str:
+    tables = sorted(tables, key=lambda table: table.header)
+    lines = [
+        '#include "dispatch/Stubs.h"',
+        "",
+        *[f"#include <{header}>" for header in sorted({t.header for t in tables})],
+    ]
+    lines += ["", "namespace macatorch {", "", f"void {function}() {{", *[f"  {table.reroute()}" for table in tables]]
+    return "\n".join([*lines, "}", "", "} // namespace macatorch", ""])
+
+
+def registration(entry: Entry, device: str) -> str:
+    key = f"c10::DispatchKey::{entry.key(device)}"
+    return f'  operators_at({key}).impl("{entry.name}", kernel_of<&{entry.expression()}>("{entry.origin()}"));'
+
+
+def register_name(source: str) -> str:
+    return "register_" + source.replace("/", "_")
+
+
+def source_header(source: str, table: Table, entries: List[Entry], device: str) -> str:
+    """Registers the functions of one file of csrc/ops, which includes it at its end: they need no declaration then."""
+    ours = [e for e in entries if e.function is not None and e.function.source == source]
+    lines = [
+        f"// Written by codegen/operators.py: the registrations of ops/{source}.cpp.",
+        "",
+        "namespace macatorch {",
+        "",
+    ]
+    lines += [f"void {register_name(source)}() {{", *[registration(entry, device) for entry in ours]]
+    known = {entry.function.expression for entry in ours if entry.function}
+    for expression in table.expressions(source):
+        if expression not in known and "{" not in expression:  # an operator that this release does not have
+            lines.append(f"  static_cast<void>(&{expression});")
+    for row in table.tables:
+        if row.get("source") != source:
             continue
-        on_cuda = has_kernel(f, DispatchKey.CUDA)
-        on_cpu = (
-            has_kernel(f, DispatchKey.CPU)
-            or f.has_composite_explicit_autograd_kernel
-            or f.has_composite_explicit_autograd_non_functional_kernel
-        )
-        if not ((on_cuda and on_cpu) or (on_cpu and matches(name, table["composite"]))):
-            continue
-        is_iterator = name in iterator or (f.structured_delegate is not None and str(f.structured_delegate) in iterator)
-        # A reduction, say: it looks at its outputs before an iterator is built, which one that is an iterator does not.
-        checks_out = f.structured and f.structured_inherits is None and takes_tensor_first(f)
-        if is_iterator:
-            check = "StructuredOut" if checks_out else "TensorIterator"
-        elif f.device_check == DeviceCheckType.ExactSame:
-            check = "ExactSame"
-        elif on_cuda and not has_kernel(f, DispatchKey.CPU):
-            check = "Composite"
-        else:
-            check = "None"
-        rules = [row for row in table["device_messages"] if matches(name, row["operators"])]
-        lines = "\\n".join(f"{row['arguments']} {row['message']}" for row in rules)
-        text = f'"{lines}"' if lines else "nullptr"
-        symbol = f.func.name.unambiguous_name()
-        rows.append(
-            f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f)}", '
-            f"c10::DispatchKey::CPU, DeviceCheck::{check}, "
-            f"{str(matches(name, table['synchronises'])).lower()}, {str(name in table['widens']).lower()}, "
-            f"{str(matches(name, table['dense_inputs'])).lower()}, {cpu_lacks(f)}, {text}, {results(name)}, "
-            f"{alert(name)}, {lacks(name)}, {counts_versions(f)}}};"
-        )
-        registered.append(symbol)
-        special = matches(name, table["synchronises"]) or matches(name, table["dense_inputs"])
-        special = special or alert(name) != "nullptr"
-        if name in table["unboxed"] and not special and unboxable(f.func):
-            unboxed.append(f)
+        setter = f"set_{device.lower()}_dispatch_ptr"
+        lines += [f"  at::native::{name}.{setter}(&{f});" for name, f in row.get("functions", {}).items()]
+        lines += [f"  {FunctionTable(name, '', promotes(table, name)).reroute()}" for name in row.get("tables", ())]
+    return "\n".join([*lines, "}", "", "} // namespace macatorch", ""])
 
-    # Other layouts: the operators whose CUDA kernel is not the CPU's own function, which would be host code.
-    layouts: Dict[str, List[str]] = {}
-    for layout in ("Sparse", "SparseCsr", "NestedTensor", "Quantized"):
-        on_cuda, on_cpu = (
-            parsed.backend_indices[DispatchKey.parse(f"{layout}{backend}")] for backend in ("CUDA", "CPU")
-        )
-        for name, f in by_name.items():
-            cuda_kernel, cpu_kernel = on_cuda.get_kernel(f), on_cpu.get_kernel(f)
-            if cuda_kernel is None or cpu_kernel is None:
-                continue
-            if matches(name, table["keep"]):
-                continue
-            if layout == "Quantized":
-                if matches(name, table["keep_quantized"]):
-                    continue
-            elif cuda_kernel.kernel == cpu_kernel.kernel and name not in table["composite_layouts"]:
-                continue
-            symbol = f"{layout}_{f.func.name.unambiguous_name()}"
-            check = "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
-            widens = str(layout in ("Sparse", "SparseCsr") and name in table["widens"]).lower()
-            rows.append(
-                f'extern const OperatorSpec spec_{symbol}{{"{name}", "{wrapper(f, layout + "CUDA")}", '
-                f"c10::DispatchKey::{layout}CPU, "
-                f"DeviceCheck::{check}, false, {widens}, false, 0, nullptr, nullptr, nullptr, 0, "
-                "nullptr, false};"
-            )
-            layouts.setdefault(layout, []).append(symbol)
 
-    known = set(by_name)
-    for list_name, names in table.items():
-        if list_name in ("stubs_left", "stub_headers_apart"):
-            continue
-        if list_name == "unsupported":
-            names = [name for row in names for name in row["kernels"]]
-        elif list_name in ("device_messages", "result_dtypes", "nondeterministic"):
-            names = [name for row in names for name in row["operators"]]
-        missing = [n for n in names if n not in known and not any(k.split(".", 1)[0] == n for k in known)]
-        if missing:
-            print(f"operators.toml, {list_name}: not in this release: {', '.join(missing)}")
+def operators_source(entries: List[Entry], specs: Specs, table: Table, options: argparse.Namespace) -> str:
+    lines = ['#include "registered/Specs.h"', "", "namespace macatorch {"]
+    lines += [specs.of(entry, options.host) for entry in entries if entry.treatment != "own"]
+    calls = [f"register_shard_{i}" for i in range(options.shards)] + [register_name(s) for s in table.sources()]
+    calls += ["register_stubs_0", "register_stubs_1"]
+    lines += ["", *[f"void {call}();" for call in calls], "", "void register_operators() {"]
+    boxed: Dict[Tuple[str, str], List[Entry]] = {}
+    for entry in entries:
+        if entry.function is None and not entry.unboxed:
+            boxed.setdefault((entry.key(options.device), entry.origin()), []).append(entry)
+    for number, ((key, origin), group) in enumerate(boxed.items()):
+        lines += [f"  static const OperatorSpec* const group_{number}[] = {{"]
+        lines += [*[f"      &spec_{entry.symbol}," for entry in group], "  };"]
+        lines += [f"  for (const OperatorSpec* spec : group_{number}) {{"]
+        call = f'boxed_kernel(*spec).debug("{origin}")'
+        lines += [f"    operators_at(c10::DispatchKey::{key}).impl(spec->name, {call});", "  }"]
+    return "\n".join([*lines, *[f"  {call}();" for call in calls], "}", "} // namespace macatorch", ""])
 
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    fast = {f.func.name.unambiguous_name() for f in unboxed}
-    shards: List[List[Any]] = [unboxed[i :: arguments.shards] for i in range(arguments.shards)]
-    lines = ['#include "dispatch/Operators.h"', "", "namespace macatorch {", *rows, ""]
-    lines += [f"void register_shard_{i}(torch::Library& library);" for i in range(arguments.shards)]
-    lines += ["", "void register_generated() {"]
-    groups = [("CUDA", [symbol for symbol in registered if symbol not in fast])]
-    groups += [(f"{layout}CUDA", symbols) for layout, symbols in layouts.items()]
-    for key, symbols in groups:
-        # As upstream's own registrations, they live as long as the process.
-        library = f'torch::Library {key}(torch::Library::IMPL, "aten", c10::DispatchKey::{key}, __FILE__, __LINE__);'
-        lines += [f"  static {library}"]
-        lines += [
-            f"  static const OperatorSpec* const {key}_operators[] = {{",
-            *[f"      &spec_{symbol}," for symbol in symbols],
-            "  };",
-        ]
-        lines += [
-            f"  for (const OperatorSpec* spec : {key}_operators) {{",
-            f"    {key}.impl(spec->name, boxed_kernel(*spec));",
-            "  }",
-        ]
-    lines += [f"  register_shard_{i}(CUDA);" for i in range(arguments.shards)]
-    lines += ["}", "} // namespace macatorch", ""]
-    write(arguments.out / "operators.cpp", "\n".join(lines))
-    tables = stubs(arguments.site / "torch" / "include", binary, table["stubs_left"])
-    # Some headers cannot be read together: they declare the same name in two ways.
-    apart = {header: names for header, names in tables.items() if header in table["stub_headers_apart"]}
-    for number, part in enumerate(({h: n for h, n in tables.items() if h not in apart}, apart)):
-        write(arguments.out / f"stubs_{number}.cpp", stub_registrations(part, f"register_stubs_{number}"))
-    for i, shard in enumerate(shards):
-        roots = sorted({f.root_name for f in shard})
-        lines = [
-            '#include "dispatch/Unboxed.h"',
-            "",
-            *[f"#include <ATen/ops/{root}_ops.h>" for root in roots],
-            "",
-            "namespace macatorch {",
-        ]
-        lines += [f"extern const OperatorSpec spec_{f.func.name.unambiguous_name()};" for f in shard]
-        lines += ["", f"void register_shard_{i}(torch::Library& library) {{"]
-        for f in shard:
-            symbol = f.func.name.unambiguous_name()
-            lines.append(
-                f'  library.impl("{f.func.name}", TORCH_FN((Unboxed<at::_ops::{symbol}, spec_{symbol}>::call)));'
-            )
-        lines += ["}", "} // namespace macatorch", ""]
-        write(arguments.out / f"unboxed_{i}.cpp", "\n".join(lines))
-    print(
-        f"{len(registered)} operators, {len(unboxed)} of them unboxed; {sum(map(len, tables.values()))} function tables"
-    )
-    return 0
+
+def specs_header(entries: List[Entry]) -> str:
+    lines = ["#pragma once", "", '#include "dispatch/Operators.h"', "", "namespace macatorch {"]
+    lines += [f"extern const OperatorSpec spec_{entry.symbol};" for entry in entries if entry.treatment != "own"]
+    return "\n".join([*lines, "} // namespace macatorch", ""])
+
+
+def shard_source(number: int, shard: List[Entry], device: str) -> str:
+    roots = sorted({entry.f.root_name for entry in shard})
+    lines = ['#include "dispatch/Unboxed.h"', "", *[f"#include <ATen/ops/{root}_ops.h>" for root in roots], ""]
+    lines += ["namespace macatorch {", *[f"extern const OperatorSpec spec_{entry.symbol};" for entry in shard], ""]
+    lines += [f"void register_shard_{number}() {{", *[registration(entry, device) for entry in shard]]
+    return "\n".join([*lines, "}", "} // namespace macatorch", ""])
 
 
 def write(path: Path, text: str) -> None:
     """Leave an unchanged file alone, so that nothing is compiled again."""
     if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    release = torch_release(arguments.site)
+    table, upstream = Table(arguments.table, release), Upstream(arguments.site)
+    binary = arguments.library.read_bytes()
+    lacking = arguments.cpu_dtypes / f"{'.'.join(map(str, release))}.toml"
+    if not lacking.exists():
+        raise SystemExit(f"{lacking} is missing: make an empty one, build, then run codegen/cpu_dtypes.py --write")
+    wrappers = set(re.findall(rb"wrapper_\w*CUDA_\w+", binary))
+    specs = Specs(table, upstream, wrappers, tomllib.loads(lacking.read_text()))
+    entries = resolve(table, upstream)
+    missing = table.missing(set(upstream.by_name))
+    if missing:
+        print(f"operators.toml: not in this release: {', '.join(missing)}")
+
+    write(arguments.out / "operators.cpp", operators_source(entries, specs, table, arguments))
+    write(arguments.out / "registered" / "Specs.h", specs_header(entries))
+    for source in table.sources():
+        write(arguments.out / "registered" / f"{source}.h", source_header(source, table, entries, arguments.device))
+    tables = function_tables(table, arguments.site / "torch" / "include", binary)
+    apart = {header for row in table.tables for header in row.get("apart", ())}
+    for number, part in enumerate((False, True)):
+        chosen = [found for found in tables if (found.header in apart) == part]
+        write(arguments.out / f"stubs_{number}.cpp", table_registrations(chosen, f"register_stubs_{number}"))
+    unboxed = [entry for entry in entries if entry.unboxed]
+    for i in range(arguments.shards):
+        write(arguments.out / f"unboxed_{i}.cpp", shard_source(i, unboxed[i :: arguments.shards], arguments.device))
+    counts = (
+        f"{len(entries)} operators, {len(unboxed)} of them unboxed and {sum(e.function is not None for e in entries)}"
+    )
+    print(f"{counts} by functions of ours; {len(tables)} function tables")
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-#include <torch/library.h>
-
-#include <string>
 
 namespace macatorch {
 
@@ -73,17 +70,6 @@ class Arguments {
 inline void check_on_device(const Arguments& given, const char* before, const char* after) {
   for (const char* name : {"self", "other", "out"}) {
     TORCH_CHECK(given.tensor(name).is_cuda(), before, name, after);
-  }
-}
-
-/// Registers a boxed kernel where the release has the operator.
-template <void (*kernel)(const c10::OperatorHandle&, torch::jit::Stack*)>
-void implement(torch::Library& library, const char* name) {
-  const std::string full(name);
-  const size_t dot = full.find('.');
-  const c10::OperatorName key("aten::" + full.substr(0, dot), dot == std::string::npos ? "" : full.substr(dot + 1));
-  if (c10::Dispatcher::singleton().findSchema(key)) {
-    library.impl(name, torch::CppFunction::makeFromBoxedFunction<kernel>());
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <sstream>
 
 #include "alias/CompositeTensors.h"
@@ -336,6 +337,11 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
     IValue& value = (*stack)[i];
     value = map_tensors(value, [&](const at::Tensor& tensor) { return aliases.to_device(tensor, *device); });
   }
+}
+
+torch::Library& operators_at(c10::DispatchKey key) {
+  static std::map<c10::DispatchKey, torch::Library> libraries;
+  return libraries.try_emplace(key, torch::Library::IMPL, "aten", key, "macatorch/operators.toml", 0).first->second;
 }
 
 torch::CppFunction boxed_kernel(const OperatorSpec& spec) {

@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace macatorch {
 
@@ -53,15 +54,22 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::
 /// call_boxed as a kernel to register.
 torch::CppFunction boxed_kernel(const OperatorSpec& spec);
 
-/// A row of the generated table, for a kernel of csrc that hands the common case on.
-#define MACATORCH_SPEC(symbol) extern const OperatorSpec spec_##symbol
+/// A function of ours as a kernel to register, boxed or with the types of its schema. `origin` is what a dump of the
+/// dispatcher shows of it.
+template <auto* function>
+torch::CppFunction kernel_of(const char* origin) {
+  using Type = std::remove_pointer_t<decltype(function)>;
+  if constexpr (std::is_same_v<Type, void(const c10::OperatorHandle&, torch::jit::Stack*)>) {
+    return torch::CppFunction::makeFromBoxedFunction<function>().debug(origin);
+  } else {
+    return torch::CppFunction(c10::CompileTimeFunctionPointer<Type, function>()).debug(origin);
+  }
+}
 
-/// The kernel behind torch.cuda._sleep.
-void register_sleep();
+/// Registers kernels of aten's operators at `key`. They live as long as the process, as upstream's own do.
+torch::Library& operators_at(c10::DispatchKey key);
 
-/// The generated registrations: of operators, and of the function tables behind those that serve CPU and CUDA alike.
-void register_generated();
-void register_stubs_0();
-void register_stubs_1();
+/// The generated registrations: what operators.toml says.
+void register_operators();
 
 }  // namespace macatorch

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cstring>
-
 #include "random/Random.h"
 
 namespace macatorch {
@@ -119,11 +117,6 @@ void StubCall::finish() {
     target.copy_(value);
   }
   aliases_.write_back(device_);
-}
-
-bool stubs::promotes(const char* name) {
-  // Integer exponents stay integers beside a common dtype that is floating.
-  return name == nullptr || std::strcmp(name, "ldexp_stub") != 0;
 }
 
 void stubs::refuse(const char* name) {

@@ -209,15 +209,13 @@ std::tuple<T...> result(const StubCall& call, const std::tuple<T...>& values) {
 
 [[noreturn]] void refuse(const char* name);
 
-/// Whether the functions of a table read every operand in the iterator's common dtype. An iterator on CUDA does not say.
-bool promotes(const char* name);
-
 template <class Stub, Stub& stub, class Function>
 struct Rerouted;
 
 template <class Stub, Stub& stub, class Result, class... Args>
 struct Rerouted<Stub, stub, Result (*)(Args...)> {
   static inline const char* name = nullptr;
+  static inline bool promotes = true;
 
   static Result call(Args... args) {
     Survey survey;
@@ -244,7 +242,7 @@ struct Rerouted<Stub, stub, Result (*)(Args...)> {
 
  private:
   static Result attempt(c10::Device device, uint64_t wide, Args... args) {
-    StubCall call(device, wide, promotes(name));
+    StubCall call(device, wide, promotes);
     std::tuple<Argument<Args>...> cpu{Argument<Args>(call, args)...};
     auto run = [](auto&... argument) -> Result { return stub(c10::kCPU, argument.get()...); };
     auto done = [&](auto&... argument) { (argument.done(call), ...); };
@@ -270,13 +268,15 @@ struct Rerouted<Stub, stub, Result (*)(Args...)> {
 }  // namespace stubs
 
 /// Points the CUDA entry of one table at the CPU's function, or, where the CPU has none, at an error that says so.
+/// `promotes`: the table's functions read every operand in the iterator's common dtype, of which a CUDA iterator does not say.
 template <class Stub, Stub& stub>
-void reroute_stub(const char* name) {
+void reroute_stub(const char* name, bool promotes) {
   using Rerouted = stubs::Rerouted<Stub, stub, typename Stub::FnPtr>;
   if (!stub.is_device_supported(c10::kCUDA)) {
     return;
   }
   Rerouted::name = name;
+  Rerouted::promotes = promotes;
   stub.set_cuda_dispatch_ptr(stub.is_device_supported(c10::kCPU) ? &Rerouted::call : &Rerouted::missing);
 }
 

@@ -1,3 +1,5 @@
+#include "ops/Sleep.h"
+
 #include <c10/cuda/CUDAException.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -6,8 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-
-#include "dispatch/Operators.h"
 
 namespace macatorch {
 namespace {

@@ -1,4 +1,5 @@
 #include "ops/attention/Attention.h"
+#include "registered/Specs.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -8,8 +9,6 @@
 #include <limits>
 #include <utility>
 #include <vector>
-
-#include "ops/NeuralNet.h"
 
 namespace macatorch {
 namespace {
@@ -405,14 +404,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
 }
 
 }  // namespace
-
-void register_attention(torch::Library& cuda) {
-  cuda.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash_attention));
-  cuda.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_attention_backward));
-  cuda.impl("_scaled_dot_product_cudnn_attention", TORCH_FN(cudnn_attention));
-  cuda.impl("_scaled_dot_product_cudnn_attention_backward", TORCH_FN(cudnn_attention_backward));
-  cuda.impl("_scaled_dot_product_efficient_attention", TORCH_FN(efficient_attention));
-  cuda.impl("_scaled_dot_product_efficient_attention_backward", TORCH_FN(efficient_attention_backward));
-}
-
 }  // namespace macatorch
+
+#include "registered/attention/Attention.h"

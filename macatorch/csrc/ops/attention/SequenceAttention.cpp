@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "arguments/Arguments.h"
-#include "ops/NeuralNet.h"
 #include "ops/attention/Attention.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -540,16 +540,6 @@ void fill_dropout_mask(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
 }
 
 }  // namespace
-
-void register_sequence_attention(torch::Library& cuda) {
-  implement<flash_forward>(cuda, "_flash_attention_forward");
-  implement<flash_forward_inplace>(cuda, "_flash_attention_forward_no_dropout_inplace");
-  implement<flash_backward>(cuda, "_flash_attention_backward");
-  implement<efficient_forward>(cuda, "_efficient_attention_forward");
-  implement<efficient_backward>(cuda, "_efficient_attention_backward");
-  implement<cudnn_forward>(cuda, "_cudnn_attention_forward");
-  implement<cudnn_backward>(cuda, "_cudnn_attention_backward");
-  implement<fill_dropout_mask>(cuda, "_fill_mem_eff_dropout_mask_");
-}
-
 }  // namespace macatorch
+
+#include "registered/attention/SequenceAttention.h"

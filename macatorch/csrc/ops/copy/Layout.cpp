@@ -1,5 +1,3 @@
-#include "ops/copy/Layout.h"
-
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_to_copy_native.h>
@@ -14,6 +12,7 @@
 #include "fast/LayoutCopy.h"
 #include "graph/GraphCapture.h"
 #include "memory/HostBlocks.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -119,18 +118,6 @@ at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
 }
 
 }  // namespace
-
-void register_copies(torch::Library& cuda) {
-  cuda.impl("copy_", TORCH_FN(copy_));
-  // Dispatched by the target device as well as by the source: a move to the device comes here.
-  cuda.impl("_to_copy", TORCH_FN(to_copy));
-}
-
-void register_quantized() {
-  static torch::Library quantized(torch::Library::IMPL, "aten", c10::DispatchKey::QuantizedCUDA, __FILE__, __LINE__);
-  quantized.impl("copy_", TORCH_FN(copy_quantized));
-}
-
-void register_views(torch::Library& cuda) { cuda.impl("view", TORCH_FN(view)); }
-
 }  // namespace macatorch
+
+#include "registered/copy/Layout.h"

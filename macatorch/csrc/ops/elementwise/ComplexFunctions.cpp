@@ -21,28 +21,12 @@
 
 #include "alias/DeviceCall.h"
 #include "dispatch/Unboxed.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 
 // Functions of complex numbers for which upstream's CPU kernels use formulas that overflow, cancel or lose infinities, and
 // CUDA's do not: the C library's, element by element. Which of them are wrong differs from release to release.
-
-#define MACATORCH_COMPLEX_FUNCTION(name) \
-  MACATORCH_SPEC(name);                  \
-  MACATORCH_SPEC(name##_);               \
-  MACATORCH_SPEC(name##_out)
-
-MACATORCH_COMPLEX_FUNCTION(acos);
-MACATORCH_COMPLEX_FUNCTION(asin);
-MACATORCH_COMPLEX_FUNCTION(atan);
-MACATORCH_COMPLEX_FUNCTION(exp);
-MACATORCH_COMPLEX_FUNCTION(exp2);
-MACATORCH_COMPLEX_FUNCTION(log1p);
-MACATORCH_COMPLEX_FUNCTION(reciprocal);
-MACATORCH_COMPLEX_FUNCTION(sigmoid);
-
-#undef MACATORCH_COMPLEX_FUNCTION
 
 namespace {
 
@@ -291,22 +275,6 @@ struct Repaired {
 };
 
 }  // namespace
-
-void register_complex_functions(torch::Library& cuda) {
-#define MACATORCH_COMPLEX_FUNCTION(name, Way, Function)                                         \
-  cuda.impl(#name, TORCH_FN((Way<Function, at::_ops::name, spec_##name>::function)));           \
-  cuda.impl(#name "_", TORCH_FN((Way<Function, at::_ops::name##_, spec_##name##_>::in_place))); \
-  cuda.impl(#name ".out", TORCH_FN((Way<Function, at::_ops::name##_out, spec_##name##_out>::to_out)))
-
-  MACATORCH_COMPLEX_FUNCTION(acos, Anew, Acos);
-  MACATORCH_COMPLEX_FUNCTION(asin, Anew, Asin);
-  MACATORCH_COMPLEX_FUNCTION(atan, Anew, Atan);
-  MACATORCH_COMPLEX_FUNCTION(log1p, Anew, Log1p);
-  MACATORCH_COMPLEX_FUNCTION(reciprocal, Anew, Reciprocal);
-  MACATORCH_COMPLEX_FUNCTION(exp, Repaired, Exp);
-  MACATORCH_COMPLEX_FUNCTION(exp2, Repaired, Exp2);
-  MACATORCH_COMPLEX_FUNCTION(sigmoid, Repaired, Sigmoid);
-#undef MACATORCH_COMPLEX_FUNCTION
-}
-
 }  // namespace macatorch
+
+#include "registered/elementwise/ComplexFunctions.h"

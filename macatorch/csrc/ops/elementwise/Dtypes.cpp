@@ -7,15 +7,9 @@
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
 #include "dispatch/Unboxed.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(abs_out);
-MACATORCH_SPEC(histc);
-MACATORCH_SPEC(histc_out);
-MACATORCH_SPEC(trace);
-
 namespace {
 
 // Integers and booleans that CUDA's kernel takes and the CPU's does not.
@@ -71,12 +65,6 @@ at::Tensor& abs_out(const at::Tensor& self, at::Tensor& out) {
 }
 
 }  // namespace
-
-void register_dtypes(torch::Library& cuda) {
-  implement<histc<spec_histc>>(cuda, "histc");
-  implement<histc<spec_histc_out>>(cuda, "histc.out");
-  cuda.impl("trace", TORCH_FN(trace));
-  cuda.impl("abs.out", TORCH_FN(abs_out));
-}
-
 }  // namespace macatorch
+
+#include "registered/elementwise/Dtypes.h"

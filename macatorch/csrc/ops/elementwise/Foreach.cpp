@@ -5,59 +5,12 @@
 #include <limits>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 
 // Operators on lists. Upstream's CPU form calls the plain operator for each tensor, on the aliases that it is given: that is
 // fast, and misses what the device's own operator does differently.
-
-#define MACATORCH_EACH(apply) \
-  apply(_foreach_abs);        \
-  apply(_foreach_acos);       \
-  apply(_foreach_asin);       \
-  apply(_foreach_atan);       \
-  apply(_foreach_exp);        \
-  apply(_foreach_log1p);      \
-  apply(_foreach_reciprocal); \
-  apply(_foreach_sigmoid)
-#define MACATORCH_EACH_POWER(apply) \
-  apply(List);                      \
-  apply(Scalar);                    \
-  apply(ScalarList)
-
-#define MACATORCH_BOTH(name) \
-  MACATORCH_SPEC(name);      \
-  MACATORCH_SPEC(name##_)
-#define MACATORCH_POWER(overload)          \
-  MACATORCH_SPEC(_foreach_pow_##overload); \
-  MACATORCH_SPEC(_foreach_pow__##overload)
-MACATORCH_EACH(MACATORCH_BOTH);
-MACATORCH_EACH_POWER(MACATORCH_POWER);
-MACATORCH_SPEC(_foreach_pow_ScalarAndTensor);
-MACATORCH_SPEC(_foreach_add_Tensor);
-MACATORCH_SPEC(_foreach_add__Tensor);
-MACATORCH_SPEC(_foreach_mul_Tensor);
-MACATORCH_SPEC(_foreach_mul__Tensor);
-MACATORCH_SPEC(_foreach_div_Tensor);
-MACATORCH_SPEC(_foreach_div__Tensor);
-#define MACATORCH_SUM(name)          \
-  MACATORCH_SPEC(name##_List);       \
-  MACATORCH_SPEC(name##__List);      \
-  MACATORCH_SPEC(name##_Scalar);     \
-  MACATORCH_SPEC(name##__Scalar);    \
-  MACATORCH_SPEC(name##_ScalarList); \
-  MACATORCH_SPEC(name##__ScalarList)
-MACATORCH_SUM(_foreach_add);
-MACATORCH_SUM(_foreach_sub);
-#undef MACATORCH_SUM
-MACATORCH_SPEC(_foreach_addcdiv_Tensor);
-MACATORCH_SPEC(_foreach_addcdiv__Tensor);
-MACATORCH_SPEC(_foreach_addcmul_Tensor);
-MACATORCH_SPEC(_foreach_addcmul__Tensor);
-#undef MACATORCH_BOTH
-#undef MACATORCH_POWER
 
 namespace {
 
@@ -165,39 +118,6 @@ void scaled(const OperatorHandle& op, Stack* stack) {
 }
 
 }  // namespace
-
-void register_foreach(torch::Library& cuda) {
-#define MACATORCH_BOTH(name)                  \
-  implement<&each<spec_##name>>(cuda, #name); \
-  implement<&each<spec_##name##_>>(cuda, #name "_")
-#define MACATORCH_POWER(overload)                                                  \
-  implement<&each<spec__foreach_pow_##overload>>(cuda, "_foreach_pow." #overload); \
-  implement<&each<spec__foreach_pow__##overload>>(cuda, "_foreach_pow_." #overload)
-  MACATORCH_EACH(MACATORCH_BOTH);
-  MACATORCH_EACH_POWER(MACATORCH_POWER);
-#undef MACATORCH_BOTH
-#undef MACATORCH_POWER
-  implement<&each<spec__foreach_pow_ScalarAndTensor>>(cuda, "_foreach_pow.ScalarAndTensor");
-#define MACATORCH_SUM(name)                                             \
-  implement<&sum<spec_##name##_List>>(cuda, #name ".List");             \
-  implement<&sum<spec_##name##__List>>(cuda, #name "_.List");           \
-  implement<&sum<spec_##name##_Scalar>>(cuda, #name ".Scalar");         \
-  implement<&sum<spec_##name##__Scalar>>(cuda, #name "_.Scalar");       \
-  implement<&sum<spec_##name##_ScalarList>>(cuda, #name ".ScalarList"); \
-  implement<&sum<spec_##name##__ScalarList>>(cuda, #name "_.ScalarList")
-  MACATORCH_SUM(_foreach_add);
-  MACATORCH_SUM(_foreach_sub);
-#undef MACATORCH_SUM
-  implement<&add_tensor<spec__foreach_add_Tensor>>(cuda, "_foreach_add.Tensor");
-  implement<&add_tensor<spec__foreach_add__Tensor>>(cuda, "_foreach_add_.Tensor");
-  implement<&scaled<spec__foreach_mul_Tensor>>(cuda, "_foreach_mul.Tensor");
-  implement<&scaled<spec__foreach_mul__Tensor>>(cuda, "_foreach_mul_.Tensor");
-  implement<&scaled<spec__foreach_div_Tensor>>(cuda, "_foreach_div.Tensor");
-  implement<&scaled<spec__foreach_div__Tensor>>(cuda, "_foreach_div_.Tensor");
-  implement<&with_scalars<spec__foreach_addcdiv_Tensor>>(cuda, "_foreach_addcdiv.Tensor");
-  implement<&with_scalars<spec__foreach_addcdiv__Tensor>>(cuda, "_foreach_addcdiv_.Tensor");
-  implement<&with_scalars<spec__foreach_addcmul_Tensor>>(cuda, "_foreach_addcmul.Tensor");
-  implement<&with_scalars<spec__foreach_addcmul__Tensor>>(cuda, "_foreach_addcmul_.Tensor");
-}
-
 }  // namespace macatorch
+
+#include "registered/elementwise/Foreach.h"

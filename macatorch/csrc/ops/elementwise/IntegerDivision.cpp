@@ -15,23 +15,9 @@
 
 #include "alias/DeviceCall.h"
 #include "dispatch/Unboxed.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(div_Tensor_mode);
-MACATORCH_SPEC(div__Tensor_mode);
-MACATORCH_SPEC(div_out_mode);
-MACATORCH_SPEC(floor_divide);
-MACATORCH_SPEC(floor_divide__Tensor);
-MACATORCH_SPEC(floor_divide_out);
-MACATORCH_SPEC(fmod_Tensor);
-MACATORCH_SPEC(fmod__Tensor);
-MACATORCH_SPEC(fmod_Tensor_out);
-MACATORCH_SPEC(remainder_Tensor);
-MACATORCH_SPEC(remainder__Tensor);
-MACATORCH_SPEC(remainder_Tensor_out);
-
 namespace {
 
 // Note [Divisors 0 and -1]
@@ -294,33 +280,6 @@ at::Tensor& div_out(const at::Tensor& self, const at::Tensor& other, Mode mode, 
 }
 
 }  // namespace
-
-void register_integer_division(torch::Library& cuda) {
-  constexpr Part remainder = Part::Remainder;
-  cuda.impl("remainder.Tensor", TORCH_FN((function<at::_ops::remainder_Tensor, spec_remainder_Tensor, remainder>)));
-  cuda.impl(
-      "remainder_.Tensor",
-      TORCH_FN((in_place<at::_ops::remainder__Tensor, spec_remainder__Tensor, remainder, at::_ops::remainder_Tensor>)));
-  cuda.impl(
-      "remainder.Tensor_out",
-      TORCH_FN(
-          (to_out<at::_ops::remainder_Tensor_out, spec_remainder_Tensor_out, remainder, at::_ops::remainder_Tensor>)));
-  cuda.impl("remainder.Scalar_Tensor", TORCH_FN(scalar_remainder));
-  cuda.impl("fmod.Tensor", TORCH_FN((function<at::_ops::fmod_Tensor, spec_fmod_Tensor, remainder>)));
-  cuda.impl("fmod_.Tensor",
-            TORCH_FN((in_place<at::_ops::fmod__Tensor, spec_fmod__Tensor, remainder, at::_ops::fmod_Tensor>)));
-  cuda.impl("fmod.Tensor_out",
-            TORCH_FN((to_out<at::_ops::fmod_Tensor_out, spec_fmod_Tensor_out, remainder, at::_ops::fmod_Tensor>)));
-  constexpr Part floored = Part::Floored;
-  cuda.impl("floor_divide", TORCH_FN((function<at::_ops::floor_divide, spec_floor_divide, floored>)));
-  cuda.impl(
-      "floor_divide_.Tensor",
-      TORCH_FN((in_place<at::_ops::floor_divide__Tensor, spec_floor_divide__Tensor, floored, at::_ops::floor_divide>)));
-  cuda.impl("floor_divide.out",
-            TORCH_FN((to_out<at::_ops::floor_divide_out, spec_floor_divide_out, floored, at::_ops::floor_divide>)));
-  cuda.impl("div.Tensor_mode", TORCH_FN(div));
-  cuda.impl("div_.Tensor_mode", TORCH_FN(div_in_place));
-  cuda.impl("div.out_mode", TORCH_FN(div_out));
-}
-
 }  // namespace macatorch
+
+#include "registered/elementwise/IntegerDivision.h"

@@ -11,7 +11,7 @@
 
 #include "alias/DeviceCall.h"
 #include "dispatch/Unboxed.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 
@@ -20,19 +20,6 @@ namespace macatorch {
 // not. A product with a number on the CPU is computed in float, too; upstream's CPU kernel rounds the number where it is the
 // first factor. A number on the device is an element like the others: CUDA rounds it to their dtype first, upstream's CPU
 // kernel, which takes it for one on the CPU, does not.
-
-MACATORCH_SPEC(mul_Tensor);
-MACATORCH_SPEC(mul__Tensor);
-MACATORCH_SPEC(mul_out);
-MACATORCH_SPEC(div_Tensor);
-MACATORCH_SPEC(div__Tensor);
-MACATORCH_SPEC(div_out);
-MACATORCH_SPEC(add_Tensor);
-MACATORCH_SPEC(add__Tensor);
-MACATORCH_SPEC(add_out);
-MACATORCH_SPEC(sub_Tensor);
-MACATORCH_SPEC(sub__Tensor);
-MACATORCH_SPEC(sub_out);
 
 namespace {
 
@@ -162,21 +149,6 @@ at::Tensor& product_out(const at::Tensor& self, const at::Tensor& other, at::Ten
 }
 
 }  // namespace
-
-void register_sums(torch::Library& cuda) {
-  namespace ops = at::_ops;
-  cuda.impl("mul.Tensor", TORCH_FN(product));
-  cuda.impl("mul_.Tensor", TORCH_FN((scaled_in_place<ops::mul__Tensor, spec_mul__Tensor>)));
-  cuda.impl("mul.out", TORCH_FN(product_out));
-  cuda.impl("div.Tensor", TORCH_FN((scaled<ops::div_Tensor, spec_div_Tensor>)));
-  cuda.impl("div_.Tensor", TORCH_FN((scaled_in_place<ops::div__Tensor, spec_div__Tensor>)));
-  cuda.impl("div.out", TORCH_FN((scaled_out<ops::div_out, spec_div_out>)));
-  cuda.impl("add.Tensor", TORCH_FN((sum<ops::add_Tensor, spec_add_Tensor>)));
-  cuda.impl("add_.Tensor", TORCH_FN((in_place<ops::add__Tensor, spec_add__Tensor, ops::add_Tensor>)));
-  cuda.impl("add.out", TORCH_FN((to_out<ops::add_out, spec_add_out, ops::add_Tensor>)));
-  cuda.impl("sub.Tensor", TORCH_FN((sum<ops::sub_Tensor, spec_sub_Tensor>)));
-  cuda.impl("sub_.Tensor", TORCH_FN((in_place<ops::sub__Tensor, spec_sub__Tensor, ops::sub_Tensor>)));
-  cuda.impl("sub.out", TORCH_FN((to_out<ops::sub_out, spec_sub_out, ops::sub_Tensor>)));
-}
-
 }  // namespace macatorch
+
+#include "registered/elementwise/Sums.h"

@@ -16,33 +16,12 @@
 #include "alias/DeviceCall.h"
 #include "dispatch/Unboxed.h"
 #include "fast/OneDnnProducts.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 
 // Products of dense matrices and vectors. Those of integers and booleans the CPU has, cuBLAS has not, and upstream refuses
 // them on CUDA; some large ones are computed by oneDNN or in panels.
-
-#define MACATORCH_PRODUCTS(apply)                    \
-  apply(mm, "mm", "addmm_cuda");                     \
-  apply(mm_out, "mm.out", "addmm_cuda");             \
-  apply(addmm, "addmm", "addmm_cuda");               \
-  apply(addmm_, "addmm_", "addmm_cuda");             \
-  apply(addmm_out, "addmm.out", "addmm_cuda");       \
-  apply(bmm, "bmm", "baddbmm_cuda");                 \
-  apply(bmm_out, "bmm.out", "baddbmm_cuda");         \
-  apply(baddbmm, "baddbmm", "baddbmm_cuda");         \
-  apply(baddbmm_, "baddbmm_", "baddbmm_cuda");       \
-  apply(baddbmm_out, "baddbmm.out", "baddbmm_cuda"); \
-  apply(addmv, "addmv", "addmv_impl_cuda");          \
-  apply(addmv_, "addmv_", "addmv_impl_cuda");        \
-  apply(addmv_out, "addmv.out", "addmv_impl_cuda");  \
-  apply(dot, "dot", "dot");                          \
-  apply(vdot, "vdot", "vdot")
-
-#define MACATORCH_DECLARE(symbol, name, kernel) MACATORCH_SPEC(symbol)
-MACATORCH_PRODUCTS(MACATORCH_DECLARE);
-#undef MACATORCH_DECLARE
 
 namespace {
 
@@ -197,12 +176,17 @@ constexpr int64_t kDims =
     : is_any_of<Op, at::_ops::bmm, at::_ops::bmm_out, at::_ops::baddbmm, at::_ops::baddbmm_out> ? 3
                                                                                                 : 0;
 
-template <class Op, const OperatorSpec& spec, class Signature = typename Op::schema>
-struct Product;
-template <class Op, const OperatorSpec& spec, class Result, class... Args>
-struct Product<Op, spec, Result(Args...)> {
-  static inline const char* kernel = nullptr;
+// The names of cuBLAS's kernels in upstream's messages.
+constexpr char addmm_cuda[] = "addmm_cuda";
+constexpr char baddbmm_cuda[] = "baddbmm_cuda";
+constexpr char addmv_impl_cuda[] = "addmv_impl_cuda";
+constexpr char dot[] = "dot";
+constexpr char vdot[] = "vdot";
 
+template <class Op, const OperatorSpec& spec, const char* kernel, class Signature = typename Op::schema>
+struct Product;
+template <class Op, const OperatorSpec& spec, const char* kernel, class Result, class... Args>
+struct Product<Op, spec, kernel, Result(Args...)> {
   static Result call(Args... args) {
     Integers integers;
     (integers.see(args), ...);
@@ -237,13 +221,6 @@ struct Product<Op, spec, Result(Args...)> {
 };
 
 }  // namespace
-
-void register_dense_products(torch::Library& cuda) {
-#define MACATORCH_IMPLEMENT(symbol, name, function)            \
-  Product<at::_ops::symbol, spec_##symbol>::kernel = function; \
-  cuda.impl(name, TORCH_FN((Product<at::_ops::symbol, spec_##symbol>::call)))
-  MACATORCH_PRODUCTS(MACATORCH_IMPLEMENT);
-#undef MACATORCH_IMPLEMENT
-}
-
 }  // namespace macatorch
+
+#include "registered/linalg/DenseProducts.h"

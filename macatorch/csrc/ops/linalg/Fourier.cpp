@@ -6,18 +6,9 @@
 #include <vector>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(_fft_r2c);
-MACATORCH_SPEC(_fft_r2c_out);
-MACATORCH_SPEC(_fft_c2r);
-MACATORCH_SPEC(_fft_c2r_out);
-MACATORCH_SPEC(_fft_c2c);
-MACATORCH_SPEC(_fft_c2c_out);
-
 namespace {
 
 using at::DimVector;
@@ -169,14 +160,6 @@ void transform(const OperatorHandle& op, Stack* stack) {
 }
 
 }  // namespace
-
-void register_fourier(torch::Library& cuda) {
-  implement<&transform<spec__fft_r2c, real_to_complex>>(cuda, "_fft_r2c");
-  implement<&transform<spec__fft_r2c_out, real_to_complex>>(cuda, "_fft_r2c.out");
-  implement<&transform<spec__fft_c2r, complex_to_real>>(cuda, "_fft_c2r");
-  implement<&transform<spec__fft_c2r_out, complex_to_real>>(cuda, "_fft_c2r.out");
-  implement<&transform<spec__fft_c2c, complex_to_complex>>(cuda, "_fft_c2c");
-  implement<&transform<spec__fft_c2c_out, complex_to_complex>>(cuda, "_fft_c2c.out");
-}
-
 }  // namespace macatorch
+
+#include "registered/linalg/Fourier.h"

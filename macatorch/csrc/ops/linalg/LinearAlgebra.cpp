@@ -7,23 +7,9 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(addr_out);
-MACATORCH_SPEC(cholesky_inverse);
-MACATORCH_SPEC(cholesky_inverse_out);
-MACATORCH_SPEC(linalg_eig);
-MACATORCH_SPEC(linalg_lstsq_out);
-MACATORCH_SPEC(linalg_lu);
-MACATORCH_SPEC(linalg_lu_out);
-MACATORCH_SPEC(linalg_lu_factor_ex);
-MACATORCH_SPEC(linalg_lu_factor_ex_out);
-MACATORCH_SPEC(_linalg_svd);
-MACATORCH_SPEC(_linalg_svd_U);
-
 namespace {
 
 using c10::OperatorHandle;
@@ -233,19 +219,6 @@ void lu(const OperatorHandle& op, Stack* stack) {
 }
 
 }  // namespace
-
-void register_linear_algebra(torch::Library& cuda) {
-  implement<addr_out>(cuda, "addr.out");
-  implement<&svd<spec__linalg_svd>>(cuda, "_linalg_svd");
-  implement<&svd<spec__linalg_svd_U>>(cuda, "_linalg_svd.U");
-  implement<&eig>(cuda, "linalg_eig");
-  implement<&lstsq>(cuda, "linalg_lstsq.out");
-  implement<&lu<spec_linalg_lu>>(cuda, "linalg_lu");
-  implement<&lu<spec_linalg_lu_out>>(cuda, "linalg_lu.out");
-  implement<&lu_factor_ex<spec_linalg_lu_factor_ex>>(cuda, "linalg_lu_factor_ex");
-  implement<&lu_factor_ex<spec_linalg_lu_factor_ex_out>>(cuda, "linalg_lu_factor_ex.out");
-  implement<&cholesky_inverse<spec_cholesky_inverse>>(cuda, "cholesky_inverse");
-  implement<&cholesky_inverse<spec_cholesky_inverse_out>>(cuda, "cholesky_inverse.out");
-}
-
 }  // namespace macatorch
+
+#include "registered/linalg/LinearAlgebra.h"

@@ -8,7 +8,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -459,23 +459,6 @@ at::Tensor mixed_dtypes_linear(const at::Tensor& input, const at::Tensor& weight
 }
 
 }  // namespace
-
-void register_matrix_products(torch::Library& cuda) {
-  for (const char* name : {"mm.dtype", "mm.dtype_out", "bmm.dtype", "bmm.dtype_out"}) {
-    implement<product_of_dtype>(cuda, name);
-  }
-  for (const char* name : {"addmm.dtype", "addmm.dtype_out", "baddbmm.dtype", "baddbmm.dtype_out"}) {
-    implement<sum_and_product_of_dtype>(cuda, name);
-  }
-  implement<addmm_activation>(cuda, "_addmm_activation");
-  implement<addmm_activation>(cuda, "_addmm_activation.out");
-  implement<scaled_mm>(cuda, "_scaled_mm");
-  implement<scaled_mm>(cuda, "_scaled_mm.out");
-  implement<scaled_grouped_mm>(cuda, "_scaled_grouped_mm");
-  implement<scaled_grouped_mm_v2>(cuda, "_scaled_grouped_mm_v2");
-  cuda.impl("_mixed_dtypes_linear", TORCH_FN(mixed_dtypes_linear));
-  cuda.impl("_convert_weight_to_int4pack", TORCH_FN(convert_weight_to_int4pack));
-  cuda.impl("_weight_int4pack_mm", TORCH_FN(weight_int4pack_mm));
-}
-
 }  // namespace macatorch
+
+#include "registered/linalg/MatrixProducts.h"

@@ -1,5 +1,3 @@
-#include "ops/NeuralNet.h"
-
 #include <ATen/ATen.h>
 #include <ATen/TracerMode.h>
 #include <ATen/Version.h>
@@ -10,9 +8,9 @@
 #include <c10/util/Metaprogramming.h>
 
 #include "alias/DeviceCall.h"
-#include "dispatch/Operators.h"
 #include "fast/LayoutCopy.h"
 #include "fast/Processor.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -217,19 +215,6 @@ DepthwiseOut conv_depthwise2d_out(const at::Tensor& self, const at::Tensor& weig
 }
 
 }  // namespace
-
-void register_convolutions(torch::Library& cuda) {
-  cuda.impl("convolution", TORCH_FN(convolution));
-  cuda.impl("_convolution", TORCH_FN(underscore_convolution));
-  cuda.impl("convolution_backward", TORCH_FN(convolution_backward));
-  cuda.impl("cudnn_convolution", TORCH_FN(cudnn_convolution));
-  cuda.impl("cudnn_convolution.out", TORCH_FN(cudnn_convolution_out));
-  cuda.impl("cudnn_convolution_transpose", TORCH_FN(cudnn_convolution_transpose));
-  cuda.impl("cudnn_convolution_relu", TORCH_FN(cudnn_convolution_relu));
-  cuda.impl("cudnn_convolution_add_relu", TORCH_FN(cudnn_convolution_add_relu));
-  cuda.impl("_conv_depthwise2d", TORCH_FN(conv_depthwise));
-  cuda.impl("_conv_depthwise2d.out", TORCH_FN(conv_depthwise2d_out));
-  cuda.impl("conv_depthwise3d", TORCH_FN(conv_depthwise));
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/Convolution.h"

@@ -1,16 +1,9 @@
 #include <ATen/ATen.h>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(_embedding_bag);
-MACATORCH_SPEC(_embedding_bag_forward_only);
-MACATORCH_SPEC(_embedding_bag_backward);
-MACATORCH_SPEC(_embedding_bag_dense_backward);
-
 namespace {
 
 constexpr int64_t kMax = 2;  // the mode that keeps which element was the largest
@@ -54,12 +47,6 @@ void embedding_bag_backward(const c10::OperatorHandle& op, torch::jit::Stack* st
 }
 
 }  // namespace
-
-void register_embedding_bag(torch::Library& cuda) {
-  implement<&embedding_bag<spec__embedding_bag>>(cuda, "_embedding_bag");
-  implement<&embedding_bag<spec__embedding_bag_forward_only>>(cuda, "_embedding_bag_forward_only");
-  implement<&embedding_bag_backward<spec__embedding_bag_backward>>(cuda, "_embedding_bag_backward");
-  implement<&embedding_bag_backward<spec__embedding_bag_dense_backward>>(cuda, "_embedding_bag_dense_backward");
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/EmbeddingBag.h"

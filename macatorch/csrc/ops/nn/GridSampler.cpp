@@ -1,6 +1,6 @@
-#include "ops/NeuralNet.h"
-
 #include <ATen/ATen.h>
+
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -28,12 +28,6 @@ at::Tensor affine_grid_backward(const at::Tensor& grad, int64_t n, int64_t c, in
 }
 
 }  // namespace
-
-void register_grid_samplers(torch::Library& cuda) {
-  cuda.impl("cudnn_grid_sampler", TORCH_FN(grid_sampler));
-  cuda.impl("cudnn_grid_sampler_backward", TORCH_FN(grid_sampler_backward));
-  cuda.impl("cudnn_affine_grid_generator", TORCH_FN(affine_grid));
-  cuda.impl("cudnn_affine_grid_generator_backward", TORCH_FN(affine_grid_backward));
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/GridSampler.h"

@@ -5,14 +5,9 @@
 
 #include "arguments/Arguments.h"
 #include "dispatch/Unboxed.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(log_sigmoid_forward);
-MACATORCH_SPEC(log_sigmoid_forward_output);
-MACATORCH_SPEC(log_sigmoid_backward);
-
 namespace {
 
 // The CPU's forward keeps exp(-|x|) for its backward; CUDA's keeps an empty tensor and computes it again, and compiled
@@ -43,11 +38,6 @@ at::Tensor backward(const at::Tensor& grad_output, const at::Tensor& self, const
 }
 
 }  // namespace
-
-void register_log_sigmoid(torch::Library& cuda) {
-  cuda.impl("log_sigmoid_forward", TORCH_FN(forward));
-  implement<&forward_out>(cuda, "log_sigmoid_forward.output");
-  cuda.impl("log_sigmoid_backward", TORCH_FN(backward));
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/LogSigmoid.h"

@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "alias/DeviceCall.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -40,12 +40,6 @@ bool use_cudnn_ctc_loss_tensor(const at::Tensor&, const at::Tensor&, const at::T
 }
 
 }  // namespace
-
-void register_losses(torch::Library& cuda) {
-  cuda.impl("_use_cudnn_ctc_loss", TORCH_FN(use_cudnn_ctc_loss));
-  cuda.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(use_cudnn_ctc_loss_tensor));
-  cuda.impl("_cudnn_ctc_loss", TORCH_FN(cudnn_ctc_loss));
-  cuda.impl("_cudnn_ctc_loss.Tensor", TORCH_FN(cudnn_ctc_loss_tensor));
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/Losses.h"

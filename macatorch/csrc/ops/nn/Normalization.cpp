@@ -1,5 +1,3 @@
-#include "ops/NeuralNet.h"
-
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -14,20 +12,10 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
 #include "dispatch/Unboxed.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(native_batch_norm);
-MACATORCH_SPEC(native_batch_norm_out);
-MACATORCH_SPEC(_native_batch_norm_legit);
-MACATORCH_SPEC(_native_batch_norm_legit_out);
-MACATORCH_SPEC(native_batch_norm_backward);
-MACATORCH_SPEC(batch_norm_backward);
-MACATORCH_SPEC(native_group_norm);
-MACATORCH_SPEC(native_layer_norm);
-
 namespace {
 
 constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
@@ -345,37 +333,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& inpu
   return results;
 }
 
-/// Registers where the release has the operator.
-template <class Function>
-void implement_if_present(torch::Library& cuda, const char* name, Function function) {
-  if (c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""})) {
-    cuda.impl(name, function);
-  }
-}
-
 }  // namespace
-
-void register_normalizations(torch::Library& cuda) {
-  cuda.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
-  implement<cudnn_batch_norm_out>(cuda, "cudnn_batch_norm.out");
-  cuda.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
-  implement<batch_norm<spec_native_batch_norm>>(cuda, "native_batch_norm");
-  implement<batch_norm<spec_native_batch_norm_out>>(cuda, "native_batch_norm.out");
-  implement<batch_norm<spec__native_batch_norm_legit>>(cuda, "_native_batch_norm_legit");
-  implement<batch_norm<spec__native_batch_norm_legit_out>>(cuda, "_native_batch_norm_legit.out");
-  implement<batch_norm_backward_boxed<spec_native_batch_norm_backward>>(cuda, "native_batch_norm_backward");
-  implement<batch_norm_backward_boxed<spec_batch_norm_backward>>(cuda, "batch_norm_backward");
-  cuda.impl("batch_norm_stats", TORCH_FN(batch_norm_stats));
-  cuda.impl("batch_norm_elemt", TORCH_FN(batch_norm_elemt));
-  cuda.impl("batch_norm_elemt.out", TORCH_FN(batch_norm_elemt_out));
-  cuda.impl("batch_norm_gather_stats", TORCH_FN(batch_norm_gather_stats));
-  cuda.impl("batch_norm_gather_stats_with_counts", TORCH_FN(batch_norm_gather_stats_with_counts));
-  cuda.impl("batch_norm_backward_reduce", TORCH_FN(batch_norm_backward_reduce));
-  cuda.impl("batch_norm_backward_elemt", TORCH_FN(batch_norm_backward_elemt));
-  cuda.impl("native_layer_norm", TORCH_FN(layer_norm));
-  cuda.impl("native_group_norm", TORCH_FN(group_norm));
-  implement_if_present(cuda, "_fused_rms_norm", TORCH_FN(fused_rms_norm));
-  implement_if_present(cuda, "_fused_rms_norm_backward", TORCH_FN(fused_rms_norm_backward));
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/Normalization.h"

@@ -2,22 +2,9 @@
 #include <ATen/native/Resize.h>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(max_pool3d_with_indices);
-MACATORCH_SPEC(max_pool3d_with_indices_out);
-MACATORCH_SPEC(max_pool3d_with_indices_backward);
-MACATORCH_SPEC(max_pool3d_with_indices_backward_grad_input);
-
-MACATORCH_SPEC(max_unpool2d);
-MACATORCH_SPEC(max_unpool2d_out);
-MACATORCH_SPEC(avg_pool3d_out);
-MACATORCH_SPEC(avg_pool3d_backward_grad_input);
-MACATORCH_SPEC(adaptive_avg_pool3d_out);
-
 namespace {
 
 /// A volume (C, D, H, W) by itself that lies in the order of channels_last_3d.
@@ -81,18 +68,6 @@ void unpool_rows(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 }  // namespace
-
-void register_pooling(torch::Library& cuda) {
-  implement<&one_volume<spec_max_pool3d_with_indices>>(cuda, "max_pool3d_with_indices");
-  implement<&one_volume<spec_max_pool3d_with_indices_out>>(cuda, "max_pool3d_with_indices.out");
-  implement<&one_volume<spec_max_pool3d_with_indices_backward>>(cuda, "max_pool3d_with_indices_backward");
-  implement<&one_volume<spec_max_pool3d_with_indices_backward_grad_input>>(
-      cuda, "max_pool3d_with_indices_backward.grad_input");
-  implement<&unpool_rows<spec_max_unpool2d>>(cuda, "max_unpool2d");
-  implement<&unpool_rows<spec_max_unpool2d_out>>(cuda, "max_unpool2d.out");
-  implement<&to_contiguous_out<spec_avg_pool3d_out>>(cuda, "avg_pool3d.out");
-  implement<&to_contiguous_out<spec_avg_pool3d_backward_grad_input>>(cuda, "avg_pool3d_backward.grad_input");
-  implement<&to_contiguous_out<spec_adaptive_avg_pool3d_out>>(cuda, "adaptive_avg_pool3d.out");
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/Pooling.h"

@@ -1,5 +1,3 @@
-#include "ops/NeuralNet.h"
-
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/native/RNN.h>
@@ -9,6 +7,7 @@
 #include "fast/Processor.h"
 #include "graph/GraphCapture.h"
 #include "random/Random.h"
+#include "registered/Specs.h"
 
 #include <array>
 #include <cstring>
@@ -487,26 +486,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
 }
 
 }  // namespace
-
-void register_recurrent(torch::Library& cuda) {
-  static torch::Library autocast(torch::Library::IMPL, "aten", c10::DispatchKey::Autocast, __FILE__, __LINE__);
-  autocast.impl("_cudnn_rnn", TORCH_FN(autocast_rnn));
-  cuda.impl("_cudnn_rnn", TORCH_FN(cudnn_rnn));
-  cuda.impl("_cudnn_rnn_backward", TORCH_FN(cudnn_rnn_backward));
-  cuda.impl("_cudnn_rnn_flatten_weight", TORCH_FN(cudnn_rnn_flatten_weight));
-  cuda.impl("_cudnn_init_dropout_state", TORCH_FN(cudnn_init_dropout_state));
-  cuda.impl("_thnn_fused_lstm_cell", TORCH_FN(lstm_cell));
-  cuda.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
-  cuda.impl("_thnn_fused_gru_cell", TORCH_FN(gru_cell));
-  cuda.impl("_thnn_fused_gru_cell_backward", TORCH_FN(gru_cell_backward));
-  at::native::lstm_cudnn_stub.set_cuda_dispatch_ptr(&lstm);
-  at::native::lstm_packed_cudnn_stub.set_cuda_dispatch_ptr(&lstm_packed);
-  at::native::gru_cudnn_stub.set_cuda_dispatch_ptr(&rnn<Mode::Gru>);
-  at::native::gru_packed_cudnn_stub.set_cuda_dispatch_ptr(&rnn_packed<Mode::Gru>);
-  at::native::rnn_tanh_cudnn_stub.set_cuda_dispatch_ptr(&rnn<Mode::RnnTanh>);
-  at::native::rnn_tanh_packed_cudnn_stub.set_cuda_dispatch_ptr(&rnn_packed<Mode::RnnTanh>);
-  at::native::rnn_relu_cudnn_stub.set_cuda_dispatch_ptr(&rnn<Mode::RnnRelu>);
-  at::native::rnn_relu_packed_cudnn_stub.set_cuda_dispatch_ptr(&rnn_packed<Mode::RnnRelu>);
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/Recurrent.h"

@@ -7,19 +7,9 @@
 
 #include "alias/DeviceCall.h"
 #include "dispatch/Unboxed.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(_softmax);
-MACATORCH_SPEC(_softmax_out);
-MACATORCH_SPEC(_log_softmax);
-MACATORCH_SPEC(_log_softmax_out);
-MACATORCH_SPEC(_softmax_backward_data);
-MACATORCH_SPEC(_softmax_backward_data_out);
-MACATORCH_SPEC(_log_softmax_backward_data);
-MACATORCH_SPEC(_log_softmax_backward_data_out);
-
 namespace {
 
 // CUDA's kernels take a low-precision input to a float result (half_to_float), and a float gradient back to a
@@ -75,28 +65,7 @@ at::Tensor& backward_out(const at::Tensor& grad_output, const at::Tensor& output
   return grad_input.copy_(result);
 }
 
-template <class Op, class OutOp, const OperatorSpec& spec, const OperatorSpec& out_spec>
-void implement(torch::Library& cuda, const char* name, const char* out_name) {
-  if constexpr (std::is_same_v<typename Op::schema, at::_ops::_softmax::schema>) {
-    cuda.impl(name, TORCH_FN((forward<Op, spec>)));
-    cuda.impl(out_name, TORCH_FN((forward_out<Op, OutOp, spec, out_spec>)));
-  } else {
-    cuda.impl(name, TORCH_FN((backward<Op, spec>)));
-    cuda.impl(out_name, TORCH_FN((backward_out<Op, OutOp, spec, out_spec>)));
-  }
-}
-
 }  // namespace
-
-void register_softmax(torch::Library& cuda) {
-  using namespace at::_ops;
-  implement<_softmax, _softmax_out, spec__softmax, spec__softmax_out>(cuda, "_softmax", "_softmax.out");
-  implement<_log_softmax, _log_softmax_out, spec__log_softmax, spec__log_softmax_out>(cuda, "_log_softmax",
-                                                                                      "_log_softmax.out");
-  implement<_softmax_backward_data, _softmax_backward_data_out, spec__softmax_backward_data,
-            spec__softmax_backward_data_out>(cuda, "_softmax_backward_data", "_softmax_backward_data.out");
-  implement<_log_softmax_backward_data, _log_softmax_backward_data_out, spec__log_softmax_backward_data,
-            spec__log_softmax_backward_data_out>(cuda, "_log_softmax_backward_data", "_log_softmax_backward_data.out");
-}
-
 }  // namespace macatorch
+
+#include "registered/nn/Softmax.h"

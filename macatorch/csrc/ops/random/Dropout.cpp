@@ -1,10 +1,8 @@
-#include "ops/NeuralNet.h"
-
 #include <ATen/ATen.h>
 
 #include "alias/DeviceCall.h"
-#include "dispatch/Operators.h"
 #include "random/Random.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -55,11 +53,6 @@ at::Tensor masked_scale(const at::Tensor& self, const at::Tensor& mask, double s
 }
 
 }  // namespace
-
-void register_dropout(torch::Library& cuda) {
-  cuda.impl("native_dropout", TORCH_FN(native_dropout));
-  cuda.impl("_fused_dropout", TORCH_FN(fused_dropout));
-  cuda.impl("_masked_scale", TORCH_FN(masked_scale));
-}
-
 }  // namespace macatorch
+
+#include "registered/random/Dropout.h"

@@ -6,20 +6,12 @@
 #include <numeric>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 
 // Random numbers in place. On CUDA one stream of numbers goes through the memory of a tensor in order, whatever its strides;
 // upstream's CPU kernels draw in another way where a tensor is not contiguous.
-
-MACATORCH_SPEC(normal_);
-MACATORCH_SPEC(exponential_);
-MACATORCH_SPEC(bernoulli__float);
-MACATORCH_SPEC(normal_Tensor_Tensor_out);
-MACATORCH_SPEC(normal_Tensor_float_out);
-MACATORCH_SPEC(normal_float_Tensor_out);
 
 namespace {
 
@@ -77,14 +69,6 @@ void normal_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 }  // namespace
-
-void register_random_fills(torch::Library& cuda) {
-  implement<&fill_in_memory_order<spec_normal_>>(cuda, "normal_");
-  implement<&fill_in_memory_order<spec_exponential_>>(cuda, "exponential_");
-  implement<&fill_in_memory_order<spec_bernoulli__float>>(cuda, "bernoulli_.float");
-  implement<&normal_out<spec_normal_Tensor_Tensor_out>>(cuda, "normal.Tensor_Tensor_out");
-  implement<&normal_out<spec_normal_Tensor_float_out>>(cuda, "normal.Tensor_float_out");
-  implement<&normal_out<spec_normal_float_Tensor_out>>(cuda, "normal.float_Tensor_out");
-}
-
 }  // namespace macatorch
+
+#include "registered/random/RandomFills.h"

@@ -5,7 +5,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -141,12 +141,6 @@ void philox_normal(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 }  // namespace
-
-void register_stateless_random(torch::Library& cuda) {
-  implement<key_split>(cuda, "_philox_key_split");
-  implement<key_fold_in>(cuda, "_philox_key_fold_in");
-  implement<philox_uniform>(cuda, "_philox_uniform_");
-  implement<philox_normal>(cuda, "_philox_normal_");
-}
-
 }  // namespace macatorch
+
+#include "registered/random/StatelessRandom.h"

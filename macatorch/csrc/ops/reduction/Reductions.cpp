@@ -2,29 +2,10 @@
 #include <ATen/native/ReduceOps.h>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
 #include "dispatch/Stubs.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(_cdist_forward);
-MACATORCH_SPEC(median_dim_values);
-MACATORCH_SPEC(nanmedian_dim_values);
-MACATORCH_SPEC(nansum);
-MACATORCH_SPEC(nansum_out);
-MACATORCH_SPEC(nonzero_static);
-MACATORCH_SPEC(randperm_generator_out);
-MACATORCH_SPEC(scatter_reduce);
-MACATORCH_SPEC(scatter__reduce);
-MACATORCH_SPEC(scatter_reduce_out);
-MACATORCH_SPEC(scatter_value_reduce);
-MACATORCH_SPEC(scatter__value_reduce);
-MACATORCH_SPEC(scatter_value_reduce_out);
-MACATORCH_SPEC(scatter_reduce_two);
-MACATORCH_SPEC(scatter_reduce__two);
-MACATORCH_SPEC(scatter_reduce_two_out);
-
 namespace {
 
 using c10::OperatorHandle;
@@ -134,25 +115,6 @@ void cdist(const OperatorHandle& op, Stack* stack) {
 }
 
 }  // namespace
-
-void register_reductions(torch::Library& cuda) {
-  implement<&cdist>(cuda, "_cdist_forward");
-  implement<&nansum<spec_nansum>>(cuda, "nansum");
-  implement<&nansum<spec_nansum_out>>(cuda, "nansum.out");
-  at::native::nansum_stub.set_cuda_dispatch_ptr(&nansum_table);
-  implement<&nonzero_static>(cuda, "nonzero_static");
-  implement<&median<spec_median_dim_values>>(cuda, "median.dim_values");
-  implement<&median<spec_nanmedian_dim_values>>(cuda, "nanmedian.dim_values");
-  implement<&randperm>(cuda, "randperm.generator_out");
-  implement<&scatter_reduced<spec_scatter_reduce>>(cuda, "scatter.reduce");
-  implement<&scatter_reduced<spec_scatter__reduce>>(cuda, "scatter_.reduce");
-  implement<&scatter_reduced<spec_scatter_reduce_out>>(cuda, "scatter.reduce_out");
-  implement<&scatter_reduced<spec_scatter_value_reduce>>(cuda, "scatter.value_reduce");
-  implement<&scatter_reduced<spec_scatter__value_reduce>>(cuda, "scatter_.value_reduce");
-  implement<&scatter_reduced<spec_scatter_value_reduce_out>>(cuda, "scatter.value_reduce_out");
-  implement<&scatter_reduced<spec_scatter_reduce_two>>(cuda, "scatter_reduce.two");
-  implement<&scatter_reduced<spec_scatter_reduce__two>>(cuda, "scatter_reduce_.two");
-  implement<&scatter_reduced<spec_scatter_reduce_two_out>>(cuda, "scatter_reduce.two_out");
-}
-
 }  // namespace macatorch
+
+#include "registered/reduction/Reductions.h"

@@ -2,14 +2,9 @@
 #include <ATen/native/nested/NestedTensorBinaryOps.h>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(NestedTensor_bmm);
-MACATORCH_SPEC(NestedTensor__transform_bias_rescale_qkv);
-
 namespace {
 
 /// Adds or multiplies part i of a nested tensor by row i of a dense one, shape (parts, 1, width). Upstream's table has a
@@ -50,12 +45,6 @@ void transform_bias_rescale_qkv(const c10::OperatorHandle& op, torch::jit::Stack
 }
 
 }  // namespace
-
-void register_nested() {
-  at::native::nested_dense_elementwise_stub.set_cuda_dispatch_ptr(&dense_elementwise);
-  static torch::Library nested(torch::Library::IMPL, "aten", c10::DispatchKey::NestedTensorCUDA, __FILE__, __LINE__);
-  implement<&bmm>(nested, "bmm");
-  implement<&transform_bias_rescale_qkv>(nested, "_transform_bias_rescale_qkv");
-}
-
 }  // namespace macatorch
+
+#include "registered/sparse/Nested.h"

@@ -9,7 +9,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
@@ -371,18 +371,6 @@ at::Tensor apply_dense(const at::Tensor& input, const at::Tensor& bitmask) {
 }
 
 }  // namespace
-
-void register_semi_structured(torch::Library& cuda) {
-  cuda.impl("_to_sparse_semi_structured", TORCH_FN(to_semi_structured));
-  cuda.impl("_cslt_compress", TORCH_FN(cslt_compress));
-  cuda.impl("_sparse_semi_structured_apply", TORCH_FN(macatorch::apply));
-  cuda.impl("_sparse_semi_structured_apply_dense", TORCH_FN(apply_dense));
-  implement<cutlass_linear>(cuda, "_sparse_semi_structured_linear");
-  implement<cutlass_product>(cuda, "_sparse_semi_structured_mm");
-  implement<cutlass_product>(cuda, "_sparse_semi_structured_addmm");
-  implement<cslt_mm>(cuda, "_cslt_sparse_mm");
-  implement<cslt_search>(cuda, "_cslt_sparse_mm_search");
-  implement<tile>(cuda, "_sparse_semi_structured_tile");
-}
-
 }  // namespace macatorch
+
+#include "registered/sparse/SemiStructured.h"

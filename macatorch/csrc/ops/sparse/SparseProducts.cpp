@@ -6,17 +6,9 @@
 
 #include "alias/CompositeTensors.h"
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(Sparse_mul_out);
-MACATORCH_SPEC(SparseCsr_addmm_out);
-MACATORCH_SPEC(SparseCsr_mm);
-MACATORCH_SPEC(SparseCsr_mm_out);
-MACATORCH_SPEC(SparseCsr_triangular_solve_X);
-
 namespace {
 
 // Upstream multiplies batches of compressed sparse matrices on CUDA only: here matrix by matrix, by the CPU's kernel.
@@ -196,17 +188,6 @@ void triangular_solve(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 }  // namespace
-
-void register_sparse_products() {
-  static torch::Library coo(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCUDA, __FILE__, __LINE__);
-  implement<&sparse_mul_out>(coo, "mul.out");
-  static torch::Library csr(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrCUDA, __FILE__, __LINE__);
-  csr.impl("baddbmm.out", TORCH_FN(baddbmm_out));
-  csr.impl("bmm.out", TORCH_FN(bmm_out));
-  implement<&sorted_product<spec_SparseCsr_mm>>(csr, "mm");
-  implement<&sorted_product<spec_SparseCsr_mm_out>>(csr, "mm.out");
-  implement<&addmm_out>(csr, "addmm.out");
-  implement<&triangular_solve>(csr, "triangular_solve.X");
-}
-
 }  // namespace macatorch
+
+#include "registered/sparse/SparseProducts.h"

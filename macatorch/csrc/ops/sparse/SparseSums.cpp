@@ -2,14 +2,9 @@
 #include <ATen/native/SparseTensorUtils.h>
 
 #include "arguments/Arguments.h"
-#include "dispatch/Operators.h"
-#include "ops/NeuralNet.h"
+#include "registered/Specs.h"
 
 namespace macatorch {
-
-MACATORCH_SPEC(Sparse_add_out);
-MACATORCH_SPEC(SparseCsr_add_out);
-
 namespace {
 
 /// Whether `self`, `other` and `out` are what CUDA puts behind one another; everything else is the CPU kernel's, or its
@@ -71,12 +66,6 @@ void add_compressed_out(const c10::OperatorHandle& op, torch::jit::Stack* stack)
 }
 
 }  // namespace
-
-void register_sparse_sums() {
-  static torch::Library coo(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCUDA, __FILE__, __LINE__);
-  implement<&add_out>(coo, "add.out");
-  static torch::Library csr(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrCUDA, __FILE__, __LINE__);
-  implement<&add_compressed_out>(csr, "add.out");
-}
-
 }  // namespace macatorch
+
+#include "registered/sparse/SparseSums.h"

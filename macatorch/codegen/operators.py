@@ -199,24 +199,59 @@ class Specs:
                 # The functional form, the one in place and that with `out` have one kernel.
                 self._cpu_lacks.setdefault(upstream.by_name[name].func.signature(), set()).add(dtype)
 
-    def of(self, entry: Entry, host: str) -> str:
+    def of(self, entry: Entry, host: str) -> List[str]:
+        """Definitions: what the specification refers to, and the specification."""
         strided = entry.layout == STRIDED
+        arguments = list(entry.f.func.arguments.flat_all)
+        assert len(arguments) <= 64, entry.name
+        written = [i for i, argument in enumerate(arguments) if self.is_written(entry.f, argument)]
+        generators = [i for i, argument in enumerate(arguments) if str(argument.type).startswith("Generator")]
+        definitions, alert, rules, results = self.extras(entry, [argument.name for argument in arguments])
         fields = [
             f'"{entry.name}"',
             f'"{self.wrapper(entry.f, entry.key(UPSTREAMS))}"',
             f"c10::DispatchKey::{entry.key(host)}",
             f"DeviceCheck::{self.check(entry)}",
+            hex(sum(1 << i for i in written)),
+            hex(sum(1 << i for i in generators)),
+            str(next((i for i, argument in enumerate(arguments) if argument.name == "dtype"), -1)),
             self.flag(strided and self._table.has(entry.name, "waits")),
             self.flag(self._table.has(entry.name, "widen", entry.layout)),
             self.flag(strided and self._table.has(entry.name, "dense_inputs")),
-            self.bits(self._cpu_lacks.get(entry.f.func.signature(), ())) if strided else "0",
-            self.messages(entry),
-            self.results(entry),
-            self.alert(entry),
-            self.lacks(entry),
             self.flag(strided and self.counts_versions(entry.f)),
+            self.bits(self._cpu_lacks.get(entry.f.func.signature(), ())) if strided else "0",
+            self.lacks(entry),
+            alert,
+            rules,
+            results,
         ]
-        return f"extern const OperatorSpec spec_{entry.symbol}{{{', '.join(fields)}}};"
+        return [*definitions, f"extern const OperatorSpec spec_{entry.symbol}{{{', '.join(fields)}}};"]
+
+    @staticmethod
+    def is_written(f: Any, argument: Any) -> bool:
+        """By the schema, or because the operator keeps running statistics, of which most schemas do not tell."""
+        if argument.annotation is not None and argument.annotation.is_write:
+            return True
+        return argument.name in ("running_mean", "running_var") and "backward" not in str(f.func.name.name)
+
+    def extras(self, entry: Entry, names: List[str]) -> Tuple[List[str], str, str, str]:
+        """What few operators have, as definitions and the fields that refer to them: alert, rules, results."""
+        definitions: List[str] = []
+        alert, rules, results = "nullptr", "{}", "{}"
+        found = self.alert(entry, names)
+        if found is not None:
+            definitions.append(f"static constexpr Alert alert_{entry.symbol}{{{found}}};")
+            alert = f"&alert_{entry.symbol}"
+        messages = self.messages(entry, names)
+        if messages:
+            rules = f"rules_{entry.symbol}"
+            definitions.append(f"static constexpr DeviceRule {rules}[] = {{{', '.join(messages)}}};")
+        row = self._table.policy(entry.name, "results", entry.layout)
+        if row is not None:
+            results = f"results_{entry.symbol}"
+            numbers = [-1 if name == "float" else names.index(name) for name in row["results"].split()]
+            definitions.append(f"static constexpr int8_t {results}[] = {{{', '.join(map(str, numbers))}}};")
+        return definitions, alert, rules, results
 
     @staticmethod
     def flag(value: bool) -> str:
@@ -251,21 +286,27 @@ class Specs:
                 return "Composite"
         return "ExactSame" if f.device_check == DeviceCheckType.ExactSame else "None"
 
-    def messages(self, entry: Entry) -> str:
-        rows = [row for row in self._table.rows(entry.name, entry.layout) if "devices" in row]
-        lines = "\\n".join(f"{row['devices']} {row['message']}" for row in rows)
-        return f'"{lines}"' if lines else "nullptr"
+    def messages(self, entry: Entry, names: List[str]) -> List[str]:
+        found = []
+        for row in self._table.rows(entry.name, entry.layout):
+            if "devices" in row:
+                one, other = row["devices"].split()
+                text = row["message"].replace(f"{{{one}}}", "{0}").replace(f"{{{other}}}", "{1}")
+                number = "DeviceRule::kNotOnCpu" if other == "cpu" else names.index(other)
+                found.append(f'{{{names.index(one)}, {number}, "{text}"}}')
+        return found
 
-    def results(self, entry: Entry) -> str:
-        row = self._table.policy(entry.name, "results", entry.layout)
-        return "nullptr" if row is None else f'"{row["results"]}"'
-
-    def alert(self, entry: Entry) -> str:
+    def alert(self, entry: Entry, names: List[str]) -> Optional[str]:
         row = self._table.policy(entry.name, "nondeterministic", entry.layout)
         if row is None:
-            return "nullptr"
+            return None
+        argument, mark, value = re.fullmatch(r"(\w*)([=:]?)(\w*)", row.get("when", "")).groups()  # type: ignore[union-attr]
+        if argument and argument not in names:
+            return None
+        when = {"=": "Equals", ":": "Floating"}.get(mark, "Given" if argument else "Always")
+        number = names.index(argument) if argument else -1
         name = self._table.kernel(row, entry.name)
-        return f'"{name}|{row["when"]}"' if "when" in row else f'"{name}"'
+        return f'"{name}", Alert::When::{when}, {number}, {value if mark == "=" else 0}'
 
     def lacks(self, entry: Entry) -> str:
         row = self._table.policy(entry.name, "refuse", entry.layout)
@@ -354,7 +395,7 @@ def source_header(source: str, table: Table, entries: List[Entry], device: str) 
 
 def operators_source(entries: List[Entry], specs: Specs, table: Table, options: argparse.Namespace) -> str:
     lines = ['#include "registered/Specs.h"', "", "namespace macatorch {"]
-    lines += [specs.of(entry, options.host) for entry in entries if entry.treatment != "own"]
+    lines += [line for entry in entries if entry.treatment != "own" for line in specs.of(entry, options.host)]
     calls = [f"register_shard_{i}" for i in range(options.shards)] + [register_name(s) for s in table.sources()]
     calls += ["register_stubs_0", "register_stubs_1"]
     lines += ["", *[f"void {call}();" for call in calls], "", "void register_operators() {"]

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <sstream>
 
 #include "alias/CompositeTensors.h"
 #include "arguments/BoxedValues.h"
@@ -70,14 +69,15 @@ bool waits(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
 
 /// The check that TensorIterator makes: the device is that of the first tensor which is not on the CPU, outputs first;
 /// CPU inputs of no dimension are scalars.
-void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+void check_iterator_devices(const OperatorSpec& spec, const c10::FunctionSchema& schema,
+                            at::ArrayRef<IValue> arguments) {
   std::vector<std::pair<at::Tensor, bool>> operands;  // with: is it written
   for (const bool written : {true, false}) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const IValue& value = arguments[i];
       if (value.isList() && !value.isTensorList() && arguments[0].isTensor()) {
         check_index_devices(arguments[0].toTensor(), value);
-      } else if (is_written(schema, i) == written) {
+      } else if (spec.writes(i) == written) {
         for_each_tensor(value, [&](const at::Tensor& tensor) { operands.emplace_back(tensor, written); });
       }
     }
@@ -103,49 +103,33 @@ void check_iterator_devices(const c10::FunctionSchema& schema, at::ArrayRef<IVal
 }
 
 /// What a structured operator asks of the tensors that it is given to write to: the device of its input.
-void check_structured_out(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
+void check_structured_out(const OperatorSpec& spec, at::ArrayRef<IValue> arguments) {
   const c10::Device device = arguments[0].toTensor().device();
   for (size_t i = 1; i < arguments.size(); ++i) {
-    if (is_written(schema, i) && arguments[i].isTensor()) {
+    if (spec.writes(i) && arguments[i].isTensor()) {
       const c10::Device given = arguments[i].toTensor().device();
       TORCH_CHECK(given == device, "Expected out tensor to have device ", device, ", but got ", given, " instead");
     }
   }
 }
 
-/// One of the rules that OperatorSpec::pair holds.
-void check_rule(const std::string& rule, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
-  std::istringstream words(rule);
-  std::array<std::string, 2> names;
-  words >> names[0] >> names[1] >> std::ws;
-  std::string text;
-  std::getline(words, text);
-  std::array<std::string, 2> devices;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    for (size_t side = 0; side < 2; ++side) {
-      if (schema.arguments()[i].name() == names[side] && arguments[i].isTensor()) {
-        devices[side] = arguments[i].toTensor().device().str();
-      }
-    }
-  }
-  if (names[1] == "cpu" ? devices[0] != "cpu" : devices[0] == devices[1]) {
+/// Upstream's own words for arguments on a wrong device.
+void check_rule(const DeviceRule& rule, at::ArrayRef<IValue> arguments) {
+  const auto device_of = [&](int8_t argument) {
+    const bool is_tensor = argument >= 0 && arguments[static_cast<size_t>(argument)].isTensor();
+    return is_tensor ? arguments[static_cast<size_t>(argument)].toTensor().device().str() : std::string();
+  };
+  const std::array<std::string, 2> devices{device_of(rule.argument), device_of(rule.other)};
+  if (rule.other == DeviceRule::kNotOnCpu ? devices[0] != "cpu" : devices[0] == devices[1]) {
     return;
   }
-  for (size_t side = 0; side < 2; ++side) {
-    const std::string mark = "{" + names[side] + "}";
+  std::string text(rule.message);
+  for (const std::string mark : {"{0}", "{1}"}) {
     for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
-      text.replace(at, mark.size(), devices[side]);
+      text.replace(at, mark.size(), devices[mark[1] - '0']);
     }
   }
   TORCH_CHECK(false, text);
-}
-
-/// Upstream's own words for arguments on a wrong device; see OperatorSpec::pair.
-void check_pair(const char* pair, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
-  std::istringstream rules(pair);
-  for (std::string rule; std::getline(rules, rule);) {
-    check_rule(rule, schema, arguments);
-  }
 }
 
 /// Raises what upstream's kernel raises for a dtype that it lacks. One that has nothing to do is not asked.
@@ -157,34 +141,171 @@ void check_dtype(const OperatorSpec& spec, const c10::FunctionSchema& schema, at
   }
 }
 
-/// What use_deterministic_algorithms says to an operator whose CUDA kernel adds in any order; see
-/// OperatorSpec::nondeterministic. A condition is an argument that is given, `argument=number`, or `argument:floating`.
-void alert_if_nondeterministic(const OperatorSpec& spec, const c10::FunctionSchema& schema,
-                               at::ArrayRef<IValue> arguments) {
+/// What use_deterministic_algorithms says to an operator whose CUDA kernel adds in any order.
+void alert_if_nondeterministic(const Alert& alert, at::ArrayRef<IValue> arguments) {
   if (C10_LIKELY(!at::globalContext().deterministicAlgorithms())) {
     return;
   }
-  const std::string text(spec.nondeterministic);
-  const size_t space = text.find('|');
-  if (space != std::string::npos) {
-    const std::string condition = text.substr(space + 1);
-    const size_t mark = condition.find_first_of("=:");
-    const auto index = schema.argumentIndexWithName(condition.substr(0, mark));
-    if (!index) {
-      return;
+  const IValue value = alert.when == Alert::When::Always ? IValue() : arguments[static_cast<size_t>(alert.argument)];
+  bool holds = true;
+  switch (alert.when) {
+    case Alert::When::Always: break;
+    case Alert::When::Given: holds = !value.isNone(); break;
+    case Alert::When::Equals:
+      holds = value.isInt() ? value.toInt() == alert.number : value.isBool() && value.toBool();
+      break;
+    case Alert::When::Floating: holds = value.isTensor() && value.toTensor().is_floating_point(); break;
+  }
+  if (holds) {
+    at::globalContext().alertNotDeterministic(alert.name);
+  }
+}
+
+/// One boxed call of a device operator, stage by stage: survey, check, enter, bind, call, take results.
+class BoxedCall {
+ public:
+  BoxedCall(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack)
+      : spec_(spec),
+        op_(op),
+        stack_(stack),
+        count_(op.schema().arguments().size()),
+        first_(stack->size() - count_) {}
+
+  /// Looks at the arguments: their devices and dtypes.
+  void survey() {
+    const at::ArrayRef<IValue> given = arguments();
+    for (size_t i = 0; i < count_; ++i) {
+      for_each_tensor(given[i], [&](const at::Tensor& tensor) {
+        any_tensor_ = true;
+        if (!tensor.is_cuda()) {
+          mixed_ = true;
+        } else if (!device_) {
+          device_ = tensor.device();
+        } else {
+          mixed_ |= *device_ != tensor.device();
+        }
+        dtypes_ |= dtype_bit(tensor.scalar_type());
+        if (C10_UNLIKELY(spec_.counts_versions) && spec_.writes(i)) {
+          counted_.push_back(tensor.unsafeGetTensorImpl());
+        }
+      });
+      if (!device_ && given[i].isDevice() && given[i].toDevice().is_cuda()) {
+        device_ = given[i].toDevice();
+      }
     }
-    const IValue& value = arguments[*index];
-    const bool holds =
-        mark == std::string::npos ? !value.isNone()
-        : condition[mark] == '='
-            ? value.isInt() ? value.toInt() == std::stoll(condition.substr(mark + 1)) : value.isBool() && value.toBool()
-            : value.isTensor() && value.toTensor().is_floating_point();
-    if (!holds) {
-      return;
+    if (spec_.dtype != OperatorSpec::kNoArgument) {
+      const IValue& dtype = given[static_cast<size_t>(spec_.dtype)];
+      dtypes_ |= dtype.isInt() && dtype.toInt() < 64 ? uint64_t(1) << dtype.toInt() : 0;
     }
   }
-  at::globalContext().alertNotDeterministic(text.substr(0, space));
-}
+
+  /// Raises what upstream raises before its kernel runs. False if the call is not the device's.
+  bool check() {
+    const auto& schema = op_.schema();
+    const at::ArrayRef<IValue> given = arguments();
+    if (C10_UNLIKELY(mixed_)) {
+      for (const DeviceRule& rule : spec_.rules) {
+        check_rule(rule, given);
+      }
+      if (spec_.check == DeviceCheck::Composite) {
+        return false;
+      }
+      check_devices(schema, given);
+    }
+    if (C10_UNLIKELY(!device_ && any_tensor_)) {
+      return false;  // only a generator brought a CPU operator here, which the CPU kernel refuses
+    }
+    if (!device_ || !device_->has_index()) {
+      device_ = c10::Device(c10::kCUDA, c10::cuda::current_device());
+    }
+    if (C10_UNLIKELY((dtypes_ & spec_.lacks) != 0)) {
+      check_dtype(spec_, schema, given);
+    }
+    if (C10_UNLIKELY(spec_.alert != nullptr)) {
+      alert_if_nondeterministic(*spec_.alert, given);
+    }
+    if (spec_.synchronises && waits(schema, given)) {
+      refuse_wait_in_capture();
+      if (c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
+        c10::cuda::warn_or_error_on_sync();
+      }
+    }
+    return true;
+  }
+
+  c10::Device device() const { return *device_; }
+
+  /// Puts CPU tensors, the CPU and a CPU generator in the place of the device's.
+  void bind(AnyAliases& aliases) {
+    for (size_t i = 0; i < count_; ++i) {
+      IValue& value = (*stack_)[first_ + i];
+      const bool write = spec_.writes(i);
+      if (value.isTensor() || value.isList()) {
+        value = map_tensors(value, [&](const at::Tensor& tensor) {
+          at::Tensor alias = aliases.bind(tensor, write);
+          return spec_.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? alias.contiguous() : alias;
+        });
+      } else if (value.isDevice() && value.toDevice().is_cuda()) {
+        value = c10::Device(c10::kCPU);
+      } else if (C10_UNLIKELY((spec_.generators >> i & 1) != 0)) {
+        value = cpu_generator(value.isNone() ? std::nullopt : std::make_optional(value.toGenerator()), device_->index());
+      }
+    }
+  }
+
+  /// Runs the CPU kernel, and carries what it wrote back, also where it raises: it has often given `out` its size by then,
+  /// and written the first tensors of a list.
+  void call(AnyAliases& aliases) {
+    try {
+      call_cpu(spec_, op_, stack_, dtypes_);
+    } catch (...) {
+      carry_back(aliases);
+      throw;
+    }
+    carry_back(aliases);
+  }
+
+  void take_results(const AnyAliases& aliases) {
+    for (size_t i = stack_->size() - op_.schema().returns().size(); i < stack_->size(); ++i) {
+      IValue& value = (*stack_)[i];
+      value = map_tensors(value, [&](const at::Tensor& tensor) { return aliases.to_device(tensor, *device_); });
+    }
+  }
+
+ private:
+  at::ArrayRef<IValue> arguments() const { return at::ArrayRef<IValue>(stack_->data() + first_, count_); }
+
+  void check_devices(const c10::FunctionSchema& schema, at::ArrayRef<IValue> given) const {
+    if (spec_.check == DeviceCheck::ExactSame) {
+      check_same_device(spec_, schema, given);
+    } else if (spec_.check == DeviceCheck::None && spec_.cpu_key != c10::DispatchKey::CPU) {
+      check_iterator_devices(spec_, schema, given);  // upstream's kernels for other layouts look at what they read
+    } else if (spec_.check == DeviceCheck::TensorIterator || spec_.check == DeviceCheck::StructuredOut) {
+      if (spec_.check == DeviceCheck::StructuredOut) {
+        check_structured_out(spec_, given);
+      }
+      check_iterator_devices(spec_, schema, given);
+    }
+  }
+
+  void carry_back(AnyAliases& aliases) {
+    aliases.write_back(*device_);
+    for (c10::TensorImpl* tensor : counted_) {
+      tensor->bump_version();
+    }
+  }
+
+  const OperatorSpec& spec_;
+  const c10::OperatorHandle& op_;
+  Stack* stack_;
+  size_t count_;
+  size_t first_;
+  std::optional<c10::Device> device_;
+  c10::SmallVector<c10::TensorImpl*, 8> counted_;  // whose versions upstream's kernel counts
+  uint64_t dtypes_ = 0;
+  bool mixed_ = false;
+  bool any_tensor_ = false;
+};
 
 class BoxedOperator final : public c10::OperatorKernel {
  public:
@@ -228,115 +349,28 @@ bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
 }
 
 void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack) {
-  const auto& schema = op.schema();
-  const size_t count = schema.arguments().size();
-  const size_t first = stack->size() - count;
-  const at::ArrayRef<IValue> arguments(stack->data() + first, count);
-
-  std::optional<c10::Device> device;
-  c10::SmallVector<c10::TensorImpl*, 8> counted;
-  uint64_t dtypes = 0;
-  bool mixed = false;
-  bool any_tensor = false;
-  for (size_t i = 0; i < count; ++i) {
-    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-      any_tensor = true;
-      if (!tensor.is_cuda()) {
-        mixed = true;
-      } else if (!device) {
-        device = tensor.device();
-      } else {
-        mixed |= *device != tensor.device();
-      }
-      dtypes |= dtype_bit(tensor.scalar_type());
-      if (C10_UNLIKELY(spec.counts_versions) && is_written(schema, i)) {
-        counted.push_back(tensor.unsafeGetTensorImpl());
-      }
-    });
-    if (!device && arguments[i].isDevice() && arguments[i].toDevice().is_cuda()) {
-      device = arguments[i].toDevice();
-    }
-    if (arguments[i].isInt() && schema.arguments()[i].name() == "dtype" && arguments[i].toInt() < 64) {
-      dtypes |= uint64_t(1) << arguments[i].toInt();
-    }
-  }
-  if (C10_UNLIKELY(mixed)) {
-    if (spec.pair != nullptr) {
-      check_pair(spec.pair, schema, arguments);
-    }
-    if (spec.check == DeviceCheck::Composite) {
-      op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-      return;
-    }
-    if (spec.check == DeviceCheck::ExactSame) {
-      check_same_device(spec, schema, arguments);
-    } else if (spec.check == DeviceCheck::None && spec.cpu_key != c10::DispatchKey::CPU) {
-      check_iterator_devices(schema, arguments);  // upstream's kernels for other layouts look at what they read
-    } else if (spec.check == DeviceCheck::TensorIterator || spec.check == DeviceCheck::StructuredOut) {
-      if (spec.check == DeviceCheck::StructuredOut) {
-        check_structured_out(schema, arguments);
-      }
-      check_iterator_devices(schema, arguments);
-    }
-  }
-  if (C10_UNLIKELY(!device && any_tensor)) {
-    // Only a generator brought a CPU operator here; the CPU kernel says what it thinks of that.
+  BoxedCall call(spec, op, stack);
+  call.survey();
+  if (C10_UNLIKELY(!call.check())) {
     op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
     return;
   }
-  if (!device || !device->has_index()) {
-    device = c10::Device(c10::kCUDA, c10::cuda::current_device());
-  }
-  if (C10_UNLIKELY((dtypes & spec.lacks) != 0)) {
-    check_dtype(spec, schema, arguments);
-  }
-  if (C10_UNLIKELY(spec.nondeterministic != nullptr)) {
-    alert_if_nondeterministic(spec, schema, arguments);
-  }
-  if (spec.synchronises && waits(schema, arguments)) {
-    refuse_wait_in_capture();
-    if (c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
-      c10::cuda::warn_or_error_on_sync();
-    }
-  }
-
-  DeviceScope scope(device->index());
+  const DeviceScope entered(call.device().index());
   AnyAliases aliases;
-  for (size_t i = 0; i < count; ++i) {
-    IValue& value = (*stack)[first + i];
+  call.bind(aliases);
+  call.call(aliases);
+  call.take_results(aliases);
+}
+
+OperatorSpec spec_of(const char* name, const c10::FunctionSchema& schema, c10::DispatchKey cpu_key) {
+  OperatorSpec spec{name, name, cpu_key, DeviceCheck::None, 0, 0};
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
-    const bool write = is_written(schema, i);
-    if (value.isTensor() || value.isList()) {
-      value = map_tensors(value, [&](const at::Tensor& tensor) {
-        at::Tensor alias = aliases.bind(tensor, write);
-        return spec.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? alias.contiguous() : alias;
-      });
-    } else if (value.isDevice() && value.toDevice().is_cuda()) {
-      value = c10::Device(c10::kCPU);
-    } else if (C10_UNLIKELY(argument.type()->str().rfind("Generator", 0) == 0)) {
-      value = cpu_generator(value.isNone() ? std::nullopt : std::make_optional(value.toGenerator()), device->index());
-    }
+    spec.written |= uint64_t(is_written(schema, i)) << i;
+    spec.generators |= uint64_t(argument.type()->str().rfind("Generator", 0) == 0) << i;
+    spec.dtype = argument.name() == "dtype" ? static_cast<int8_t>(i) : spec.dtype;
   }
-  const auto carry_back = [&] {
-    aliases.write_back(*device);
-    if (C10_UNLIKELY(spec.counts_versions)) {
-      for (c10::TensorImpl* tensor : counted) {
-        tensor->bump_version();
-      }
-    }
-  };
-  try {
-    call_cpu(spec, op, stack, dtypes);
-  } catch (...) {
-    // A kernel that raises has often given `out` its size by then, and written the first tensors of a list.
-    carry_back();
-    throw;
-  }
-  carry_back();
-  for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {
-    IValue& value = (*stack)[i];
-    value = map_tensors(value, [&](const at::Tensor& tensor) { return aliases.to_device(tensor, *device); });
-  }
+  return spec;
 }
 
 torch::Library& operators_at(c10::DispatchKey key) {

@@ -60,10 +60,8 @@ struct ForeignSpec {
   std::string name;
   OperatorSpec spec;
 
-  ForeignSpec(std::string given, DispatchKey cpu_key)
-      : name(std::move(given)),
-        spec{name.c_str(), name.c_str(), cpu_key, DeviceCheck::None, false, false, false, 0, nullptr,
-             nullptr,      nullptr,      0,       nullptr,           false} {}
+  ForeignSpec(std::string given, const c10::FunctionSchema& schema, DispatchKey cpu_key)
+      : name(std::move(given)), spec(spec_of(name.c_str(), schema, cpu_key)) {}
 };
 
 /// The operators that were found to launch missing device code.
@@ -74,11 +72,11 @@ class Rerouted {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : &found->second->spec;
   }
-  const OperatorSpec& add(const c10::OperatorName& name) {
+  const OperatorSpec& add(const c10::OperatorHandle& op) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    auto& entry = by_name_[name];
+    auto& entry = by_name_[op.operator_name()];
     if (entry == nullptr) {
-      entry = std::make_unique<ForeignSpec>(c10::toString(name), DispatchKey::CPU);
+      entry = std::make_unique<ForeignSpec>(c10::toString(op.operator_name()), op.schema(), DispatchKey::CPU);
     }
     return entry->spec;
   }
@@ -175,7 +173,7 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet backends, Stack* s
   }
   static_cast<void>(cudaGetLastError());
   put_back(stack, first, arguments);
-  const OperatorSpec& spec = rerouted().add(op.operator_name());
+  const OperatorSpec& spec = rerouted().add(op);
   capture_operator(op, stack, [&] { call_boxed(spec, op, stack); });
 }
 
@@ -262,7 +260,7 @@ void reroute_namespaces() {
             !op->hasKernelForDispatchKey(cpu_key)) {
           continue;
         }
-        const ForeignSpec& spec = specs.emplace_back(c10::toString(name).substr(std::strlen(space) + 2), cpu_key);
+        const ForeignSpec& spec = specs.emplace_back(c10::toString(name).substr(std::strlen(space) + 2), op->schema(), cpu_key);
         library.impl(spec.spec.name, boxed_kernel(spec.spec));
       }
     }

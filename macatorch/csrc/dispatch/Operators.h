@@ -18,26 +18,52 @@ enum class DeviceCheck : uint8_t {
   StructuredOut,   // TensorIterator's, after a structured operator has looked at what it writes to
 };
 
+/// Two arguments, by number, whose devices upstream's kernel compares itself.
+struct DeviceRule {
+  static constexpr int8_t kNotOnCpu = -1;
+  int8_t argument;
+  int8_t other;         // kNotOnCpu: `argument` alone is looked at
+  const char* message;  // {0} and {1} stand for the devices
+};
+
+/// What use_deterministic_algorithms complains of, and when.
+struct Alert {
+  enum class When : uint8_t { Always, Given, Equals, Floating };
+  const char* name;
+  When when;
+  int8_t argument;  // that `when` is about
+  int64_t number;   // which it equals
+};
+
 /// What upstream says of one operator's CUDA kernel, and what ours adds; one row of the generated table.
 struct OperatorSpec {
+  static constexpr int8_t kFloatResult = -1;
+  static constexpr int8_t kNoArgument = -1;
+
   const char* name;          // "add.Tensor", as registered under aten::
   const char* method;        // upstream's wrapper name, which its device error carries
   c10::DispatchKey cpu_key;  // whose kernel computes it: CPU, SparseCPU, SparseCsrCPU, NestedTensorCPU
   DeviceCheck check;
-  bool synchronises;   // upstream's kernel waits for the device, so sync debug mode speaks
-  bool widens;         // low-precision floating dtypes are always computed in float
-  bool dense_inputs;   // the CPU kernel takes no expanded input, the CUDA one does
-  uint64_t cpu_lacks;  // bits of the low-precision dtypes that upstream's CPU kernel lacks
-  // Upstream's own messages, a line each: "a b text", where arguments a and b differ in device; "a cpu text", where a is on
-  // the CPU. nullptr: none.
-  const char* pair;
-  const char*
-      results;  // whose dtype each low-precision result has: an argument's name, or "float"; nullptr: the input's
-  const char* nondeterministic;  // "name condition": what use_deterministic_algorithms complains of; nullptr: nothing
-  uint64_t lacks;                // bits of the dtypes that CUDA's kernel does not take
-  const char* kernel;            // the name by which it says so
-  bool counts_versions;          // upstream's kernel itself tells autograd what it wrote
+  uint64_t written;              // bits of the arguments that it writes to
+  uint64_t generators;           // bits of the arguments that are generators
+  int8_t dtype = kNoArgument;    // the argument that names the dtype of the result
+  bool synchronises = false;     // upstream's kernel waits for the device, so sync debug mode speaks
+  bool widens = false;           // low-precision floating dtypes are always computed in float
+  bool dense_inputs = false;     // the CPU kernel takes no expanded input, the CUDA one does
+  bool counts_versions = false;  // upstream's kernel itself tells autograd what it wrote
+  uint64_t cpu_lacks = 0;        // bits of the low-precision dtypes that upstream's CPU kernel lacks
+  uint64_t lacks = 0;            // bits of the dtypes that CUDA's kernel does not take
+  const char* kernel = nullptr;  // the name by which it says so
+  const Alert* alert = nullptr;
+  c10::ArrayRef<DeviceRule> rules = {};
+  // The argument whose dtype each low-precision result has, or kFloatResult; empty: the input's.
+  c10::ArrayRef<int8_t> results = {};
+
+  bool writes(size_t argument) const { return (written >> argument & 1) != 0; }
 };
+
+/// The specification of an operator that no table knows of: what its schema says.
+OperatorSpec spec_of(const char* name, const c10::FunctionSchema& schema, c10::DispatchKey cpu_key);
 
 constexpr uint64_t dtype_bit(at::ScalarType dtype) { return uint64_t(1) << static_cast<unsigned>(dtype); }
 constexpr uint64_t kLowPrecision = dtype_bit(at::kHalf) | dtype_bit(at::kBFloat16) | dtype_bit(at::kComplexHalf);

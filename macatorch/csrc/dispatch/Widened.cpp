@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -55,20 +54,14 @@ at::ScalarType narrowed(at::ScalarType dtype, at::ScalarType narrow) {
 }
 
 /// The dtypes that OperatorSpec::results names; none for a result of an argument that was not given.
-std::vector<std::optional<at::ScalarType>> result_dtypes(const OperatorSpec& spec, const c10::FunctionSchema& schema,
-                                                         const IValue* arguments) {
+std::vector<std::optional<at::ScalarType>> result_dtypes(const OperatorSpec& spec, const IValue* arguments) {
   std::vector<std::optional<at::ScalarType>> dtypes;
-  if (spec.results == nullptr) {
-    return dtypes;
-  }
-  std::istringstream words(spec.results);
-  for (std::string name; words >> name;) {
+  for (const int8_t argument : spec.results) {
     std::optional<at::ScalarType>& dtype = dtypes.emplace_back();
-    if (name == "float") {
+    if (argument == OperatorSpec::kFloatResult) {
       dtype = at::kFloat;
-    } else if (const auto index = schema.argumentIndexWithName(name); index && arguments[*index].isTensor()) {
-      const at::Tensor& tensor = arguments[*index].toTensor();
-      dtype = tensor.defined() ? std::make_optional(tensor.scalar_type()) : std::nullopt;
+    } else if (arguments[argument].isTensor() && arguments[argument].toTensor().defined()) {
+      dtype = arguments[argument].toTensor().scalar_type();
     }
   }
   return dtypes;
@@ -182,7 +175,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   const auto& schema = op.schema();
   const size_t count = schema.arguments().size();
   const size_t first = stack->size() - count;
-  const std::vector<std::optional<at::ScalarType>> exact = result_dtypes(spec, schema, stack->data() + first);
+  const std::vector<std::optional<at::ScalarType>> exact = result_dtypes(spec, stack->data() + first);
   const bool promoted = narrow.has_value();
   Twins twins(wide, schema, at::ArrayRef<IValue>(stack->data() + first, count));
   std::vector<std::pair<at::Tensor, at::Tensor>> written;  // narrow, wide
@@ -248,10 +241,10 @@ uint64_t lacking(const OperatorSpec& spec, uint64_t dtypes) {
   const uint64_t low = dtypes & kLowPrecision;
   const auto several = [](uint64_t set) { return (set & (set - 1)) != 0; };
   // A product of two dtypes is refused by the kernel itself; made one dtype it would be computed.
-  if (!iterates(spec) && spec.results == nullptr && several(dtypes & kFloatingOrComplex)) {
+  if (!iterates(spec) && spec.results.empty() && several(dtypes & kFloatingOrComplex)) {
     return 0;
   }
-  const bool always = spec.widens && (spec.results != nullptr || !several(dtypes));
+  const bool always = spec.widens && (!spec.results.empty() || !several(dtypes));
   return low & (always ? kLowPrecision : spec.cpu_lacks);
 }
 

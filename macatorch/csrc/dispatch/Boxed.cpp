@@ -12,7 +12,7 @@
 #include <map>
 
 #include "alias/CompositeTensors.h"
-#include "arguments/BoxedValues.h"
+#include "arguments/Walker.h"
 #include "dispatch/Widened.h"
 #include "graph/GraphCapture.h"
 #include "random/Random.h"
@@ -165,11 +165,7 @@ void alert_if_nondeterministic(const Alert& alert, at::ArrayRef<IValue> argument
 class BoxedCall {
  public:
   BoxedCall(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack)
-      : spec_(spec),
-        op_(op),
-        stack_(stack),
-        count_(op.schema().arguments().size()),
-        first_(stack->size() - count_) {}
+      : spec_(spec), op_(op), stack_(stack), count_(op.schema().arguments().size()), first_(stack->size() - count_) {}
 
   /// Looks at the arguments: their devices and dtypes.
   void survey() {
@@ -248,7 +244,8 @@ class BoxedCall {
       } else if (value.isDevice() && value.toDevice().is_cuda()) {
         value = c10::Device(c10::kCPU);
       } else if (C10_UNLIKELY((spec_.generators >> i & 1) != 0)) {
-        value = cpu_generator(value.isNone() ? std::nullopt : std::make_optional(value.toGenerator()), device_->index());
+        value =
+            cpu_generator(value.isNone() ? std::nullopt : std::make_optional(value.toGenerator()), device_->index());
       }
     }
   }

@@ -260,7 +260,8 @@ void reroute_namespaces() {
             !op->hasKernelForDispatchKey(cpu_key)) {
           continue;
         }
-        const ForeignSpec& spec = specs.emplace_back(c10::toString(name).substr(std::strlen(space) + 2), op->schema(), cpu_key);
+        const ForeignSpec& spec =
+            specs.emplace_back(c10::toString(name).substr(std::strlen(space) + 2), op->schema(), cpu_key);
         library.impl(spec.spec.name, boxed_kernel(spec.spec));
       }
     }

@@ -10,6 +10,8 @@
 
 #include "alias/CompositeTensors.h"
 #include "alias/DeviceScope.h"
+#include "arguments/Walker.h"
+#include "dispatch/Bound.h"
 #include "dispatch/Operators.h"
 
 namespace macatorch {
@@ -58,71 +60,26 @@ struct Survey {
   std::optional<c10::Device> device;
   uint64_t dtypes = 0;
 
-  void see(const at::TensorBase& tensor) {
-    if (tensor.defined()) {
+  template <class T>
+  void see(const T& argument) {
+    for_each_tensor(argument, [&](const at::TensorBase& tensor) {
       dtypes |= dtype_bit(tensor.scalar_type());
       if (!device && tensor.is_cuda()) {
         device = tensor.device();
       }
-    }
+    });
   }
-  void see(at::TensorIteratorBase& iterator) {
-    for (int i = 0; i < iterator.ntensors(); ++i) {
-      see(iterator.tensor(i));
-    }
-  }
-  void see(const at::Tensor* tensor) {
-    if (tensor != nullptr) {
-      see(*tensor);
-    }
-  }
-  void see(const std::optional<at::Tensor>& tensor) {
-    if (tensor) {
-      see(*tensor);
-    }
-  }
-  void see(const c10::List<std::optional<at::Tensor>>& tensors) {
-    for (const std::optional<at::Tensor>& tensor : tensors) {
-      see(tensor);
-    }
-  }
-  void see(at::TensorList tensors) {
-    for (const at::Tensor& tensor : tensors) {
-      see(tensor);
-    }
-  }
-  template <class T, std::enable_if_t<!std::is_base_of_v<at::TensorBase, T>, int> = 0>
-  void see(const T& /*no tensor*/) {}
 };
 
-/// One argument as the CPU's function gets it.
-template <class T>
-struct Argument {
-  T value;
-  Argument(StubCall&, T given) : value(given) {}
-  T get() { return value; }
-  void done(StubCall&) {}
-};
+}  // namespace stubs
+
+/// A tensor by reference: the function may put another one there.
 template <>
-struct Argument<const at::Tensor&> {
-  at::Tensor value;
-  Argument(StubCall& call, const at::Tensor& given) : value(call.alias(given)) {}
-  const at::Tensor& get() { return value; }
-  void done(StubCall&) {}
-};
-template <>
-struct Argument<const at::TensorBase&> {
-  at::Tensor value;
-  Argument(StubCall& call, const at::TensorBase& given) : value(call.alias(at::Tensor(given))) {}
-  const at::TensorBase& get() { return value; }
-  void done(StubCall&) {}
-};
-template <>
-struct Argument<at::Tensor&> {
+struct Bound<StubCall, at::Tensor&> {
   at::Tensor& given;
   at::Tensor before;
   at::Tensor value;
-  Argument(StubCall& call, at::Tensor& given) : given(given), before(call.alias(given, true)), value(before) {}
+  Bound(StubCall& call, at::Tensor& given) : given(given), before(call.alias(given, true)), value(before) {}
   at::Tensor& get() { return value; }
   void done(StubCall& call) {
     if (!before.is_same(value)) {
@@ -131,9 +88,9 @@ struct Argument<at::Tensor&> {
   }
 };
 template <>
-struct Argument<at::Tensor*> {
-  std::optional<Argument<at::Tensor&>> target;
-  Argument(StubCall& call, at::Tensor* given) {
+struct Bound<StubCall, at::Tensor*> {
+  std::optional<Bound<StubCall, at::Tensor&>> target;
+  Bound(StubCall& call, at::Tensor* given) {
     if (given != nullptr) {
       target.emplace(call, *given);
     }
@@ -146,31 +103,16 @@ struct Argument<at::Tensor*> {
   }
 };
 template <>
-struct Argument<const std::optional<at::Tensor>&> {
-  std::optional<at::Tensor> value;
-  Argument(StubCall& call, const std::optional<at::Tensor>& given) {
-    if (given) {
-      value = call.alias(*given);
-    }
-  }
-  const std::optional<at::Tensor>& get() { return value; }
+struct Bound<StubCall, const at::TensorBase&> {
+  at::Tensor value;
+  Bound(StubCall& call, const at::TensorBase& given) : value(call.alias(at::Tensor(given))) {}
+  const at::TensorBase& get() { return value; }
   void done(StubCall&) {}
 };
 template <>
-struct Argument<at::TensorList> {
-  std::vector<at::Tensor> value;
-  Argument(StubCall& call, at::TensorList given) {
-    for (const at::Tensor& tensor : given) {
-      value.push_back(call.alias(tensor));
-    }
-  }
-  at::TensorList get() { return value; }
-  void done(StubCall&) {}
-};
-template <>
-struct Argument<const c10::List<std::optional<at::Tensor>>&> {
+struct Bound<StubCall, const c10::List<std::optional<at::Tensor>>&> {
   c10::List<std::optional<at::Tensor>> value;
-  Argument(StubCall& call, const c10::List<std::optional<at::Tensor>>& given) {
+  Bound(StubCall& call, const c10::List<std::optional<at::Tensor>>& given) {
     for (const std::optional<at::Tensor>& tensor : given) {
       value.push_back(tensor ? std::make_optional(call.alias(*tensor)) : std::nullopt);
     }
@@ -179,33 +121,29 @@ struct Argument<const c10::List<std::optional<at::Tensor>>&> {
   void done(StubCall&) {}
 };
 template <class Iterator>
-struct IteratorArgument {
+struct BoundIterator {
   at::TensorIterator& value;
-  IteratorArgument(StubCall& call, at::TensorIteratorBase& given) : value(call.iterator(given)) {}
+  BoundIterator(StubCall& call, at::TensorIteratorBase& given) : value(call.iterator(given)) {}
   Iterator& get() { return value; }
   void done(StubCall&) {}
 };
 template <>
-struct Argument<at::TensorIterator&> : IteratorArgument<at::TensorIterator> {
-  using IteratorArgument::IteratorArgument;
+struct Bound<StubCall, at::TensorIterator&> : BoundIterator<at::TensorIterator> {
+  using BoundIterator::BoundIterator;
 };
 template <>
-struct Argument<at::TensorIteratorBase&> : IteratorArgument<at::TensorIteratorBase> {
-  using IteratorArgument::IteratorArgument;
+struct Bound<StubCall, at::TensorIteratorBase&> : BoundIterator<at::TensorIteratorBase> {
+  using BoundIterator::BoundIterator;
 };
 template <>
-struct Argument<std::optional<at::Generator>> {
+struct Bound<StubCall, std::optional<at::Generator>> {
   std::optional<at::Generator> value;
-  Argument(StubCall& call, const std::optional<at::Generator>& given) : value(call.generator(given)) {}
+  Bound(StubCall& call, const std::optional<at::Generator>& given) : value(call.generator(given)) {}
   std::optional<at::Generator> get() { return value; }
   void done(StubCall&) {}
 };
 
-inline at::Tensor result(const StubCall& call, const at::Tensor& value) { return call.result(value); }
-template <class... T>
-std::tuple<T...> result(const StubCall& call, const std::tuple<T...>& values) {
-  return std::apply([&](const T&... value) { return std::tuple<T...>(call.result(value)...); }, values);
-}
+namespace stubs {
 
 [[noreturn]] void refuse(const char* name);
 
@@ -243,7 +181,7 @@ struct Rerouted<Stub, stub, Result (*)(Args...)> {
  private:
   static Result attempt(c10::Device device, uint64_t wide, Args... args) {
     StubCall call(device, wide, promotes);
-    std::tuple<Argument<Args>...> cpu{Argument<Args>(call, args)...};
+    std::tuple<Bound<StubCall, Args>...> cpu{Bound<StubCall, Args>(call, args)...};
     auto run = [](auto&... argument) -> Result { return stub(c10::kCPU, argument.get()...); };
     auto done = [&](auto&... argument) { (argument.done(call), ...); };
     if constexpr (std::is_void_v<Result>) {
@@ -260,7 +198,7 @@ struct Rerouted<Stub, stub, Result (*)(Args...)> {
       Result value = std::apply(run, cpu);
       call.finish();
       std::apply(done, cpu);
-      return result(call, value);
+      return result_of(call, std::move(value));
     }
   }
 };

@@ -8,6 +8,8 @@
 #include <type_traits>
 
 #include "alias/CpuAliases.h"
+#include "arguments/Walker.h"
+#include "dispatch/Bound.h"
 #include "dispatch/Operators.h"
 
 namespace macatorch {
@@ -28,9 +30,6 @@ struct Survey {
 
   void see(const at::Tensor& tensor, bool scalars_allowed) {
     const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-    if (!tensor.defined()) {
-      return;
-    }
     dtypes |= uint64_t(1) << static_cast<unsigned>(c10::typeMetaToScalarType(impl->dtype()));
     if (C10_LIKELY(is_plain_cuda(*impl))) {
       if (lead == nullptr) {
@@ -44,104 +43,32 @@ struct Survey {
       plain = false;
     }
   }
-  void see(const std::optional<at::Tensor>& tensor, bool scalars_allowed) {
-    if (tensor) {
-      see(*tensor, scalars_allowed);
-    }
-  }
-  void see(at::TensorList tensors, bool scalars_allowed) {
-    for (const at::Tensor& tensor : tensors) {
-      see(tensor, scalars_allowed);
-    }
-  }
-  void see(const at::ITensorListRef& tensors, bool scalars_allowed) {
-    for (const at::Tensor& tensor : tensors) {
-      see(tensor, scalars_allowed);
-    }
-  }
-  void see(const std::optional<at::ScalarType>& dtype, bool /*scalars_allowed*/) {
-    if (dtype) {
-      dtypes |= dtype_bit(*dtype);
-    }
-  }
   template <class T>
-  void see(const T& /*no tensor*/, bool /*scalars_allowed*/) {}
-};
-
-inline at::Tensor alias_of(CpuAliases& aliases, const at::Tensor& tensor, bool write) {
-  return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? aliases.bind(tensor, write) : tensor;
-}
-
-inline std::vector<at::Tensor> aliases_of(CpuAliases& aliases, const at::ITensorListRef& tensors) {
-  std::vector<at::Tensor> list;
-  list.reserve(tensors.size());
-  for (const at::Tensor& tensor : tensors) {
-    list.push_back(alias_of(aliases, tensor, false));
-  }
-  return list;
-}
-
-/// One argument as the CPU kernel gets it; holds what the kernel only refers to.
-template <class T>
-struct CpuArgument {
-  T value;
-  CpuArgument(CpuAliases&, T given) : value(given) {}
-  T get() { return value; }
-};
-template <>
-struct CpuArgument<const at::Tensor&> {
-  at::Tensor value;
-  CpuArgument(CpuAliases& aliases, const at::Tensor& given) : value(alias_of(aliases, given, false)) {}
-  const at::Tensor& get() { return value; }
-};
-template <>
-struct CpuArgument<at::Tensor&> {
-  at::Tensor value;
-  CpuArgument(CpuAliases& aliases, const at::Tensor& given) : value(alias_of(aliases, given, true)) {}
-  at::Tensor& get() { return value; }
-};
-template <>
-struct CpuArgument<const std::optional<at::Tensor>&> {
-  std::optional<at::Tensor> value;
-  CpuArgument(CpuAliases& aliases, const std::optional<at::Tensor>& given) {
-    if (given) {
-      value = alias_of(aliases, *given, false);
+  void see_argument(const T& argument, bool scalars_allowed) {
+    if constexpr (std::is_same_v<T, std::optional<at::ScalarType>>) {
+      dtypes |= argument ? dtype_bit(*argument) : 0;
+    } else {
+      for_each_tensor(argument, [&](const at::Tensor& tensor) { see(tensor, scalars_allowed); });
     }
   }
-  const std::optional<at::Tensor>& get() { return value; }
-};
-template <>
-struct CpuArgument<at::TensorList> {
-  std::vector<at::Tensor> value;
-  CpuArgument(CpuAliases& aliases, at::TensorList given) : value(aliases_of(aliases, given)) {}
-  at::TensorList get() { return value; }
-};
-template <>
-struct CpuArgument<const at::ITensorListRef&> {
-  std::vector<at::Tensor> value;
-  at::ITensorListRef list;
-  CpuArgument(CpuAliases& aliases, const at::ITensorListRef& given) : value(aliases_of(aliases, given)), list(value) {}
-  const at::ITensorListRef& get() { return list; }
 };
 
-inline at::Tensor result(const CpuAliases& aliases, at::Tensor value, c10::Device device) {
-  return aliases.to_device(std::move(value), device);
-}
-inline std::vector<at::Tensor> result(const CpuAliases& aliases, std::vector<at::Tensor> values, c10::Device device) {
-  for (at::Tensor& value : values) {
-    value = aliases.to_device(std::move(value), device);
+/// One call on the device.
+class Call {
+ public:
+  explicit Call(c10::Device device) : device_(device), scope_(device.index()) {}
+
+  at::Tensor alias(const at::Tensor& tensor, bool written = false) {
+    return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? aliases_.bind(tensor, written) : tensor;
   }
-  return values;
-}
-template <class... T>
-std::tuple<T...> result(const CpuAliases& aliases, std::tuple<T...> values, c10::Device device) {
-  return std::apply([&](auto&... value) { return std::tuple<T...>(result(aliases, std::move(value), device)...); },
-                    values);
-}
-template <class T>
-T result(const CpuAliases&, T value, c10::Device) {
-  return value;
-}
+  at::Tensor result(at::Tensor value) const { return aliases_.to_device(std::move(value), device_); }
+  void write_back() { aliases_.write_back(device_); }
+
+ private:
+  c10::Device device_;
+  DeviceScope scope_;
+  CpuAliases aliases_;
+};
 
 template <class T>
 constexpr bool is_mutable_tensor = std::is_same_v<T, at::Tensor&>;
@@ -170,7 +97,7 @@ struct Unboxed<Op, spec, Result(Args...)> {
 
   static Result call(Args... args) {
     unboxed::Survey survey;
-    (survey.see(args, spec.check == DeviceCheck::TensorIterator && !unboxed::is_mutable_tensor<Args>), ...);
+    (survey.see_argument(args, spec.check == DeviceCheck::TensorIterator && !unboxed::is_mutable_tensor<Args>), ...);
     const uint64_t low = survey.dtypes & kLowPrecision;
     if (C10_UNLIKELY(!survey.plain || survey.lead == nullptr || (survey.dtypes & spec.lacks) != 0 ||
                      (low != 0 && (spec.widens || (low & spec.cpu_lacks) != 0)))) {
@@ -192,9 +119,8 @@ struct Unboxed<Op, spec, Result(Args...)> {
 
  private:
   static C10_ALWAYS_INLINE Result call_fast(c10::Device device, Args... args) {
-    DeviceScope scope(device.index());
-    CpuAliases aliases;
-    std::tuple<unboxed::CpuArgument<Args>...> cpu{unboxed::CpuArgument<Args>(aliases, args)...};
+    unboxed::Call call(device);
+    std::tuple<Bound<unboxed::Call, Args>...> cpu{Bound<unboxed::Call, Args>(call, args)...};
     auto redispatch = [](auto&... argument) -> Result {
       return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), argument.get()...);
     };
@@ -204,7 +130,7 @@ struct Unboxed<Op, spec, Result(Args...)> {
           return std::apply(redispatch, cpu);
         } catch (...) {
           // A kernel that raises has often given `out` its size by then.
-          aliases.write_back(device);
+          call.write_back();
           throw;
         }
       } else {
@@ -213,17 +139,17 @@ struct Unboxed<Op, spec, Result(Args...)> {
     };
     if constexpr (std::is_void_v<Result>) {
       run();
-      aliases.write_back(device);
+      call.write_back();
     } else if constexpr (std::is_same_v<Result, at::Tensor&>) {
       run();
-      aliases.write_back(device);
+      call.write_back();
       return unboxed::written_tensor<Args...>(args...);
     } else {
       Result value = run();
       if constexpr (writes) {
-        aliases.write_back(device);
+        call.write_back();
       }
-      return unboxed::result(aliases, std::move(value), device);
+      return result_of(call, std::move(value));
     }
   }
 

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "arguments/BoxedValues.h"
+#include "arguments/Walker.h"
 
 namespace macatorch {
 

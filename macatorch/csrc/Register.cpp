@@ -35,3 +35,6 @@ const Registration registration;
 
 }  // namespace
 }  // namespace macatorch
+
+/// The parts of csrc/fast that are in this library; tests that are about one ask.
+extern "C" __attribute__((visibility("default"))) const char* macatorch_fast_parts() { return MACATORCH_FAST_PARTS; }

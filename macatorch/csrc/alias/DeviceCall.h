@@ -44,6 +44,11 @@ class DeviceCall {
   CpuAliases aliases_;
 };
 
+/// On the device, strided, and without names, which upstream's kernels carry on.
+inline bool is_bare(const at::Tensor& tensor) {
+  return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !tensor.has_names();
+}
+
 /// Raises upstream's error where `out` is an operand that broadcasting would have to grow.
 inline void check_broadcast_into_operand(const at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
   if (out.is_same(self) || out.is_same(other)) {

@@ -145,8 +145,6 @@ bool product_into(int64_t dims, const Addend& added, const at::Tensor& left, con
 
 }  // namespace
 
-bool is_bare(const at::Tensor& tensor) { return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !tensor.has_names(); }
-
 std::optional<at::Tensor> onednn_product(int64_t dims, const at::Tensor& left, const at::Tensor& right) {
   return new_product(dims, Addend(), left, right);
 }

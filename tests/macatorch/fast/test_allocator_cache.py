@@ -18,6 +18,7 @@ from typing import Any, Callable, Deque, Dict, List
 import pytest
 import torch
 
+FAST_PART = "ALLOCATOR"
 SIZES = [1, 64, 512, 513, 4000, 40000, 1 << 20, (1 << 20) + 1, 3 << 20, 11 << 20]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+FAST_PART = "BACKWARD_THREAD"
 BEFORE = """
     import glob, json, threading, macatorch.engine_threads, torch
     from torch.utils.checkpoint import checkpoint

@@ -10,6 +10,7 @@ from typing import Any, Dict, Optional
 
 import pytest
 
+FAST_PART = "ONEDNN"
 # oneDNN writes a line for each primitive that it runs; a mark on both sides tells which product it was.
 PROGRAM = """
     import json, sys, torch

@@ -1,0 +1,96 @@
+#include "fast/PanelProducts.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+
+#include <algorithm>
+
+#include "alias/DeviceCall.h"
+
+namespace macatorch {
+
+// Note [Products in panels]
+// MKL's matrix product stores its result a few vector registers at a time. Where the rows of the result are no multiple of
+// a register's 32 bytes (logits over a vocabulary of 50257 symbols), half of the stores cross a cache line, and the product
+// takes up to a third longer. A large product of that kind is computed panel by panel into aligned rows that stay in the
+// cache, and copied from there. Measured in docs/performance.md, "What makes it faster than the CPU".
+
+namespace {
+
+constexpr int64_t kRowAlignment = 32;      // bytes
+constexpr int64_t kLeastResult = 2 << 20;  // bytes: below, the result itself stays in the cache
+constexpr int64_t kPanelBytes = 4 << 20;
+constexpr int64_t kMostPanelRows = 2048;
+constexpr int64_t kLeastRows = 32;  // of a result: with fewer rows or columns the product is bound by what it reads
+constexpr int64_t kLeastColumns = 64;
+
+/// True for a product that is computed in panels. The shapes are those of a product then, on one device.
+bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
+  if (left.dim() != 2 || right.dim() != 2 || !is_bare(left) || !is_bare(right)) {
+    return false;
+  }
+  const int64_t columns = right.size(1), item = left.element_size();
+  if (C10_LIKELY(left.size(0) * columns * item < kLeastResult || columns * item % kRowAlignment == 0)) {
+    return false;
+  }
+  const at::ScalarType dtype = left.scalar_type();
+  return (dtype == at::kFloat || dtype == at::kDouble) && right.scalar_type() == dtype && left.size(0) >= kLeastRows &&
+         columns >= kLeastColumns && left.device() == right.device() && left.size(1) == right.size(0) &&
+         right.size(0) != 0;
+}
+
+/// A part of the result: `rows` from `row`, `columns` from `column`.
+struct Part {
+  int64_t row, rows, column, columns;
+  at::Tensor of(const at::Tensor& matrix) const { return matrix.narrow(0, row, rows).narrow(1, column, columns); }
+  at::Tensor left(const at::Tensor& matrix) const { return matrix.narrow(0, row, rows); }
+  at::Tensor right(const at::Tensor& matrix) const { return matrix.narrow(1, column, columns); }
+};
+
+/// Calls `product(panel, part)` for each part of the result of left times right, and returns the result.
+template <class Product>
+at::Tensor in_panels(DeviceCall& call, const at::Tensor& left, const at::Tensor& right, const Product& product) {
+  const int64_t rows = left.size(0), columns = right.size(1), item = left.element_size();
+  const int64_t height = std::min(rows, kMostPanelRows);
+  int64_t width = std::min(columns, kPanelBytes / (height * item));
+  width = (width * item + kRowAlignment - 1) / kRowAlignment * kRowAlignment / item;
+  at::Tensor result = at::empty({rows, columns}, left.options());
+  const at::Tensor panel = at::empty({height, width}, left.options());
+  for (int64_t row = 0; row < rows; row += height) {
+    for (int64_t column = 0; column < columns; column += width) {
+      const Part part{row, std::min(height, rows - row), column, std::min(width, columns - column)};
+      at::Tensor aligned = panel.narrow(0, 0, part.rows).narrow(1, 0, part.columns);
+      product(aligned, part);
+      part.of(result).copy_(aligned);
+    }
+  }
+  return call.result(std::move(result));
+}
+
+}  // namespace
+
+std::optional<at::Tensor> panel_product(const at::Tensor& left, const at::Tensor& right) {
+  if (C10_LIKELY(!takes_panels(left, right))) {
+    return std::nullopt;
+  }
+  DeviceCall call(left);
+  const at::Tensor a = call(left), b = call(right);
+  return in_panels(call, a, b,
+                   [&](at::Tensor& panel, const Part& part) { at::mm_out(panel, part.left(a), part.right(b)); });
+}
+
+std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right,
+                                        const at::Scalar& beta, const at::Scalar& alpha) {
+  if (C10_LIKELY(!takes_panels(left, right)) || !is_bare(self) || self.scalar_type() != left.scalar_type() ||
+      self.device() != left.device() || !at::is_expandable_to(self.sizes(), {left.size(0), right.size(1)})) {
+    return std::nullopt;
+  }
+  DeviceCall call(left);
+  const at::Tensor a = call(left), b = call(right);
+  const at::Tensor start = call(self).expand({a.size(0), b.size(1)});
+  return in_panels(call, a, b, [&](at::Tensor& panel, const Part& part) {
+    at::addmm_out(panel, part.of(start), part.left(a), part.right(b), beta, alpha);
+  });
+}
+
+}  // namespace macatorch

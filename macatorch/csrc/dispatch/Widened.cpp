@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arguments/Walker.h"
+#include "dispatch/Precision.h"
 
 namespace macatorch {
 namespace {
@@ -30,17 +31,6 @@ using torch::jit::Stack;
 
 constexpr uint64_t kFloatingOrComplex = kLowPrecision | dtype_bit(at::kFloat) | dtype_bit(at::kDouble) |
                                         dtype_bit(at::kComplexFloat) | dtype_bit(at::kComplexDouble);
-
-at::ScalarType wider(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kHalf:
-    case at::kBFloat16: return at::kFloat;
-    case at::kComplexHalf: return at::kComplexFloat;
-    default: return dtype;
-  }
-}
-
-bool is_low(at::ScalarType dtype) { return (kLowPrecision & dtype_bit(dtype)) != 0; }
 
 /// The dtype of a result of `dtype` that was computed wider than `narrow`; half-precision numbers may be real or complex.
 at::ScalarType narrowed(at::ScalarType dtype, at::ScalarType narrow) {
@@ -75,10 +65,10 @@ bool is_dtype_argument(const c10::Argument& argument) { return argument.name() =
 
 /// The wide copies of one call's low-precision tensors. They alias as the tensors do: one tensor has one copy, and tensors
 /// that share a storage which is written have views of one copy of it. So a kernel's own checks of memory and shape
-/// (overlap, `out` that is an input) say what they say without copies.
-class Twins {
+/// (overlap, `out` that is an input) have the same outcome as without copies.
+class WideCopies {
  public:
-  Twins(uint64_t dtypes, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) : dtypes_(dtypes) {
+  WideCopies(uint64_t dtypes, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) : dtypes_(dtypes) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const bool written = is_written(schema, i);
       for_each_tensor(arguments[i], [&](const at::Tensor& tensor) { survey(tensor, written); });
@@ -90,11 +80,11 @@ class Twins {
     if ((dtypes_ & dtype_bit(dtype)) == 0) {
       return tensor;
     }
-    at::Tensor& twin = twins_[tensor.unsafeGetTensorImpl()];
-    if (!twin.defined()) {
-      twin = make(tensor);
+    at::Tensor& copy = copies_[tensor.unsafeGetTensorImpl()];
+    if (!copy.defined()) {
+      copy = make(tensor);
     }
-    return twin;
+    return copy;
   }
 
  private:
@@ -143,7 +133,7 @@ class Twins {
   }
 
   at::Tensor make(const at::Tensor& tensor) {
-    const at::ScalarType wide = wider(tensor.scalar_type());
+    const at::ScalarType wide = accumulate_dtype(tensor.scalar_type());
     if (!is_strided(tensor)) {
       return tensor.to(wide);
     }
@@ -158,14 +148,14 @@ class Twins {
       region.copy = at::as_strided(bytes, {region.end - region.begin}, {1}, region.begin).to(wide);
     }
     const int64_t offset = tensor.storage_offset() - region.begin;
-    at::Tensor twin = at::as_strided(region.copy, tensor.sizes(), tensor.strides(), offset);
-    twin = tensor.is_neg() ? at::_neg_view(twin) : twin;
-    return tensor.is_conj() ? at::_conj(twin) : twin;
+    at::Tensor copy = at::as_strided(region.copy, tensor.sizes(), tensor.strides(), offset);
+    copy = tensor.is_neg() ? at::_neg_view(copy) : copy;
+    return tensor.is_conj() ? at::_conj(copy) : copy;
   }
 
   uint64_t dtypes_;
   std::unordered_map<const c10::StorageImpl*, Region> regions_;
-  std::unordered_map<const c10::TensorImpl*, at::Tensor> twins_;
+  std::unordered_map<const c10::TensorImpl*, at::Tensor> copies_;
 };
 
 /// Runs the CPU kernel with dtypes of `wide` in the next wider one, and rounds once. `narrow`: what results are rounded to;
@@ -177,14 +167,14 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
   const size_t first = stack->size() - count;
   const std::vector<std::optional<at::ScalarType>> exact = result_dtypes(spec, stack->data() + first);
   const bool promoted = narrow.has_value();
-  Twins twins(wide, schema, at::ArrayRef<IValue>(stack->data() + first, count));
+  WideCopies copies(wide, schema, at::ArrayRef<IValue>(stack->data() + first, count));
   std::vector<std::pair<at::Tensor, at::Tensor>> written;  // narrow, wide
-  bool asked = false;                                      // the caller has named the dtype of the result
+  bool asked = false;                                      // the caller names the dtype of the result
   for (size_t i = 0; i < count; ++i) {
     IValue& value = (*stack)[first + i];
     const bool write = is_written(schema, i);
     value = map_tensors(value, [&](const at::Tensor& tensor) {
-      at::Tensor other = twins.of(tensor);
+      at::Tensor other = copies.of(tensor);
       if (!other.is_same(tensor)) {
         narrow = promoted ? narrow : tensor.scalar_type();
         if (write) {
@@ -198,7 +188,7 @@ void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack
       asked = (wide & dtype_bit(dtype)) == 0;
       if (!asked) {
         narrow = dtype;
-        value = static_cast<int64_t>(wider(dtype));
+        value = static_cast<int64_t>(accumulate_dtype(dtype));
       }
     }
   }
@@ -318,7 +308,7 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
       }
       reason = std::current_exception();
     }
-    // Upstream's own words name the dtypes that the caller gave.
+    // Without widening the kernel's message names the dtypes that the caller gave.
     try {
       attempt(0);
       return;
@@ -333,20 +323,18 @@ void call_cpu(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* st
       return;
     } catch (const c10::Error& error) {
       at::ScalarType dtype{};
-      // What no kernel computes is refused by the dtype that the caller gave.
-      if (complaint && std::strstr(error.what_without_backtrace(), "not implemented for 'Float") != nullptr) {
-        std::rethrow_exception(complaint);
-      }
-      if (complaint && std::strstr(error.what_without_backtrace(), "not implemented for 'ComplexFloat") != nullptr) {
+      // If the wide dtype is refused too, the error is the one that names the dtype of the caller.
+      const std::string message = error.what_without_backtrace();
+      const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
+      if (complaint && (says("not implemented for 'Float") || says("not implemented for 'ComplexFloat"))) {
         std::rethrow_exception(complaint);
       }
       complaint = complaint ? complaint : std::current_exception();
-      if (!lacks_dtype(error.what_without_backtrace(), low & ~wide, &dtype) || !promote()) {
+      if (!lacks_dtype(message.c_str(), low & ~wide, &dtype) || !promote()) {
         throw;
       }
       // A transform has real and complex operands, and names only one of them.
-      const bool transform = std::strstr(error.what_without_backtrace(), "FFT") != nullptr;
-      wide = with_parts(wide | (promoted || transform ? low : dtype_bit(dtype)), low);
+      wide = with_parts(wide | (promoted || says("FFT") ? low : dtype_bit(dtype)), low);
     }
   }
 }

@@ -1,10 +1,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "arguments/Arguments.h"
+#include "dispatch/Precision.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -40,16 +39,12 @@ void each(const OperatorHandle& op, Stack* stack) {
   call_boxed(spec, op, stack);
 }
 
-bool is_low(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+bool any_half(const std::vector<at::Tensor>& list) {
+  return std::any_of(list.begin(), list.end(), [](const at::Tensor& tensor) { return is_half(tensor.scalar_type()); });
 }
-bool any_low(const std::vector<at::Tensor>& list) { return std::any_of(list.begin(), list.end(), is_low); }
 
-/// A number whose rounding to half is an infinity.
-bool overflows(const at::Scalar& number) {
-  return !number.isComplex() && std::isfinite(number.toDouble()) &&
-         std::abs(number.toDouble()) > std::numeric_limits<at::Half>::max();
-}
+/// A number that is infinite in half precision.
+bool overflows(const at::Scalar& number) { return !number.isComplex() && overflows_half(number.toDouble()); }
 
 /// A sum of low precision with a factor or with a number that no half holds is the device's operator's, which rounds once.
 bool sums_round_between(const Arguments& arguments) {
@@ -61,8 +56,8 @@ bool sums_round_between(const Arguments& arguments) {
       candidate |= overflows(number.toScalar());
     }
   }
-  return C10_UNLIKELY(candidate) && (any_low(arguments.tensors("self")) ||
-                                     (arguments["other"].isTensorList() && any_low(arguments.tensors("other"))));
+  return C10_UNLIKELY(candidate) && (any_half(arguments.tensors("self")) ||
+                                     (arguments["other"].isTensorList() && any_half(arguments.tensors("other"))));
 }
 
 template <const OperatorSpec& spec>
@@ -107,7 +102,7 @@ void scaled(const OperatorHandle& op, Stack* stack) {
   bool rounds = false;
   if (other.is_cuda()) {
     for (const at::Tensor& tensor : arguments.tensors("self")) {
-      rounds |= is_low(tensor) && tensor.scalar_type() != other.scalar_type();
+      rounds |= is_half(tensor.scalar_type()) && tensor.scalar_type() != other.scalar_type();
     }
   }
   if (C10_UNLIKELY(rounds)) {

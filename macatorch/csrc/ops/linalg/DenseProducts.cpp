@@ -20,8 +20,8 @@
 
 namespace macatorch {
 
-// Products of dense matrices and vectors. Those of integers and booleans the CPU has, cuBLAS has not, and upstream refuses
-// them on CUDA; some large ones are computed by oneDNN or in panels.
+// Products of dense matrices and vectors. cuBLAS has none of integers and booleans: upstream refuses them on CUDA. Some
+// large ones are computed by oneDNN or in panels.
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include <ATen/native/ReduceOps.h>
 
 #include "arguments/Arguments.h"
+#include "dispatch/Precision.h"
 #include "dispatch/Stubs.h"
 #include "registered/Specs.h"
 
@@ -11,7 +12,7 @@ namespace {
 using c10::OperatorHandle;
 using torch::jit::Stack;
 
-/// The CPU's kernel takes no complex numbers. A number counts as not there if either of its parts is NaN.
+/// The CPU's kernel takes no complex numbers. A number is left out if either of its parts is NaN.
 template <const OperatorSpec& spec>
 void nansum(const OperatorHandle& op, Stack* stack) {
   Arguments arguments(op, stack);
@@ -24,17 +25,14 @@ void nansum(const OperatorHandle& op, Stack* stack) {
   const c10::IValue dim = arguments["dim"];
   const std::vector<int64_t> list = dim.isNone() ? std::vector<int64_t>() : dim.toIntVector();
   const at::OptionalIntArrayRef dims = dim.isNone() ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(list);
+  const bool keepdim = arguments.flag("keepdim");
   at::Tensor out = arguments.tensor("out");
-  if (out.defined()) {
-    at::sum_out(out, numbers, dims, arguments.flag("keepdim"), arguments.dtype("dtype"));
-    arguments.give(out);
-  } else {
-    arguments.give(at::sum(numbers, dims, arguments.flag("keepdim"), arguments.dtype("dtype")));
-  }
+  arguments.give(out.defined() ? at::sum_out(out, numbers, dims, keepdim, arguments.dtype("dtype"))
+                               : at::sum(numbers, dims, keepdim, arguments.dtype("dtype")));
 }
 
-/// The same behind the function table, which nanmean(out=) calls by itself. On CUDA upstream leaves it to the kernel to
-/// read low precision and to write float; the CPU's kernel would take the one's bytes for the other's.
+/// The same behind the function table, which nanmean(out=) calls by itself. On CUDA upstream's
+/// kernel reads low precision and writes float; the CPU's would read the bytes of one dtype as the other.
 void nansum_table(at::TensorIterator& iterator) {
   const at::ScalarType given = iterator.dtype(iterator.noutputs());
   if (!at::isComplexType(given) && given == iterator.dtype(0)) {
@@ -102,8 +100,7 @@ void cdist(const OperatorHandle& op, Stack* stack) {
   const at::Tensor first = arguments.tensor("x1"), second = arguments.tensor("x2");
   const at::ScalarType dtype = first.scalar_type();
   const bool matrices = first.dim() >= 2 && second.dim() >= 2;
-  if (C10_UNLIKELY(dtype == at::kHalf || dtype == at::kBFloat16) && matrices && first.numel() != 0 &&
-      second.numel() != 0) {
+  if (C10_UNLIKELY(is_half(dtype)) && matrices && first.numel() != 0 && second.numel() != 0) {
     constexpr int64_t kMany = 25;  // rows from which on upstream takes the product, unless told otherwise
     const int64_t mode = arguments.integer("compute_mode").value_or(0);
     const bool many = first.size(-2) > kMany || second.size(-2) > kMany;

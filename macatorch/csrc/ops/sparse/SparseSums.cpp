@@ -7,8 +7,7 @@
 namespace macatorch {
 namespace {
 
-/// Whether `self`, `other` and `out` are what CUDA puts behind one another; everything else is the CPU kernel's, or its
-/// to refuse.
+/// Whether CUDA concatenates `self` and `other` into `out`. Everything else is left to the CPU kernel, which may refuse it.
 bool concatenates(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
   for (const at::Tensor& tensor : {self, other, out}) {
     if (tensor.layout() != at::kSparse) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ATen/ATen.h>
-#include <ATen/ExpandUtils.h>
 
 #include "alias/CpuAliases.h"
 #include "alias/DeviceScope.h"
@@ -47,15 +46,6 @@ class DeviceCall {
 /// On the device, strided, and without names, which upstream's kernels carry on.
 inline bool is_bare(const at::Tensor& tensor) {
   return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !tensor.has_names();
-}
-
-/// Raises upstream's error where `out` is an operand that broadcasting would have to grow.
-inline void check_broadcast_into_operand(const at::Tensor& out, const at::Tensor& self, const at::Tensor& other) {
-  if (out.is_same(self) || out.is_same(other)) {
-    const std::vector<int64_t> shape = at::infer_size(self.sizes(), other.sizes());
-    TORCH_CHECK(out.sizes() == at::IntArrayRef(shape), "output with shape ", out.sizes(),
-                " doesn't match the broadcast shape ", at::IntArrayRef(shape));
-  }
 }
 
 }  // namespace macatorch

@@ -1,6 +1,5 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/Parallel.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/ops/div_ops.h>
@@ -14,17 +13,17 @@
 #include <type_traits>
 
 #include "alias/DeviceCall.h"
-#include "dispatch/Unboxed.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
 
 // Note [Divisors 0 and -1]
-// A processor traps where an integer is divided by zero, and where the smallest one is divided by -1: upstream's CPU
-// kernels raise in the first case and, in some releases, end the process in the second. On a GPU both have a result. That
-// of a division by zero is what upstream's tests know of NVIDIA's: all ones, in quotient and remainder; of 64 bits only
-// the lower 32 if the dividend has no other.
+// A processor traps where an integer is divided by zero, and where the smallest one is divided by -1. Upstream's CPU
+// kernels raise in the first case and, in some releases, end the process in the second. On a GPU both have a result.
+// Upstream's tests expect all bits set after a division by zero, in quotient and remainder; of 64 bits only the lower 32 if
+// the dividend has no others.
 
 enum class Part { Remainder, Truncated, Floored };
 
@@ -74,7 +73,7 @@ struct Special {
   at::Tensor values;   // the results there
 };
 
-/// The special divisors of an integer division; none where there are none, or the operator itself has to refuse.
+/// The special divisors of an integer division. None if it has none, or if the operator itself has to refuse it.
 std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& other, Part part) {
   const bool scalar = other.is_cpu() && other.dim() == 0;
   if (C10_LIKELY(!at::isIntegralType(other.scalar_type(), /*includeBool=*/true)) ||
@@ -102,7 +101,7 @@ std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& ot
   const at::Tensor zero = divisor.eq(0);
   Special special;
   special.where = dtype == at::kByte ? zero : zero.logical_or(divisor.eq(-1));
-  // In place, since a result's layout follows from its operands'.
+  // In place: the layout of a result follows from that of its operands.
   special.divisor = other.to(device).clone().masked_fill_(special.where, 1);
   if (other.unsafeGetTensorImpl()->is_wrapped_number()) {
     special.divisor.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -121,34 +120,9 @@ std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& ot
   return special;
 }
 
-template <class Divide>
-at::Tensor divided(const at::Tensor& self, const at::Tensor& other, Part part, const Divide& divide) {
-  const std::optional<Special> special = find_special(self, other, part);
-  if (C10_LIKELY(!special)) {
-    return divide(other);
-  }
-  at::Tensor result = divide(special->divisor);
-  result.copy_(at::where(special->where, special->values, result));
-  return result;
-}
-
-template <class Divide>
-at::Tensor& divided_to(const at::Tensor& self, const at::Tensor& other, at::Tensor& out, Part part,
-                       const Divide& divide) {
-  const std::optional<Special> special = find_special(self, other, part);
-  if (C10_LIKELY(!special)) {
-    return divide(other);
-  }
-  // The kernel is not given `other` itself.
-  check_broadcast_into_operand(out, self, other);
-  at::assert_no_partial_overlap(out, other);
-  divide(special->divisor);
-  return out.copy_(at::where(special->where, special->values.to(out.scalar_type()), out));
-}
-
 // Note [Quotients that overflow]
-// Upstream's vectorised kernels of float and bfloat16 answer NaN for a modulus whose quotient no float holds, and for a floored
-// quotient, which is computed from it; CUDA's do not. In double precision it fits, and the modulus is exact.
+// Upstream's vectorised kernels of float and bfloat16 give NaN for a modulus whose quotient overflows float, and for a floored
+// quotient, which is computed from it. CUDA's do not. In double precision the quotient fits, and the modulus is exact.
 
 bool may_overflow(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kBFloat16; }
 
@@ -178,105 +152,65 @@ bool has_nan(const at::Tensor& result) {
                                            : any_nan(dense.const_data_ptr<at::BFloat16>(), dense.numel());
 }
 
-/// Computes the NaN of `result` again; what is none in double precision either stays one.
-template <class Wide>
-void repair(at::Tensor result, const at::Tensor& self, const at::Tensor& other, const Wide& divide) {
+/// Computes the NaN of `result` again, in double precision; what is NaN there too stays so.
+template <class Op, class... Mode>
+void repair(at::Tensor result, const at::Tensor& self, const at::Tensor& other, const Mode&... mode) {
   if (C10_UNLIKELY(has_nan(result))) {
-    // A number of Python's is an infinity where the common dtype does not hold it.
+    // A Python number is infinite where the common dtype does not hold it.
     const at::ScalarType common = at::result_type(self, other);
-    const at::Tensor wide = divide(self.to(common).to(at::kDouble), other.to(common).to(at::kDouble));
+    const at::Tensor wide = Op::call(self.to(common).to(at::kDouble), other.to(common).to(at::kDouble), mode...);
     result.copy_(at::where(at::isnan(result), wide.to(result.scalar_type()), result));
   }
 }
 
-/// The operand as it is before `result` is written, if those share memory and the result may have to be repaired.
-at::Tensor before(const at::Tensor& operand, const at::Tensor& result) {
-  return may_overflow(result.scalar_type()) && operand.is_alias_of(result) ? operand.clone() : operand;
-}
-
-template <class Op, const OperatorSpec& spec, Part part>
-at::Tensor function(const at::Tensor& self, const at::Tensor& other) {
-  at::Tensor result =
-      divided(self, other, part, [&](const at::Tensor& by) { return Unboxed<Op, spec>::call(self, by); });
-  repair(result, self, other, [](const at::Tensor& a, const at::Tensor& b) { return Op::call(a, b); });
-  return result;
-}
-
-template <class Op, const OperatorSpec& spec, Part part, class Functional>
-at::Tensor& in_place(at::Tensor& self, const at::Tensor& other) {
-  const at::Tensor given = before(self, self), by_given = before(other, self);
-  divided_to(self, other, self, part,
-             [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by); });
-  repair(self, given, by_given, [](const at::Tensor& a, const at::Tensor& b) { return Functional::call(a, b); });
-  return self;
-}
-
-template <class Op, const OperatorSpec& spec, Part part, class Functional>
-at::Tensor& to_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-  const at::Tensor given = before(self, out), by_given = before(other, out);
-  divided_to(self, other, out, part,
-             [&](const at::Tensor& by) -> at::Tensor& { return Unboxed<Op, spec>::call(self, by, out); });
-  repair(out, given, by_given, [](const at::Tensor& a, const at::Tensor& b) { return Functional::call(a, b); });
-  return out;
-}
-
-/// A number modulo a tensor; the same kernel.
-at::Tensor scalar_remainder(const at::Scalar& self, const at::Tensor& other) {
-  at::Tensor wrapped = c10::scalar_to_tensor(self);
-  wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return function<at::_ops::remainder_Tensor, spec_remainder_Tensor, Part::Remainder>(wrapped, other);
+/// The operand as it is before the form writes, if the two share memory and the result may have to be repaired.
+template <class Form>
+decltype(auto) before(const Form& form, const at::Tensor& operand) {
+  if constexpr (Form::writes) {
+    const at::Tensor& out = form.target;
+    return may_overflow(out.scalar_type()) && operand.is_alias_of(out) ? operand.clone() : operand;
+  } else {
+    return operand;
+  }
 }
 
 using Mode = std::optional<c10::string_view>;
 
-/// Without a mode the quotient is no integer.
-std::optional<Part> part_of(const Mode& mode) {
-  return !mode ? std::nullopt : std::make_optional(*mode == "floor" ? Part::Floored : Part::Truncated);
-}
+constexpr Part part_of(Part part) { return part; }
+Part part_of(const Mode& mode, Part /*otherwise*/) { return *mode == "floor" ? Part::Floored : Part::Truncated; }
 
-auto divide_wide(const Mode& mode) {
-  return [&mode](const at::Tensor& a, const at::Tensor& b) { return at::_ops::div_Tensor_mode::call(a, b, mode); };
-}
-
-at::Tensor div(const at::Tensor& self, const at::Tensor& other, Mode mode) {
-  const auto divide = [&](const at::Tensor& by) {
-    return Unboxed<at::_ops::div_Tensor_mode, spec_div_Tensor_mode>::call(self, by, mode);
-  };
-  const std::optional<Part> part = part_of(mode);
-  if (!part) {
-    return divide(other);
+/// A division whose functional form is `Op`. Its part is `part`, or what the argument `mode` names.
+template <class Op, Part part>
+struct Division {
+  template <class Form, class... Modes>
+  static typename Form::Result call(const Form& form, const at::Tensor& self, const at::Tensor& other,
+                                    const Modes&... mode) {
+    if constexpr (sizeof...(Modes) != 0) {
+      if (!(mode && ...)) {  // the quotient is no integer
+        return form.kernel(self, other, mode...);
+      }
+    }
+    const at::Tensor& given = before(form, self);
+    const at::Tensor& divisor = before(form, other);
+    const std::optional<Special> special = find_special(self, other, part_of(mode..., part));
+    if (C10_UNLIKELY(special.has_value())) {
+      form.check_elementwise(self, other);  // the kernel is not given `other` itself
+    }
+    typename Form::Result result = form.kernel(self, special ? special->divisor : other, mode...);
+    if (C10_UNLIKELY(special.has_value())) {
+      result.copy_(at::where(special->where, special->values.to(result.scalar_type()), result));
+    }
+    repair<Op>(result, given, divisor, mode...);
+    return result;
   }
-  at::Tensor result = divided(self, other, *part, divide);
-  repair(result, self, other, divide_wide(mode));
-  return result;
-}
+};
 
-at::Tensor& div_in_place(at::Tensor& self, const at::Tensor& other, Mode mode) {
-  const auto divide = [&](const at::Tensor& by) -> at::Tensor& {
-    return Unboxed<at::_ops::div__Tensor_mode, spec_div__Tensor_mode>::call(self, by, mode);
-  };
-  const std::optional<Part> part = part_of(mode);
-  if (!part) {
-    return divide(other);
-  }
-  const at::Tensor given = before(self, self), by_given = before(other, self);
-  divided_to(self, other, self, *part, divide);
-  repair(self, given, by_given, divide_wide(mode));
-  return self;
-}
-
-at::Tensor& div_out(const at::Tensor& self, const at::Tensor& other, Mode mode, at::Tensor& out) {
-  const auto divide = [&](const at::Tensor& by) -> at::Tensor& {
-    return Unboxed<at::_ops::div_out_mode, spec_div_out_mode>::call(self, by, mode, out);
-  };
-  const std::optional<Part> part = part_of(mode);
-  if (!part) {
-    return divide(other);
-  }
-  const at::Tensor given = before(self, out), by_given = before(other, out);
-  divided_to(self, other, out, *part, divide);
-  repair(out, given, by_given, divide_wide(mode));
-  return out;
+/// A number modulo a tensor; the same kernel.
+at::Tensor scalar_remainder(const at::Scalar& self, const at::Tensor& other) {
+  using Op = at::_ops::remainder_Tensor;
+  at::Tensor wrapped = c10::scalar_to_tensor(self);
+  wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return Derived<Division<Op, Part::Remainder>, Op, spec_remainder_Tensor>::call(wrapped, other);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <ATen/native/Resize.h>
 
 #include <algorithm>
 #include <array>
@@ -8,87 +7,58 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "dispatch/Precision.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
 
-// Matrix products that upstream has for CUDA only. All of them multiply in float and round once.
-
-at::Tensor in_float(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
-}
-
-bool is_low(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
+// Matrix products that upstream has for CUDA only. All of them are computed in the accumulate dtype: Note [Precision].
 
 bool is_float8(at::ScalarType dtype) { return dtype == at::kFloat8_e4m3fn || dtype == at::kFloat8_e5m2; }
 
-/// `value` in `dtype`; float8 saturates, as the hardware's conversion does.
-at::Tensor stored(const at::Tensor& value, at::ScalarType dtype) {
-  if (!is_float8(dtype)) {
-    return value.to(dtype);
-  }
-  const double largest = dtype == at::kFloat8_e4m3fn ? 448.0 : 57344.0;
-  return value.clamp(-largest, largest).to(dtype);
-}
-
 // ---- A result of another dtype than the operands (torch 2.8 and later) ------------------------------------------------
 
-void check_out_dtype(const at::Tensor& operand, at::ScalarType out_dtype) {
-  TORCH_CHECK(out_dtype == operand.scalar_type() || (out_dtype == at::kFloat && is_low(operand.scalar_type())),
-              "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
-}
-
-void give_product(Arguments& given, DeviceCall& call, const at::Tensor& value, at::ScalarType dtype) {
-  at::Tensor out = given.tensor("out");
+/// Ends a call with a result, or with its values in `out`.
+void give(Arguments& given, DeviceCall& call, const at::Tensor& value) {
+  const at::Tensor out = given.tensor("out");
   if (!out.defined()) {
-    given.give(call.result(value.to(dtype)));
+    given.give(call.result(value));
     return;
   }
-  TORCH_CHECK(out.scalar_type() == dtype, "out_dtype must be the same as the dtype of the provided out tensor");
-  at::Tensor target = call(out, true);
-  at::native::resize_output(target, value.sizes());
-  target.copy_(value);
+  write_out(call(out, true), value);
   call.write_back();
   given.give(out);
 }
 
-/// mm.dtype and bmm.dtype
+/// mm, bmm, addmm and baddbmm with out_dtype.
 void product_of_dtype(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
-  const at::Tensor self = given.tensor("self");
-  const at::Tensor other = given.tensor("mat2");
-  const at::ScalarType dtype = *given.dtype("out_dtype");
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(),
-              "expected mat1 and mat2 to have the same dtype, but got: ", self.dtype(), " != ", other.dtype());
-  check_out_dtype(self, dtype);
-  DeviceCall call(self);
-  const at::Tensor a = in_float(call(self));
-  const at::Tensor b = in_float(call(other));
-  give_product(given, call, self.dim() == 3 ? at::bmm(a, b) : at::mm(a, b), dtype);
-}
-
-/// addmm.dtype and baddbmm.dtype
-void sum_and_product_of_dtype(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  Arguments given(op, stack);
-  const bool batched = !given.tensor("batch1").defined() ? false : true;
-  const at::Tensor left = given.tensor(batched ? "batch1" : "mat1");
+  const at::Tensor self = given.tensor("self"), out = given.tensor("out");
+  const bool adds = !given["beta"].isNone(), batched = given.tensor("batch1").defined();
+  const at::Tensor left = batched ? given.tensor("batch1") : adds ? given.tensor("mat1") : self;
   const at::Tensor right = given.tensor(batched ? "batch2" : "mat2");
   const at::ScalarType dtype = *given.dtype("out_dtype");
-  const at::Tensor self = given.tensor("self");
   TORCH_CHECK(left.scalar_type() == right.scalar_type(),
               "expected mat1 and mat2 to have the same dtype, but got: ", left.dtype(), " != ", right.dtype());
-  check_out_dtype(left, dtype);
-  TORCH_CHECK(self.scalar_type() == dtype || self.scalar_type() == left.scalar_type(),
+  TORCH_CHECK(dtype == left.scalar_type() || (dtype == at::kFloat && is_half(left.scalar_type())),
+              "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
+  TORCH_CHECK(!adds || self.scalar_type() == dtype || self.scalar_type() == left.scalar_type(),
               "self dtype must match either out_dtype or mat1 dtype");
   DeviceCall call(left);
-  const at::Tensor start = in_float(call(self));
-  const at::Tensor a = in_float(call(left));
-  const at::Tensor b = in_float(call(right));
-  const at::Scalar beta = given["beta"].toScalar();
-  const at::Scalar alpha = given["alpha"].toScalar();
-  give_product(given, call, batched ? at::baddbmm(start, a, b, beta, alpha) : at::addmm(start, a, b, beta, alpha),
-               dtype);
+  const at::Tensor a = widen(call(left)), b = widen(call(right));
+  at::Tensor value;
+  if (adds) {
+    const at::Scalar beta = given["beta"].toScalar(), alpha = given["alpha"].toScalar();
+    const at::Tensor start = widen(call(self));
+    value = batched ? at::baddbmm(start, a, b, beta, alpha) : at::addmm(start, a, b, beta, alpha);
+  } else {
+    value = self.dim() == 3 ? at::bmm(a, b) : at::mm(a, b);
+  }
+  TORCH_CHECK(!out.defined() || out.scalar_type() == dtype,
+              "out_dtype must be the same as the dtype of the provided out tensor");
+  give(given, call, value.to(dtype));
 }
 
 // ---- A product and an activation ------------------------------------------------------------------------------------
@@ -96,28 +66,15 @@ void sum_and_product_of_dtype(const c10::OperatorHandle& op, torch::jit::Stack* 
 /// _addmm_activation and its out= form. CUDA's GELU is the tanh form here, whatever the layer asked for.
 void addmm_activation(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
-  const at::Tensor self = given.tensor("self");
-  const at::Tensor left = given.tensor("mat1");
-  const at::Tensor right = given.tensor("mat2");
+  const at::Tensor self = given.tensor("self"), left = given.tensor("mat1"), right = given.tensor("mat2");
   const at::ScalarType dtype = left.scalar_type();
-  // Operands of several dtypes are the product's to refuse.
-  const bool low = is_low(dtype) && self.scalar_type() == dtype && right.scalar_type() == dtype;
-  const auto operand = [&](const at::Tensor& tensor) { return low ? in_float(tensor) : tensor; };
+  // Operands of several dtypes are left to addmm, which refuses them.
+  const bool low = is_half(dtype) && self.scalar_type() == dtype && right.scalar_type() == dtype;
+  const auto operand = [&](const at::Tensor& tensor) { return low ? widen(tensor) : tensor; };
   at::Tensor value =
       at::addmm(operand(self), operand(left), operand(right), given["beta"].toScalar(), given["alpha"].toScalar());
   given.flag("use_gelu") ? at::gelu_(value, "tanh") : at::relu_(value);
-  value = value.to(dtype);
-  at::Tensor out = given.tensor("out");
-  if (!out.defined()) {
-    given.give(value);
-    return;
-  }
-  TORCH_CHECK(out.scalar_type() == dtype, "Expected out tensor to have dtype ", left.dtype(), ", but got ", out.dtype(),
-              " instead");
-  TORCH_CHECK(out.device() == value.device(), "Expected out tensor to have device ", value.device(), ", but got ",
-              out.device(), " instead");
-  at::native::resize_output(out, value.sizes());
-  given.give(out.copy_(value));
+  given.give(write_same_out(given.tensor("out"), value.to(dtype)));
 }
 
 // ---- Scaled products ------------------------------------------------------------------------------------------------
@@ -157,16 +114,18 @@ void check_scaled(const at::Tensor& a, const at::Tensor& b) {
               ") must be divisible by 16");
 }
 
-void scaled_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  Arguments given(op, stack);
-  const at::Tensor self = given.tensor("self");
-  const at::Tensor mat2 = given.tensor("mat2");
-  check_scaled(self, mat2);
-  const at::Tensor scale_a = given.tensor("scale_a");
-  const at::Tensor scale_b = given.tensor("scale_b");
+void check_scale_dtypes(const at::Tensor& scale_a, const at::Tensor& scale_b) {
   TORCH_CHECK(scale_a.scalar_type() == at::kFloat && scale_b.scalar_type() == at::kFloat,
               "Both scale_a and scale_b must be float (fp32) tensors; block formats with other scales are not computed "
               "on the simulated device");
+}
+
+void scaled_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2");
+  check_scaled(self, mat2);
+  const at::Tensor scale_a = given.tensor("scale_a"), scale_b = given.tensor("scale_b");
+  check_scale_dtypes(scale_a, scale_b);
   TORCH_CHECK(scale_a.numel() == 1 || scale_a.dim() == 2, "For non-tensorwise scaling, scale tensors must be 2D");
   TORCH_CHECK(scale_b.numel() == 1 || scale_b.dim() == 2, "For non-tensorwise scaling, scale tensors must be 2D");
   const at::Tensor bias = given.tensor("bias");
@@ -185,16 +144,7 @@ void scaled_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (scale_result.defined() && is_float8(dtype)) {
     value.mul_(call(scale_result));
   }
-  value = stored(value, dtype);
-  if (!out.defined()) {
-    given.give(call.result(value));
-    return;
-  }
-  at::Tensor target = call(out, true);
-  at::native::resize_output(target, value.sizes());
-  target.copy_(value);
-  call.write_back();
-  given.give(out);
+  give(given, call, round_to(value, dtype));
 }
 
 // Grouped products: the groups of a 2-D operand lie behind one another along the rows of the left one, the columns of the
@@ -255,8 +205,7 @@ at::Tensor with_group_scales(const at::Tensor& matrix, const at::Tensor& scale, 
 }
 
 void scaled_grouped(Arguments& given, const at::Tensor& scale_a, const at::Tensor& scale_b) {
-  const at::Tensor self = given.tensor("self");
-  const at::Tensor mat2 = given.tensor("mat2");
+  const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2");
   const at::Tensor offs = given.tensor("offs");
   TORCH_CHECK(self.dim() == 2 || self.dim() == 3, "mat_a has to be 2 or 3d");
   TORCH_CHECK(mat2.dim() == 2 || mat2.dim() == 3, "mat_b has to be 2 or 3d");
@@ -266,9 +215,7 @@ void scaled_grouped(Arguments& given, const at::Tensor& scale_a, const at::Tenso
               "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d");
   TORCH_CHECK(!given.tensor("bias").defined(), "Bias not supported yet");
   TORCH_CHECK(!given.tensor("scale_result").defined(), "Scale result not supported yet");
-  TORCH_CHECK(scale_a.scalar_type() == at::kFloat && scale_b.scalar_type() == at::kFloat,
-              "Both scale_a and scale_b must be float (fp32) tensors; block formats with other scales are not computed "
-              "on the simulated device");
+  check_scale_dtypes(scale_a, scale_b);
   const at::ScalarType dtype = given.dtype("out_dtype").value_or(at::kBFloat16);
   DeviceCall call(self);
   const std::vector<int64_t> ends = offs.defined() ? ends_of(call, offs) : std::vector<int64_t>();
@@ -422,7 +369,7 @@ at::Tensor unpacked(const uint8_t* from, int64_t n, int64_t k, int64_t bits) {
 at::Tensor mixed_dtypes_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& scale,
                                const std::optional<at::Tensor>& bias, std::optional<c10::string_view> activation) {
   const char* const name = "_mixed_dtypes_linear: ";
-  TORCH_CHECK(is_low(input.scalar_type()) && input.dim() >= 2, name,
+  TORCH_CHECK(is_half(input.scalar_type()) && input.dim() >= 2, name,
               "expected an input (..., k) of Half or BFloat16, got ", input.scalar_type(), " with ", input.dim(),
               " dimensions");
   TORCH_CHECK(

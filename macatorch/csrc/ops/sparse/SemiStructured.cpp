@@ -9,6 +9,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "dispatch/Precision.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -18,8 +19,8 @@ namespace {
 // Of every four neighbours in a row at most two are not zero (of two floats, at most one). A matrix (m, k) is kept as its
 // values (m, k / 2) and, for each group of four, a code of two 2-bit places. There are two layouts, as upstream's Python
 // states them (torch/sparse/_semi_structured_conversions.py, semi_structured.py): CUTLASS has the codes in a matrix of its
-// own, four or eight to an integer and reordered; cuSPARSELt has values and codes in one tensor. How the second lays out
-// its codes is its own affair; here they follow the values, two to a byte.
+// own, four or eight to an integer and reordered; cuSPARSELt has values and codes in one tensor. How cuSPARSELt
+// lays out its codes is not documented; here they follow the values, two to a byte.
 
 /// Bits 0 to 3 of `mask` say which of four are there; the two places to keep, the lower one in the lower bits.
 uint8_t code_of(unsigned mask) {
@@ -66,7 +67,7 @@ at::Tensor columns_of(const at::Tensor& codes, int64_t group) {
   return at::stack({first.add(base), wide.bitwise_right_shift(2).add_(base)}, 2).flatten(1);
 }
 
-/// float8 has few operators: its bytes do for moving values about.
+/// float8 has few operators: values are moved as bytes.
 at::Tensor as_bytes(const at::Tensor& tensor) {
   return at::isFloat8Type(tensor.scalar_type()) ? tensor.view(at::kByte) : tensor;
 }
@@ -102,7 +103,7 @@ at::Tensor word_places(int64_t rows, int64_t columns, bool wide) {
     for (int64_t j = 0; j < columns; ++j) {
       int64_t row = i / group * group + i % 8 * interweave + i % group / 8;
       int64_t column = j;
-      // The corners of each block of two by two change places.
+      // The off-diagonal words of each block of two by two are swapped.
       if (row % 2 == 0 && column % 2 == 1) {
         ++row;
         --column;
@@ -155,17 +156,6 @@ at::Tensor in_accumulator(const at::Tensor& tensor) {
   return tensor.to(tensor.scalar_type() == at::kChar ? at::kDouble : at::kFloat);
 }
 
-at::Tensor stored(const at::Tensor& value, at::ScalarType dtype) {
-  if (at::isIntegralType(dtype, false)) {
-    const double low = dtype == at::kChar ? -128 : std::numeric_limits<int32_t>::min();
-    return value.round().clamp(low, -low - 1).to(dtype);
-  }
-  if (dtype == at::kFloat8_e4m3fn) {
-    return value.clamp(-448, 448).to(dtype);
-  }
-  return value.to(dtype);
-}
-
 void cutlass_linear(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   const at::Tensor input = given.tensor("input");
@@ -187,7 +177,7 @@ void cutlass_linear(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   } else if (name == "silu") {
     value = at::silu(value);
   }
-  given.give(call.result(stored(value, given.dtype("out_dtype").value_or(input.scalar_type()))));
+  given.give(call.result(round_to(value, given.dtype("out_dtype").value_or(input.scalar_type()))));
 }
 
 /// mat1 @ mat2, plus a vector with an entry for each row.
@@ -203,7 +193,7 @@ void cutlass_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
                 input.sizes());
     value.mul_(given["alpha"].toScalar()).add_(input.to(value.scalar_type()).unsqueeze(1), given["beta"].toScalar());
   }
-  given.give(call.result(stored(value, given.dtype("out_dtype").value_or(right.scalar_type()))));
+  given.give(call.result(round_to(value, given.dtype("out_dtype").value_or(right.scalar_type()))));
 }
 
 std::tuple<at::Tensor, at::Tensor> to_semi_structured(const at::Tensor& dense) {
@@ -269,11 +259,11 @@ void cslt_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (const at::Tensor bias = call(given.tensor("bias")); bias.defined()) {
     value.add_(bias.to(value.scalar_type()).unsqueeze(1));
   }
-  value = stored(value, given.dtype("out_dtype").value_or(right.scalar_type()));
+  value = round_to(value, given.dtype("out_dtype").value_or(right.scalar_type()));
   given.give(call.result(given.flag("transpose_result") ? value.t().contiguous() : value));
 }
 
-/// There is one way to compute it here.
+/// There is one algorithm here, of the number 0.
 void cslt_search(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Arguments(op, stack).give(int64_t(0)); }
 
 // ---- Pruning in tiles of four by four, so that the transposed matrix is 2:4 sparse too ------------------------------

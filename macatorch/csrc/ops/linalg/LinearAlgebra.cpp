@@ -1,12 +1,12 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
-#include <ATen/native/Resize.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -15,7 +15,7 @@ namespace {
 using c10::OperatorHandle;
 using torch::jit::Stack;
 
-/// Upstream's kernel knows an `out` that is the input by its reference, which aliases do not keep; it would be resized.
+/// Upstream's kernel recognises an `out` that is the input by its reference. An alias is another one: it would be resized.
 void addr_out(const OperatorHandle& op, Stack* stack) {
   const Arguments given(op, stack);
   const at::Tensor self = given.tensor("self"), rows = given.tensor("vec1"), columns = given.tensor("vec2");
@@ -43,12 +43,8 @@ void cholesky_inverse(const OperatorHandle& op, Stack* stack) {
   const at::Tensor factor = arguments.tensor("self");
   const at::Tensor identity = at::eye(factor.size(-1), factor.options()).expand_as(factor);
   const at::Tensor inverse = at::cholesky_solve(identity, factor, arguments.flag("upper"));
-  at::Tensor out = arguments.tensor("out");
-  if (out.defined()) {
-    arguments.give(out.resize_(inverse.sizes()).copy_(inverse));
-  } else {
-    arguments.give(inverse);
-  }
+  const at::Tensor out = arguments.tensor("out");
+  arguments.give(out.defined() ? out.resize_(inverse.sizes()).copy_(inverse) : inverse);
 }
 
 /// cuSOLVER gives these vectors row by row, LAPACK column by column.
@@ -57,12 +53,16 @@ void make_last_result_contiguous(Stack* stack) {
   vectors = vectors.toTensor().contiguous();
 }
 
-/// `driver` chooses among cuSOLVER's methods; the CPU has its own, and refuses to hear of them.
+c10::IValue& driver_of(const OperatorHandle& op, Stack* stack) {
+  const auto index = static_cast<size_t>(*op.schema().argumentIndexWithName("driver"));
+  return (*stack)[stack->size() - op.schema().arguments().size() + index];
+}
+
+/// `driver` chooses among cuSOLVER's methods. The CPU has none to choose from, and refuses the argument.
 template <const OperatorSpec& spec>
 void svd(const OperatorHandle& op, Stack* stack) {
   const Arguments arguments(op, stack);
-  c10::IValue& driver = (*stack)[stack->size() - op.schema().arguments().size() +
-                                 static_cast<size_t>(*op.schema().argumentIndexWithName("driver"))];
+  c10::IValue& driver = driver_of(op, stack);
   if (!driver.isNone()) {
     const std::string name = driver.toStringRef();
     TORCH_CHECK(name == "gesvd" || name == "gesvdj" || name == "gesvda", "torch.linalg.svd: unknown svd driver ", name,
@@ -76,7 +76,7 @@ void svd(const OperatorHandle& op, Stack* stack) {
   }
 }
 
-/// Before cuSOLVER had this, upstream computed it on the host, with MAGMA, and copied it into rows.
+/// Upstream computes it on the host, with MAGMA, where cuSOLVER does not have it, and copies it into rows.
 void eig(const OperatorHandle& op, Stack* stack) {
   call_boxed(spec_linalg_eig, op, stack);
   make_last_result_contiguous(stack);
@@ -84,8 +84,7 @@ void eig(const OperatorHandle& op, Stack* stack) {
 
 /// CUDA has one method, which gives residuals and no rank; the CPU's default is another one, which gives a rank only.
 void lstsq(const OperatorHandle& op, Stack* stack) {
-  c10::IValue& driver = (*stack)[stack->size() - op.schema().arguments().size() +
-                                 static_cast<size_t>(*op.schema().argumentIndexWithName("driver"))];
+  c10::IValue& driver = driver_of(op, stack);
   TORCH_CHECK(driver.isNone() || driver.toStringRef() == "gels",
               "torch.linalg.lstsq: `driver` other than `gels` is not supported on CUDA");
   driver = "gels";
@@ -162,7 +161,7 @@ Factors factors(const at::Tensor& given) {
   }
   std::vector<int64_t> shape = batch.vec();
   shape.push_back(steps);
-  // Columns behind one another, as of cuSOLVER.
+  // In column-major order, as cuSOLVER's.
   at::Tensor by_columns = at::empty(work.mT().sizes(), work.options()).copy_(work.mT());
   return {call.result(std::move(by_columns)).mT(),
           call.result(at::arange(1, steps + 1, at::TensorOptions().dtype(at::kInt)).expand(shape).contiguous()),
@@ -174,18 +173,6 @@ bool without_pivots(const Arguments& arguments) {
   const at::Tensor matrix = arguments.tensor("A");
   return !arguments.flag("pivot") && matrix.is_cuda() && matrix.layout() == at::kStrided && matrix.dim() >= 2 &&
          (matrix.is_floating_point() || matrix.is_complex());
-}
-
-at::Tensor into(const at::Tensor& out, const at::Tensor& value) {
-  if (!out.defined()) {
-    return value;
-  }
-  TORCH_CHECK(out.device() == value.device(), "Expected out tensor to have device ", value.device(), ", but got ",
-              out.device(), " instead");
-  TORCH_CHECK(out.scalar_type() == value.scalar_type(), "Expected out tensor to have dtype ", value.dtype(),
-              ", but got ", out.dtype(), " instead");
-  at::native::resize_output(out, value.sizes());
-  return out.copy_(value);
 }
 
 template <const OperatorSpec& spec>
@@ -200,8 +187,9 @@ void lu_factor_ex(const OperatorHandle& op, Stack* stack) {
   if (arguments.flag("check_errors")) {
     at::_linalg_check_errors(found.info, "torch.linalg.lu_factor_ex", matrix.dim() == 2);
   }
-  arguments.give(into(arguments.tensor("LU"), found.lu), into(arguments.tensor("pivots"), found.pivots),
-                 into(arguments.tensor("info"), found.info));
+  arguments.give(write_same_out(arguments.tensor("LU"), found.lu),
+                 write_same_out(arguments.tensor("pivots"), found.pivots),
+                 write_same_out(arguments.tensor("info"), found.info));
 }
 
 template <const OperatorSpec& spec>
@@ -214,8 +202,8 @@ void lu(const OperatorHandle& op, Stack* stack) {
   const Factors found = factors(arguments.tensor("A"));
   const auto [permutation, lower, upper] =
       at::lu_unpack(found.lu, found.pivots, /*unpack_data=*/true, /*unpack_pivots=*/false);
-  arguments.give(into(arguments.tensor("P"), permutation), into(arguments.tensor("L"), lower),
-                 into(arguments.tensor("U"), upper));
+  arguments.give(write_same_out(arguments.tensor("P"), permutation), write_same_out(arguments.tensor("L"), lower),
+                 write_same_out(arguments.tensor("U"), upper));
 }
 
 }  // namespace

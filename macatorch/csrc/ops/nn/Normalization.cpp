@@ -1,8 +1,7 @@
+
 #include <ATen/ATen.h>
-#include <ATen/OpMathType.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/native_batch_norm_backward_ops.h>
 #include <ATen/ops/native_batch_norm_ops.h>
 #include <ATen/ops/native_group_norm_ops.h>
@@ -12,7 +11,8 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
-#include "dispatch/Unboxed.h"
+#include "dispatch/Precision.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -52,17 +52,13 @@ void cudnn_batch_norm_out(const c10::OperatorHandle& op, torch::jit::Stack* stac
       macatorch::cudnn_batch_norm(given.tensor("input"), given.tensor("weight"), optional("bias"),
                                   optional("running_mean"), optional("running_var"), given.flag("training"),
                                   *given.number("exponential_average_factor"), *given.number("epsilon"));
-  const auto written = [&](const char* name, const at::Tensor& value) {
-    at::Tensor out = given.tensor(name);
-    at::native::resize_output(out, value.sizes());
-    return out.copy_(value);
-  };
-  given.give(written("out0", output), written("out1", mean), written("out2", invstd), written("out3", reserve));
+  given.give(write_out(given.tensor("out0"), output), write_out(given.tensor("out1"), mean),
+             write_out(given.tensor("out2"), invstd), write_out(given.tensor("out3"), reserve));
 }
 
-/// A batch of one can be dense in channels-last order and have a first stride that denies it (the gradient of a transposed
-/// view, say). Upstream's CPU kernel then reads input and gradient in different orders, on the CPU as well: the same
-/// elements with the order's own strides, as in a larger batch.
+/// The same elements with the strides that a larger batch has. A batch of one can be dense in channels-last order with
+/// another first stride (the gradient of a transposed view, say). Upstream's CPU kernel then reads input and gradient in
+/// different orders, on the CPU as well.
 at::Tensor plain_strides(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_contiguous()) {
     return tensor;
@@ -76,7 +72,7 @@ at::Tensor plain_strides(const at::Tensor& tensor) {
   return tensor;
 }
 
-/// batch_norm's backward as the CPU computes it, from strides that it reads right.
+/// batch_norm's backward as the CPU computes it from plain strides.
 template <const OperatorSpec& spec>
 void batch_norm_backward_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   for (auto value = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()); value != stack->end();
@@ -107,17 +103,17 @@ void check_parameter(const at::Tensor& input, const at::Tensor& parameter, bool 
   if (!parameter.defined() || C10_LIKELY(parameter.scalar_type() == input.scalar_type()) || input.numel() == 0) {
     return;
   }
-  TORCH_CHECK(mixed && parameter.scalar_type() == at::toOpMathType(input.scalar_type()), "expected scalar type ",
+  TORCH_CHECK(mixed && parameter.scalar_type() == accumulate_dtype(input.scalar_type()), "expected scalar type ",
               input.scalar_type(), " but found ", parameter.scalar_type());
 }
 
-void check_parameter(const at::Tensor& input, const std::optional<at::Tensor>& parameter) {
-  if (parameter) {
-    check_parameter(input, *parameter, /*mixed=*/false);
-  }
+void check_parameters(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                      const std::optional<at::Tensor>& bias) {
+  check_parameter(input, weight.value_or(at::Tensor()), /*mixed=*/false);
+  check_parameter(input, bias.value_or(at::Tensor()), /*mixed=*/false);
 }
 
-/// batch_norm as the CPU computes it. In evaluation CUDA hands on the statistics that it used, the CPU's kernel nothing.
+/// batch_norm as the CPU computes it. In evaluation CUDA returns the statistics that it used, the CPU's kernel nothing.
 template <const OperatorSpec& spec>
 void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const Arguments given(op, stack);
@@ -125,7 +121,7 @@ void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const bool training = given.flag("training");
   const double eps = *given.number("eps");
   const at::Tensor input = given.tensor("input"), weight = given.tensor("weight"), bias = given.tensor("bias");
-  const at::ScalarType dtype = at::toOpMathType(input.scalar_type());
+  const at::ScalarType dtype = accumulate_dtype(input.scalar_type());
   // Before the call: what is refused must not have moved the running statistics.
   check_parameter(input, weight, /*mixed=*/true);
   check_parameter(input, bias, /*mixed=*/true);
@@ -135,13 +131,7 @@ void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   const auto save = [&](size_t place, const at::Tensor& value) {
     c10::IValue& result = (*stack)[stack->size() - 3 + place];
-    if (!op.schema().is_mutable()) {
-      result = value;
-      return;
-    }
-    const at::Tensor out = result.toTensor();
-    at::native::resize_output(out, value.sizes());
-    out.copy_(value);
+    result = op.schema().is_mutable() ? write_out(result.toTensor(), value) : value;
   };
   save(1, mean.to(dtype, /*non_blocking=*/false, /*copy=*/true));
   save(2, var.to(dtype).add(eps).rsqrt_());
@@ -159,19 +149,17 @@ std::vector<int64_t> all_but_channel(const at::Tensor& tensor) {
   return dims;
 }
 
-at::ScalarType statistics_dtype(const at::Tensor& tensor) { return at::toOpMathType(tensor.scalar_type()); }
-
 /// A per-channel vector, shaped to broadcast against `like`.
 at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& like) {
   std::vector<int64_t> shape(like.dim(), 1);
   shape[1] = -1;
-  return vector.to(statistics_dtype(like)).view(shape);
+  return vector.to(accumulate_dtype(like.scalar_type())).view(shape);
 }
 
 std::tuple<at::Tensor, at::Tensor> batch_norm_stats(const at::Tensor& input, double eps) {
   DeviceCall call(input);
   const at::Tensor x = call(input);
-  auto [var, mean] = at::var_mean(x.to(statistics_dtype(x)), all_but_channel(x), std::make_optional(at::Scalar(0)));
+  auto [var, mean] = at::var_mean(widen(x), all_but_channel(x), std::make_optional(at::Scalar(0)));
   return call.results(mean, var.add_(eps).rsqrt_());
 }
 
@@ -194,8 +182,7 @@ at::Tensor& batch_norm_elemt_out(const at::Tensor& input, const std::optional<at
                                  const std::optional<at::Tensor>& bias, const at::Tensor& mean,
                                  const at::Tensor& invstd, double eps, at::Tensor& out) {
   const at::Tensor result = macatorch::batch_norm_elemt(input, weight, bias, mean, invstd, eps);
-  out.resize_(result.sizes());
-  return out.copy_(result);
+  return out.resize_(result.sizes()).copy_(result);
 }
 
 /// Statistics of all processes from those of each: mean and invstd (W, C), counts (W).
@@ -236,7 +223,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_backward_r
     const std::optional<at::Tensor>& weight, bool input_g, bool weight_g, bool bias_g) {
   DeviceCall call(input);
   const at::Tensor x = call(input);
-  const at::Tensor dy = call(grad_out).to(statistics_dtype(x));
+  const at::Tensor dy = call(grad_out).to(accumulate_dtype(x.scalar_type()));
   const std::vector<int64_t> dims = all_but_channel(x);
   const at::Tensor sum_dy = dy.sum(dims);
   const at::Tensor sum_dy_xmu = (dy * (x - per_channel(call(mean), x))).sum(dims);
@@ -277,7 +264,7 @@ std::tuple<at::Tensor, at::Tensor> fused_rms_norm(const at::Tensor& input, at::I
                                                   const std::optional<at::Tensor>& weight, std::optional<double> eps) {
   DeviceCall call(input);
   const at::Tensor source = call(input);
-  const at::Tensor x = source.to(statistics_dtype(source));
+  const at::Tensor x = widen(source);
   const double epsilon = eps.value_or(x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
                                                                      : std::numeric_limits<float>::epsilon());
   at::Tensor rstd = x.square().mean(last_dims(x, normalized_shape.size()), true).add_(epsilon).rsqrt_();
@@ -294,7 +281,7 @@ std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& gra
                                                            std::array<bool, 2> output_mask) {
   DeviceCall call(input);
   const at::Tensor source = call(input);
-  const at::ScalarType dtype = statistics_dtype(source);
+  const at::ScalarType dtype = accumulate_dtype(source.scalar_type());
   const at::Tensor grad = call(grad_out).to(dtype);
   const at::Tensor inv = call(rstd).to(dtype);
   const at::Tensor normalized = source.to(dtype) * inv;
@@ -311,13 +298,12 @@ std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& gra
   return call.results(grad_input, grad_weight);
 }
 
-/// layer_norm and group_norm as the CPU computes them; what it says of shapes comes before what CUDA says of dtypes.
+/// layer_norm and group_norm as the CPU computes them. Its errors about shapes come before CUDA's about dtypes.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(const at::Tensor& input, c10::SymIntArrayRef shape,
                                                           const std::optional<at::Tensor>& weight,
                                                           const std::optional<at::Tensor>& bias, double eps) {
   auto results = Unboxed<at::_ops::native_layer_norm, spec_native_layer_norm>::call(input, shape, weight, bias, eps);
-  check_parameter(input, weight);
-  check_parameter(input, bias);
+  check_parameters(input, weight, bias);
   return results;
 }
 
@@ -328,8 +314,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& inpu
                                                           double eps) {
   auto results = Unboxed<at::_ops::native_group_norm, spec_native_group_norm>::call(input, weight, bias, samples,
                                                                                     channels, places, groups, eps);
-  check_parameter(input, weight);
-  check_parameter(input, bias);
+  check_parameters(input, weight, bias);
   return results;
 }
 

@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
-#include <ATen/native/Resize.h>
 
 #include "arguments/Arguments.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -12,7 +12,7 @@ bool is_channels_last_volume(const at::Tensor& self) {
   return self.dim() == 4 && !self.is_contiguous() && self.unsqueeze(0).is_contiguous(at::MemoryFormat::ChannelsLast3d);
 }
 
-/// The same volume as a batch of one, with the strides that a larger batch has: others pass for another order.
+/// The same volume as a batch of one, with the strides that a larger batch has: with others it is in another order.
 at::Tensor as_batch_of_one(const at::Tensor& volume) {
   const at::Tensor batch = volume.unsqueeze(0);
   return is_channels_last_volume(volume)
@@ -52,13 +52,10 @@ void to_contiguous_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
   }
   stack->back() = at::empty({0}, out.options());
   call_boxed(spec, op, stack);
-  const at::Tensor values = stack->back().toTensor();
-  at::native::resize_output(out, values.sizes());
-  out.copy_(values);
-  stack->back() = out;
+  stack->back() = write_out(out, stack->back().toTensor());
 }
 
-/// CUDA's kernel reads and writes rows, whatever the strides of what it is given; the CPU's gives a channels-last tensor for one.
+/// CUDA's kernel reads and writes rows, whatever the strides of its input. The CPU's keeps channels-last.
 template <const OperatorSpec& spec>
 void unpool_rows(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   TORCH_CHECK(!op.schema().is_mutable() || stack->back().toTensor().is_contiguous(), "output must be contiguous");

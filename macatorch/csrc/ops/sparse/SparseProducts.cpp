@@ -1,11 +1,12 @@
 #include <ATen/ATen.h>
-#include <ATen/native/Resize.h>
 
 #include <array>
 #include <limits>
 
 #include "alias/CompositeTensors.h"
 #include "arguments/Arguments.h"
+#include "dispatch/Precision.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -22,13 +23,11 @@ at::Tensor& baddbmm_out(const at::Tensor& self, const at::Tensor& batch1, const 
       batch1.dim() == 3 && batch2.dim() == 3 && batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1),
       "torch.baddbmm: batches of shapes ", batch1.sizes(), " and ", batch2.sizes(), " cannot be multiplied");
   const c10::Device device = batch1.device();
-  TORCH_CHECK(self.device() == device && batch2.device() == device && result.device() == device,
-              "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
-              (self.device() != device     ? self
-               : batch2.device() != device ? batch2
-                                           : result)
-                  .device(),
-              "!");
+  for (const at::Tensor& tensor : {self, batch2, result}) {
+    TORCH_CHECK(tensor.device() == device,
+                "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+                tensor.device(), "!");
+  }
   // One matrix may serve all products: its members have no batch dimension then.
   const bool rows = batch1.layout() == at::kSparseCsr || batch1.layout() == at::kSparseBsr;
   const at::Tensor compressed = rows ? batch1.crow_indices() : batch1.ccol_indices();
@@ -120,7 +119,6 @@ void sorted_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   sort_rows(stack->back().toTensor());
 }
 
-bool is_low(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
 
 /// Whether CUDA's kernel for large blocks (Triton) takes a product: it computes the whole sum in float.
@@ -136,7 +134,7 @@ bool block_addmm(const Arguments& arguments, at::Tensor& out) {
   const bool left = mat1.layout() == at::kSparseBsr && mat2.layout() == at::kStrided;
   const bool right = mat1.layout() == at::kStrided && mat2.layout() == at::kSparseBsc;
   const at::ScalarType dtype = mat1.scalar_type();
-  if ((!left && !right) || !is_low(dtype) || self.layout() != at::kStrided || out.layout() != at::kStrided ||
+  if ((!left && !right) || !is_half(dtype) || self.layout() != at::kStrided || out.layout() != at::kStrided ||
       mat1.dim() != 2 || mat2.dim() != 2 || mat1.size(1) != mat2.size(0)) {
     return false;
   }
@@ -150,12 +148,11 @@ bool block_addmm(const Arguments& arguments, at::Tensor& out) {
   if (is_one_kernel(blocks, left ? mat2.size(1) : mat1.size(0)) || (alpha.equal(1) && beta.equal(0))) {
     return false;
   }
-  at::Tensor sum = at::mm(mat1.to(at::kFloat), mat2.to(at::kFloat)).to(dtype).mul_(alpha);
+  at::Tensor sum = at::mm(widen(mat1), widen(mat2)).to(dtype).mul_(alpha);
   if (!beta.equal(0)) {
     sum.add_(self.mul(beta));
   }
-  at::native::resize_output(out, sum.sizes());
-  out.copy_(sum);
+  write_out(out, sum);
   return true;
 }
 
@@ -174,7 +171,7 @@ void triangular_solve(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments arguments(op, stack);
   const at::Tensor self = arguments.tensor("self");
   const at::Tensor matrix = arguments.tensor("A");
-  at::Tensor out = arguments.tensor("X");
+  const at::Tensor out = arguments.tensor("X");
   if (matrix.layout() != at::kSparseBsr || !self.is_cuda() || !matrix.is_cuda() || !out.is_cuda() ||
       self.layout() != at::kStrided || self.scalar_type() != matrix.scalar_type()) {
     call_boxed(spec_SparseCsr_triangular_solve_X, op, stack);
@@ -182,9 +179,9 @@ void triangular_solve(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   const at::Tensor solution = std::get<0>(at::triangular_solve(
       self, matrix.to_dense(), arguments.flag("upper"), arguments.flag("transpose"), arguments.flag("unitriangular")));
-  at::native::resize_output(out, solution.sizes());
-  matrix._nnz() == 0 ? out.fill_(std::numeric_limits<double>::quiet_NaN()) : out.copy_(solution);
-  arguments.give(out, arguments.tensor("M"));
+  const bool empty = matrix._nnz() == 0;
+  arguments.give(write_out(out, empty ? solution.fill_(std::numeric_limits<double>::quiet_NaN()) : solution),
+                 arguments.tensor("M"));
 }
 
 }  // namespace

@@ -56,14 +56,6 @@ at::Tensor keep_mask(const AttentionProblem& problem, const at::Tensor& like,
   return numbers.gt(problem.dropout).to(like.scalar_type()).div_(1 - problem.dropout);
 }
 
-}  // namespace
-
-at::Tensor in_float(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor;
-}
-
-namespace {
-
 /// Upstream's CPU flash kernel reads rows as if their elements were neighbours; a tensor that arrived in channels_last
 /// has others.
 at::Tensor with_dense_rows(const at::Tensor& tensor) {
@@ -118,9 +110,9 @@ AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& ke
                   query.size(3) == key.size(3),
               "fused attention broadcasts nothing: query ", query.sizes(), ", key ", key.sizes(), " and value ",
               value.sizes(), " must have one batch size, query and key one head dimension, key and value one length");
-  AttentionProblem problem{with_own_memory(with_dense_rows(in_float(query))),
-                           with_dense_rows(in_float(key)),
-                           with_dense_rows(in_float(value)),
+  AttentionProblem problem{with_own_memory(with_dense_rows(widen(query))),
+                           with_dense_rows(widen(key)),
+                           with_dense_rows(widen(value)),
                            with_dense_rows(bias),
                            dropout,
                            causal,
@@ -334,9 +326,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> any_backward(
     bool like_given, bool last_to_last = false) {
   DeviceCall call(query);
   const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, last_to_last);
-  const AttentionGradients grads = attention_backward(
-      problem, in_float(call(grad_out)), in_float(call(out)), call(logsumexp).narrow(-1, 0, query.size(2)),
-      attention_random(position_of(call, seed, offset, dropout), dropout), wants_bias);
+  const AttentionGradients grads =
+      attention_backward(problem, widen(call(grad_out)), widen(call(out)), call(logsumexp).narrow(-1, 0, query.size(2)),
+                         attention_random(position_of(call, seed, offset, dropout), dropout), wants_bias);
   return {laid_out(call, grads.query, query, like_given), laid_out(call, grads.key, key, like_given),
           laid_out(call, grads.value, value, like_given),
           grads.bias.defined() ? call.result(with_aligned_rows(grads.bias, bias->scalar_type())) : at::Tensor()};

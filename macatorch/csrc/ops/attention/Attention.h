@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 
 #include "alias/DeviceCall.h"
+#include "dispatch/Precision.h"
 #include "random/Random.h"
 
 namespace macatorch {
@@ -11,25 +12,22 @@ namespace macatorch {
 // Note [Attention]
 // scaled_dot_product_attention picks a form by direct calls, so each of upstream's CUDA forms (flash, memory-efficient,
 // cuDNN) needs an operator here. All of them are one computation: upstream's CPU flash kernel where it can do it, else
-// the formula with its scores in memory (dropout, a bias that wants a gradient, a mask by position).
-// Low-precision floating dtypes are computed in float and rounded once, as the GPU kernels accumulate.
+// the formula with its scores in memory (dropout, a bias that wants a gradient, an attention mask by position).
+// Low precision is widened and rounded once: Note [Precision].
 // Shapes: query (B, H, L, E), key (B, Hk, S, E), value (B, Hk, S, Ev); logsumexp (B, H, L) in float.
 
 struct AttentionProblem {
-  at::Tensor query, key, value, bias;  // CPU aliases, or float copies of them; bias may be undefined
+  at::Tensor query, key, value, bias;  // CPU aliases, or widened copies of them; bias may be undefined
   double dropout;
   bool causal;
   double scale;
   int64_t groups;     // query heads per key head
-  at::Tensor banned;  // (L, S), true where a query may not see a key; may be undefined
+  at::Tensor banned;  // attention mask (L, S), true where a query may not see a key; may be undefined
 };
 
 struct AttentionGradients {
   at::Tensor query, key, value, bias;
 };
-
-/// float16 and bfloat16 as float; others as they are.
-at::Tensor in_float(const at::Tensor& tensor);
 
 /// Raises what upstream's kernels raise for a dtype that they lack: all but halves, and all but halves and float.
 void check_flash_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
@@ -43,7 +41,7 @@ AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& ke
 std::tuple<at::Tensor, at::Tensor> attention_forward(const AttentionProblem& problem,
                                                      const std::optional<at::Generator>& random);
 
-/// `random` has to stand where it stood in the forward pass.
+/// `random` has to be in the state that the forward pass was given.
 AttentionGradients attention_backward(const AttentionProblem& problem, const at::Tensor& grad, const at::Tensor& output,
                                       const at::Tensor& logsumexp, const std::optional<at::Generator>& random,
                                       bool wants_bias);

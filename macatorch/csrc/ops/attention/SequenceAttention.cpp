@@ -72,12 +72,6 @@ std::vector<Piece> make_pieces(const at::Tensor& query, const at::Tensor& key, c
   return pieces;
 }
 
-/// Heads-first view (1, H, length, E) of one sequence in a tensor of any layout of Note [Attention over sequences].
-at::Tensor sequence(const at::Tensor& tensor, int64_t batch, int64_t from, int64_t length, bool packed) {
-  const at::Tensor rows = tensor.dim() == 3 ? tensor : tensor.select(0, packed ? 0 : batch);
-  return rows.narrow(0, from, length).unsqueeze(0).transpose(1, 2);
-}
-
 at::Tensor forbidden(int64_t queries, int64_t keys, const Window& window) {
   if (!window.left && !window.right) {
     return {};
@@ -106,17 +100,6 @@ at::Tensor alibi(const at::Tensor& slopes, const Piece& piece, bool causal) {
   return of_heads * (keys - place).abs_().neg_();
 }
 
-AttentionProblem problem_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                            const at::Tensor& bias, double dropout, const Window& window, std::optional<double> scale) {
-  const bool square = query.size(2) == key.size(2) || !window.aligned_at_end;
-  const bool causal = !window.left && window.right && *window.right == 0 && square;
-  AttentionProblem problem = attention_problem(query, key, value, bias, dropout, causal, scale);
-  if (!causal) {
-    problem.banned = forbidden(query.size(2), key.size(2), window);
-  }
-  return problem;
-}
-
 /// Keys or values of one sequence in a paged cache (pages, page size, H, E), by the page numbers of its row.
 at::Tensor paged(const at::Tensor& cache, const at::Tensor& pages, const Piece& piece) {
   const at::Tensor row = pages.select(0, piece.batch).to(at::kLong);
@@ -125,27 +108,124 @@ at::Tensor paged(const at::Tensor& cache, const at::Tensor& pages, const Piece& 
   return cache.index_select(0, used).flatten(0, 1).narrow(0, 0, piece.key_length).unsqueeze(0).transpose(1, 2);
 }
 
-// ---- Flash ----------------------------------------------------------------------------------------------------------
-
-struct FlashCall {
+/// What the forms have in common: the tensors of a call, and the sequences in them.
+struct Sequences {
   DeviceCall call;
-  at::Tensor query, key, value, slopes, pages;
-  bool packed, causal;
+  at::Tensor query, key, value, bias, slopes, pages;
+  bool causal, packed = false;
   double dropout;
   std::optional<double> scale;
   Window window;
   std::vector<Piece> pieces;
 
-  explicit FlashCall(const Arguments& given)
+  Sequences(const Arguments& given, const char* bias_name)
       : call(given.tensor("query")),
         query(call(given.tensor("query"))),
         key(call(given.tensor("key"))),
         value(call(given.tensor("value"))),
+        bias(call(given.tensor(bias_name))),
         slopes(call(given.tensor("alibi_slopes"))),
         pages(call(given.tensor("block_table"))),
         causal(given.flag("is_causal")),
         dropout(*given.number("dropout_p")),
-        scale(given.number("scale")) {
+        scale(given.number("scale")) {}
+
+  /// Calls visit(piece) for each sequence that has queries and keys.
+  template <class Visit>
+  void for_each_piece(const Visit& visit) const {
+    for (const Piece& piece : pieces) {
+      if (piece.query_length != 0 && piece.key_length != 0) {
+        visit(piece);
+      }
+    }
+  }
+
+  /// Heads-first view (1, H, length, E) of one sequence.
+  at::Tensor queries(const at::Tensor& tensor, const Piece& piece) const {
+    return sequence(tensor, piece.batch, piece.query_from, piece.query_length);
+  }
+  at::Tensor keys(const at::Tensor& tensor, const Piece& piece) const {
+    return pages.defined() ? paged(tensor, pages, piece)
+                           : sequence(tensor, piece.batch, piece.key_from, piece.key_length);
+  }
+  /// Its part of a logsumexp (1, H, length): of (H, T) or (B, H, L).
+  static at::Tensor rows(const at::Tensor& logsumexp, const Piece& piece) {
+    return logsumexp.dim() == 2 ? logsumexp.narrow(1, piece.query_from, piece.query_length).unsqueeze(0)
+                                : logsumexp.narrow(0, piece.batch, 1).narrow(2, 0, piece.query_length);
+  }
+  /// Its part of a bias, or of a bias's gradient.
+  static at::Tensor bias_of(const at::Tensor& whole, const Piece& piece) {
+    if (!whole.defined()) {
+      return {};
+    }
+    const at::Tensor all = whole.dim() == 4 ? whole : whole.unsqueeze(0);
+    const at::Tensor own = all.narrow(0, all.size(0) == 1 ? 0 : piece.batch, 1);
+    return own.narrow(2, 0, own.size(2) == 1 ? 1 : piece.query_length)
+        .narrow(3, 0, own.size(3) == 1 ? 1 : piece.key_length);
+  }
+
+  AttentionProblem problem(const Piece& piece) const {
+    const bool square = piece.query_length == piece.key_length || !window.aligned_at_end;
+    const bool triangular = !window.left && window.right && *window.right == 0 && square;
+    AttentionProblem problem = attention_problem(queries(query, piece), keys(key, piece), keys(value, piece),
+                                                 slopes.defined() ? alibi(slopes, piece, causal) : bias_of(bias, piece),
+                                                 dropout, triangular, scale);
+    if (!triangular) {
+      problem.banned = forbidden(piece.query_length, piece.key_length, window);
+    }
+    return problem;
+  }
+
+  /// Fills the parts of `output` and, if it is defined, of `logsumexp`.
+  void forward(const at::Tensor& output, const at::Tensor& logsumexp,
+               const std::optional<at::Generator>& random) const {
+    for_each_piece([&](const Piece& piece) {
+      auto [part, own] = attention_forward(problem(piece), random);
+      queries(output, piece).copy_(part);
+      if (logsumexp.defined()) {
+        rows(logsumexp, piece).copy_(with_empty_rows(own));
+      }
+    });
+  }
+
+  /// Fills the parts of `into`, which are zero before; a bias has a gradient if `into` does.
+  void backward(const at::Tensor& grad, const at::Tensor& output, const at::Tensor& logsumexp,
+                const std::optional<at::Generator>& random, const AttentionGradients& into) const {
+    for_each_piece([&](const Piece& piece) {
+      const AttentionGradients part =
+          attention_backward(problem(piece), widen(queries(grad, piece)), widen(queries(output, piece)),
+                             rows(logsumexp, piece), random, into.bias.defined());
+      queries(into.query, piece).copy_(part.query);
+      keys(into.key, piece).copy_(part.key);
+      keys(into.value, piece).copy_(part.value);
+      if (into.bias.defined()) {
+        bias_of(into.bias, piece).add_(part.bias);
+      }
+    });
+  }
+
+  AttentionGradients zero_gradients() const {
+    return {at::zeros_like(query), at::zeros_like(key), at::zeros_like(value), {}};
+  }
+
+  /// What dropout drew from in the forward pass.
+  std::optional<at::Generator> random_of(const at::Tensor& first, const at::Tensor& second) {
+    return attention_random(position_of(call, first, second, dropout), dropout);
+  }
+
+ private:
+  at::Tensor sequence(const at::Tensor& tensor, int64_t batch, int64_t from, int64_t length) const {
+    const at::Tensor positions = tensor.dim() == 3 ? tensor : tensor.select(0, packed ? 0 : batch);
+    return positions.narrow(0, from, length).unsqueeze(0).transpose(1, 2);
+  }
+};
+
+at::Tensor infinite(at::IntArrayRef shape) { return at::full(shape, kInfinity, at::TensorOptions().dtype(at::kFloat)); }
+
+// ---- Flash ----------------------------------------------------------------------------------------------------------
+
+struct FlashCall : Sequences {
+  explicit FlashCall(const Arguments& given) : Sequences(given, "") {
     check_flash_dtypes(query, key, value);
     const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
     packed = !starts.empty();
@@ -157,67 +237,33 @@ struct FlashCall {
                          numbers(call, given.tensor("seqused_k")));
   }
 
-  AttentionProblem problem(const Piece& piece) const {
-    const at::Tensor q = sequence(query, piece.batch, piece.query_from, piece.query_length, packed);
-    const auto keys_of = [&](const at::Tensor& tensor) {
-      return pages.defined() ? paged(tensor, pages, piece)
-                             : sequence(tensor, piece.batch, piece.key_from, piece.key_length, packed);
-    };
-    return problem_of(q, keys_of(key), keys_of(value), slopes.defined() ? alibi(slopes, piece, causal) : at::Tensor(),
-                      dropout, window, scale);
+  /// Fills `output`, which is laid out like the query, and gives the logsumexp: (H, T) where the release packs it, else
+  /// (B, H, L).
+  at::Tensor forward_to(at::Tensor output, int64_t longest, bool packs_logsumexp,
+                        const std::optional<at::Generator>& random) const {
+    const int64_t heads = query.size(-2), batches = static_cast<int64_t>(pieces.size());
+    const at::Tensor logsumexp = packed && packs_logsumexp
+                                     ? infinite({heads, query.size(0)})
+                                     : infinite({batches, heads, packed ? longest : query.size(1)});
+    forward(output.zero_(), logsumexp, random);
+    return logsumexp;
   }
 
-  /// Where a sequence's logsumexp lies: (H, T) where the release packs it, else (B, H, L).
-  at::Tensor logsumexp_of(const at::Tensor& logsumexp, const Piece& piece) const {
-    return logsumexp.dim() == 2 ? logsumexp.narrow(1, piece.query_from, piece.query_length).unsqueeze(0)
-                                : logsumexp.narrow(0, piece.batch, 1).narrow(2, 0, piece.query_length);
+  /// (sequences, H, longest query, longest key), both lengths in blocks; zero behind a sequence's end.
+  at::Tensor debug_mask(int64_t longest_query, int64_t longest_key, const at::Tensor& logsumexp,
+                        const std::optional<at::Generator>& random) const {
+    at::Tensor mask = at::zeros(
+        {static_cast<int64_t>(pieces.size()), query.size(-2), in_blocks(longest_query), in_blocks(longest_key)},
+        query.options());
+    for_each_piece([&](const Piece& piece) {
+      const at::Tensor own = rows(logsumexp, piece);
+      // attention_forward's own mark of a row that sees nothing
+      const at::Tensor p = signed_probabilities(problem(piece), own.masked_fill(own.isposinf(), -kInfinity), random);
+      mask.narrow(0, piece.batch, 1).narrow(2, 0, piece.query_length).narrow(3, 0, piece.key_length).copy_(p);
+    });
+    return mask;
   }
 };
-
-/// Fills `output`, which is laid out like the query, and gives the logsumexp.
-at::Tensor flash_into(FlashCall& flash, at::Tensor output, int64_t longest, bool packs_logsumexp,
-                      const std::optional<at::Generator>& random) {
-  const int64_t heads = flash.query.size(-2);
-  const auto options = at::TensorOptions().dtype(at::kFloat);
-  at::Tensor logsumexp =
-      flash.packed && packs_logsumexp
-          ? at::full({heads, flash.query.size(0)}, kInfinity, options)
-          : at::full({static_cast<int64_t>(flash.pieces.size()), heads, flash.packed ? longest : flash.query.size(1)},
-                     kInfinity, options);
-  output.zero_();
-  for (const Piece& piece : flash.pieces) {
-    if (piece.query_length == 0 || piece.key_length == 0) {
-      continue;
-    }
-    auto [part, rows] = attention_forward(flash.problem(piece), random);
-    sequence(output, piece.batch, piece.query_from, piece.query_length, flash.packed).copy_(part);
-    flash.logsumexp_of(logsumexp, piece).copy_(with_empty_rows(rows));
-  }
-  return logsumexp;
-}
-
-/// (sequences, H, longest query, longest key), both lengths in blocks; zero behind a sequence's end.
-at::Tensor flash_mask(const FlashCall& flash, int64_t longest_query, int64_t longest_key, const at::Tensor& logsumexp,
-                      PhiloxPosition position) {
-  const std::optional<at::Generator> random = attention_random(position, flash.dropout);
-  at::Tensor mask = at::zeros({static_cast<int64_t>(flash.pieces.size()), flash.query.size(-2),
-                               in_blocks(longest_query), in_blocks(longest_key)},
-                              flash.query.options());
-  for (size_t i = 0; i < flash.pieces.size(); ++i) {
-    const Piece& piece = flash.pieces[i];
-    if (piece.query_length != 0 && piece.key_length != 0) {
-      const at::Tensor rows = flash.logsumexp_of(logsumexp, piece);
-      // attention_forward's own mark of a row that sees nothing
-      const at::Tensor p =
-          signed_probabilities(flash.problem(piece), rows.masked_fill(rows.isposinf(), -kInfinity), random);
-      mask.narrow(0, static_cast<int64_t>(i), 1)
-          .narrow(2, 0, piece.query_length)
-          .narrow(3, 0, piece.key_length)
-          .copy_(p);
-    }
-  }
-  return mask;
-}
 
 void flash_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
@@ -229,14 +275,15 @@ void flash_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   std::vector<int64_t> shape = flash.query.sizes().vec();
   shape.back() = flash.value.size(-1);
   // In the query's order of memory.
-  at::Tensor output =
+  const at::Tensor output =
       flash.query.sizes() == shape ? at::empty_like(flash.query) : at::empty(shape, flash.query.options());
+  const int64_t longest_query = *given.integer("max_q");
   const at::Tensor logsumexp =
-      flash_into(flash, output, *given.integer("max_q"), newer, attention_random(position, flash.dropout));
+      flash.forward_to(output, longest_query, newer, attention_random(position, flash.dropout));
   auto [first, second] = position_tensors(flash.call, position, newer);
-  const at::Tensor mask = wants_mask
-                              ? flash_mask(flash, *given.integer("max_q"), *given.integer("max_k"), logsumexp, position)
-                              : at::empty({0}, flash.query.options());
+  const at::Tensor mask = wants_mask ? flash.debug_mask(longest_query, *given.integer("max_k"), logsumexp,
+                                                        attention_random(position, flash.dropout))
+                                     : at::empty({0}, flash.query.options());
   given.give(flash.call.result(output), flash.call.result(logsumexp), first, second, flash.call.result(mask));
 }
 
@@ -244,44 +291,22 @@ void flash_forward_inplace(const c10::OperatorHandle& op, torch::jit::Stack* sta
   Arguments given(op, stack);
   FlashCall flash(given);
   TORCH_CHECK(flash.dropout == 0, "_flash_attention_forward_no_dropout_inplace: dropout_p must be 0");
-  const at::Tensor logsumexp =
-      flash_into(flash, flash.call(given.tensor("out"), true), *given.integer("max_q"), true, std::nullopt);
-  given.give(flash.call.result(logsumexp));
+  const at::Tensor output = flash.call(given.tensor("out"), true);
+  given.give(flash.call.result(flash.forward_to(output, *given.integer("max_q"), true, std::nullopt)));
 }
 
 void flash_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   warn_of_order<kFlashAttention>();
   Arguments given(op, stack);
   FlashCall flash(given);
-  const at::Tensor grad = flash.call(given.tensor("grad_out"));
-  const at::Tensor output = flash.call(given.tensor("out"));
-  const at::Tensor logsumexp = flash.call(given.tensor("logsumexp"));
   const bool state = !given["rng_state"].isNone();
-  const at::Tensor first = given.tensor(state ? "rng_state" : "philox_seed");
-  const at::Tensor second = given.tensor(state ? "unused" : "philox_offset");
-  const std::optional<at::Generator> random =
-      attention_random(position_of(flash.call, first, second, flash.dropout), flash.dropout);
-  const at::Tensor dq = at::zeros_like(flash.query);
-  const at::Tensor dk = at::zeros_like(flash.key);
-  const at::Tensor dv = at::zeros_like(flash.value);
-  for (const Piece& piece : flash.pieces) {
-    if (piece.query_length == 0 || piece.key_length == 0) {
-      continue;
-    }
-    const auto of_queries = [&](const at::Tensor& tensor) {
-      return sequence(tensor, piece.batch, piece.query_from, piece.query_length, flash.packed);
-    };
-    const auto of_keys = [&](const at::Tensor& tensor) {
-      return sequence(tensor, piece.batch, piece.key_from, piece.key_length, flash.packed);
-    };
-    const AttentionGradients part =
-        attention_backward(flash.problem(piece), in_float(of_queries(grad)), in_float(of_queries(output)),
-                           flash.logsumexp_of(logsumexp, piece), random, false);
-    of_queries(dq).copy_(part.query);
-    of_keys(dk).copy_(part.key);
-    of_keys(dv).copy_(part.value);
-  }
-  given.give(flash.call.result(dq), flash.call.result(dk), flash.call.result(dv));
+  const AttentionGradients grads = flash.zero_gradients();
+  flash.backward(flash.call(given.tensor("grad_out")), flash.call(given.tensor("out")),
+                 flash.call(given.tensor("logsumexp")),
+                 flash.random_of(given.tensor(state ? "rng_state" : "philox_seed"),
+                                 given.tensor(state ? "unused" : "philox_offset")),
+                 grads);
+  given.give(flash.call.result(grads.query), flash.call.result(grads.key), flash.call.result(grads.value));
 }
 
 // ---- Memory-efficient -----------------------------------------------------------------------------------------------
@@ -289,23 +314,8 @@ void flash_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 constexpr int64_t kCausalFromTopLeft = 1;
 constexpr int64_t kCausalFromBottomRight = 2;
 
-struct EfficientCall {
-  DeviceCall call;
-  at::Tensor query, key, value, bias;
-  bool packed;
-  double dropout;
-  std::optional<double> scale;
-  Window window;
-  std::vector<Piece> pieces;
-
-  explicit EfficientCall(const Arguments& given)
-      : call(given.tensor("query")),
-        query(call(given.tensor("query"))),
-        key(call(given.tensor("key"))),
-        value(call(given.tensor("value"))),
-        bias(call(given.tensor("bias"))),
-        dropout(*given.number("dropout_p")),
-        scale(given.number("scale")) {
+struct EfficientCall : Sequences {
+  explicit EfficientCall(const Arguments& given) : Sequences(given, "bias") {
     TORCH_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
                 "memory-efficient attention takes query, key and value of 4 dimensions, got ", query.dim(), ", ",
                 key.dim(), " and ", value.dim());
@@ -328,53 +338,31 @@ struct EfficientCall {
                          numbers(call, given.tensor("seqlen_k")));
   }
 
-  /// The part of a bias (or of its gradient) that belongs to a sequence.
-  at::Tensor bias_of(const at::Tensor& whole, const Piece& piece) const {
-    if (!whole.defined()) {
-      return {};
-    }
-    const at::Tensor all = whole.dim() == 4 ? whole : whole.unsqueeze(0);
-    const at::Tensor own = all.narrow(0, all.size(0) == 1 ? 0 : piece.batch, 1);
-    return own.narrow(2, 0, own.size(2) == 1 ? 1 : piece.query_length)
-        .narrow(3, 0, own.size(3) == 1 ? 1 : piece.key_length);
-  }
-  at::Tensor queries(const at::Tensor& tensor, const Piece& piece) const {
-    return sequence(tensor, piece.batch, piece.query_from, piece.query_length, packed);
-  }
-  at::Tensor keys(const at::Tensor& tensor, const Piece& piece) const {
-    return sequence(tensor, piece.batch, piece.key_from, piece.key_length, packed);
-  }
-  AttentionProblem problem(const Piece& piece) const {
-    return problem_of(queries(query, piece), keys(key, piece), keys(value, piece), bias_of(bias, piece), dropout,
-                      window, scale);
+  /// Zero gradients that are views of one tensor.
+  AttentionGradients zero_gradients_in_one() const {
+    TORCH_CHECK(query.size(1) == key.size(1), "seqlen must match for `shared_storage_dqdkdv");
+    TORCH_CHECK(query.size(3) == key.size(3), "embedding dim must match for `shared_storage_dqdkdv");
+    std::vector<int64_t> shape = query.sizes().vec();
+    shape.insert(shape.end() - 2, 3);
+    const at::Tensor chunk = at::zeros(shape, query.options());
+    return {chunk.select(-3, 0), chunk.select(-3, 1), chunk.select(-3, 2), {}};
   }
 };
 
 void efficient_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   EfficientCall efficient(given);
-  const int64_t longest_query = efficient.packed ? *given.integer("max_seqlen_q") : efficient.query.size(1);
+  const at::Tensor& query = efficient.query;
+  const int64_t longest_query = efficient.packed ? *given.integer("max_seqlen_q") : query.size(1);
   const int64_t longest_key = given.integer("max_seqlen_k").value_or(efficient.key.size(1));
   const PhiloxPosition position = attention_position(efficient.call, efficient.dropout);
-  const std::optional<at::Generator> random = attention_random(position, efficient.dropout);
   const at::Tensor output =
-      at::zeros({efficient.query.size(0), efficient.query.size(1), efficient.query.size(2), efficient.value.size(3)},
-                efficient.query.options());
+      at::zeros({query.size(0), query.size(1), query.size(2), efficient.value.size(3)}, query.options());
   // Upstream's kernel rounds the last dimension of its logsumexp up to 32, and has none where no gradient is wanted.
   const bool keeps = given.flag("compute_log_sumexp");
-  const at::Tensor logsumexp = at::full({static_cast<int64_t>(efficient.pieces.size()), efficient.query.size(2),
-                                         keeps ? (longest_query + 31) / 32 * 32 : 0},
-                                        kInfinity, at::TensorOptions().dtype(at::kFloat));
-  for (const Piece& piece : efficient.pieces) {
-    if (piece.query_length == 0 || piece.key_length == 0) {
-      continue;
-    }
-    auto [part, rows] = attention_forward(efficient.problem(piece), random);
-    efficient.queries(output, piece).copy_(part);
-    if (keeps) {
-      logsumexp.narrow(0, piece.batch, 1).narrow(2, 0, piece.query_length).copy_(with_empty_rows(rows));
-    }
-  }
+  const at::Tensor logsumexp = infinite(
+      {static_cast<int64_t>(efficient.pieces.size()), query.size(2), keeps ? (longest_query + 31) / 32 * 32 : 0});
+  efficient.forward(output, keeps ? logsumexp : at::Tensor(), attention_random(position, efficient.dropout));
   auto [seed, offset] = position_tensors(efficient.call, position, false);
   given.give(efficient.call.result(output), efficient.call.result(logsumexp), seed, offset, longest_query, longest_key);
 }
@@ -383,97 +371,59 @@ void efficient_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack)
   warn_of_order<kEfficientAttention>();
   Arguments given(op, stack);
   EfficientCall efficient(given);
-  const at::Tensor grad = efficient.call(given.tensor("grad_out_"));
-  const at::Tensor output = efficient.call(given.tensor("out"));
-  const at::Tensor logsumexp = efficient.call(given.tensor("logsumexp"));
-  const std::optional<at::Generator> random = attention_random(
-      position_of(efficient.call, given.tensor("philox_seed"), given.tensor("philox_offset"), efficient.dropout),
-      efficient.dropout);
-  at::Tensor dq, dk, dv;
-  if (given.flag("shared_storage_dqdkdv")) {
-    TORCH_CHECK(efficient.query.size(1) == efficient.key.size(1), "seqlen must match for `shared_storage_dqdkdv");
-    TORCH_CHECK(efficient.query.size(3) == efficient.key.size(3),
-                "embedding dim must match for `shared_storage_dqdkdv");
-    std::vector<int64_t> shape = efficient.query.sizes().vec();
-    shape.insert(shape.end() - 2, 3);
-    const at::Tensor chunk = at::zeros(shape, efficient.query.options());
-    dq = chunk.select(-3, 0);
-    dk = chunk.select(-3, 1);
-    dv = chunk.select(-3, 2);
-  } else {
-    dq = at::zeros_like(efficient.query);
-    dk = at::zeros_like(efficient.key);
-    dv = at::zeros_like(efficient.value);
+  DeviceCall& call = efficient.call;
+  AttentionGradients grads =
+      given.flag("shared_storage_dqdkdv") ? efficient.zero_gradients_in_one() : efficient.zero_gradients();
+  if (given.flag("bias_requires_grad") && efficient.bias.defined()) {
+    grads.bias = at::zeros(efficient.bias.sizes(),
+                           efficient.query.options().dtype(accumulate_dtype(efficient.query.scalar_type())));
   }
-  const bool wants_bias = given.flag("bias_requires_grad") && efficient.bias.defined();
-  at::Tensor dbias;
-  if (wants_bias) {
-    dbias = at::zeros(efficient.bias.sizes(), efficient.query.options().dtype(in_float(efficient.query).scalar_type()));
-  }
-  for (const Piece& piece : efficient.pieces) {
-    if (piece.query_length == 0 || piece.key_length == 0) {
-      continue;
-    }
-    const AttentionGradients part = attention_backward(
-        efficient.problem(piece), in_float(efficient.queries(grad, piece)), in_float(efficient.queries(output, piece)),
-        logsumexp.narrow(0, piece.batch, 1).narrow(2, 0, piece.query_length), random, wants_bias);
-    efficient.queries(dq, piece).copy_(part.query);
-    efficient.keys(dk, piece).copy_(part.key);
-    efficient.keys(dv, piece).copy_(part.value);
-    if (wants_bias) {
-      efficient.bias_of(dbias, piece).add_(part.bias);
-    }
-  }
-  given.give(efficient.call.result(dq), efficient.call.result(dk), efficient.call.result(dv),
-             wants_bias ? efficient.call.result(with_aligned_rows(dbias, efficient.bias.scalar_type())) : at::Tensor());
+  efficient.backward(call(given.tensor("grad_out_")), call(given.tensor("out")), call(given.tensor("logsumexp")),
+                     efficient.random_of(given.tensor("philox_seed"), given.tensor("philox_offset")), grads);
+  given.give(
+      call.result(grads.query), call.result(grads.key), call.result(grads.value),
+      grads.bias.defined() ? call.result(with_aligned_rows(grads.bias, efficient.bias.scalar_type())) : at::Tensor());
 }
 
 // ---- cuDNN (torch 2.9 and later) -------------------------------------------------------------------------------------
 
-// Its tensors are heads-first (B, H, L, E) where they are dense, and packed ones as flash's; logsumexp has a last dimension
-// of one.
+/// Its tensors are heads-first (B, H, L, E) where they are dense, and packed ones as flash's; logsumexp has a last dimension
+/// of one.
+struct CudnnCall : Sequences {
+  explicit CudnnCall(const Arguments& given) : Sequences(given, "attn_bias") {
+    const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
+    packed = !starts.empty();
+    if (packed) {
+      TORCH_CHECK(!bias.defined(), "cuDNN attention of packed sequences takes no bias");
+      window.aligned_at_end = false;
+      window.right = causal ? std::make_optional<int64_t>(0) : std::nullopt;
+      pieces = make_pieces(query, key, starts, numbers(call, given.tensor("cum_seq_k")), {});
+    }
+  }
+
+  /// All dense sequences at once.
+  AttentionProblem dense() const { return attention_problem(query, key, value, bias, dropout, causal, scale); }
+};
 
 void cudnn_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   TORCH_CHECK(!given.flag("return_debug_mask"),
               "return_debug_mask: the simulated device does not keep the attention matrix");
-  DeviceCall call(given.tensor("query"));
-  const at::Tensor query = call(given.tensor("query"));
-  const at::Tensor key = call(given.tensor("key"));
-  const at::Tensor value = call(given.tensor("value"));
-  const at::Tensor bias = call(given.tensor("attn_bias"));
-  const double dropout = *given.number("dropout_p");
-  const bool causal = given.flag("is_causal");
-  const PhiloxPosition position = attention_position(call, dropout);
-  const std::optional<at::Generator> random = attention_random(position, dropout);
-  const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
+  CudnnCall cudnn(given);
+  const at::Tensor& query = cudnn.query;
+  const PhiloxPosition position = attention_position(cudnn.call, cudnn.dropout);
+  const std::optional<at::Generator> random = attention_random(position, cudnn.dropout);
   at::Tensor output, logsumexp;
-  if (starts.empty()) {
-    std::tie(output, logsumexp) =
-        attention_forward(attention_problem(query, key, value, bias, dropout, causal, given.number("scale")), random);
+  if (cudnn.packed) {
+    output = at::zeros({query.size(0), query.size(1), cudnn.value.size(2)}, query.options());
+    logsumexp = infinite({query.size(0), query.size(1)});
+    cudnn.forward(output, logsumexp.t(), random);
   } else {
-    TORCH_CHECK(!bias.defined(), "cuDNN attention of packed sequences takes no bias");
-    Window window;
-    window.aligned_at_end = false;
-    window.right = causal ? std::make_optional<int64_t>(0) : std::nullopt;
-    output = at::zeros({query.size(0), query.size(1), value.size(2)}, query.options());
-    logsumexp = at::full({query.size(0), query.size(1)}, kInfinity, at::TensorOptions().dtype(at::kFloat));
-    for (const Piece& piece : make_pieces(query, key, starts, numbers(call, given.tensor("cum_seq_k")), {})) {
-      if (piece.query_length == 0 || piece.key_length == 0) {
-        continue;
-      }
-      auto [part, rows] = attention_forward(problem_of(sequence(query, 0, piece.query_from, piece.query_length, true),
-                                                       sequence(key, 0, piece.key_from, piece.key_length, true),
-                                                       sequence(value, 0, piece.key_from, piece.key_length, true), {},
-                                                       dropout, window, given.number("scale")),
-                                            random);
-      sequence(output, 0, piece.query_from, piece.query_length, true).copy_(part);
-      logsumexp.narrow(0, piece.query_from, piece.query_length).copy_(with_empty_rows(rows).squeeze(0).t());
-    }
+    std::tie(output, logsumexp) = attention_forward(cudnn.dense(), random);
   }
-  auto [seed, offset] = position_tensors(call, position, false);
-  given.give(call.result(output.to(query.scalar_type())),
-             given.flag("compute_log_sumexp") ? call.result(logsumexp.contiguous().unsqueeze(-1)) : at::Tensor(),
+  auto [seed, offset] = position_tensors(cudnn.call, position, false);
+  given.give(cudnn.call.result(output.to(query.scalar_type())),
+             given.flag("compute_log_sumexp") ? cudnn.call.result(logsumexp.contiguous().unsqueeze(-1)) : at::Tensor(),
              given.tensor("cum_seq_q"), given.tensor("cum_seq_k"), *given.integer("max_q"), *given.integer("max_k"),
              seed, offset, at::Tensor());
 }
@@ -481,49 +431,21 @@ void cudnn_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 void cudnn_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   warn_of_order<kCudnnAttention>();
   Arguments given(op, stack);
-  DeviceCall call(given.tensor("query"));
-  const at::Tensor query = call(given.tensor("query"));
-  const at::Tensor key = call(given.tensor("key"));
-  const at::Tensor value = call(given.tensor("value"));
-  const at::Tensor grad = call(given.tensor("grad_out"));
-  const at::Tensor output = call(given.tensor("out"));
+  CudnnCall cudnn(given);
+  DeviceCall& call = cudnn.call;
+  const at::Tensor grad = call(given.tensor("grad_out")), output = call(given.tensor("out"));
   const at::Tensor logsumexp = call(given.tensor("logsumexp")).squeeze(-1);
-  const double dropout = *given.number("dropout_p");
-  const bool causal = given.flag("is_causal");
   const std::optional<at::Generator> random =
-      attention_random(position_of(call, given.tensor("philox_seed"), given.tensor("philox_offset"), dropout), dropout);
-  const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
+      cudnn.random_of(given.tensor("philox_seed"), given.tensor("philox_offset"));
   AttentionGradients grads;
-  if (starts.empty()) {
-    grads = attention_backward(
-        attention_problem(query, key, value, call(given.tensor("attn_bias")), dropout, causal, given.number("scale")),
-        in_float(grad), in_float(output), logsumexp, random, false);
+  if (cudnn.packed) {
+    grads = cudnn.zero_gradients();
+    cudnn.backward(grad, output, logsumexp.t(), random, grads);
   } else {
-    Window window;
-    window.aligned_at_end = false;
-    window.right = causal ? std::make_optional<int64_t>(0) : std::nullopt;
-    grads = {at::zeros_like(query), at::zeros_like(key), at::zeros_like(value), {}};
-    for (const Piece& piece : make_pieces(query, key, starts, numbers(call, given.tensor("cum_seq_k")), {})) {
-      if (piece.query_length == 0 || piece.key_length == 0) {
-        continue;
-      }
-      const auto queries = [&](const at::Tensor& tensor) {
-        return sequence(tensor, 0, piece.query_from, piece.query_length, true);
-      };
-      const auto keys = [&](const at::Tensor& tensor) {
-        return sequence(tensor, 0, piece.key_from, piece.key_length, true);
-      };
-      const AttentionGradients part = attention_backward(
-          problem_of(queries(query), keys(key), keys(value), {}, dropout, window, given.number("scale")),
-          in_float(queries(grad)), in_float(queries(output)),
-          logsumexp.narrow(0, piece.query_from, piece.query_length).t().unsqueeze(0), random, false);
-      queries(grads.query).copy_(part.query);
-      keys(grads.key).copy_(part.key);
-      keys(grads.value).copy_(part.value);
-    }
+    grads = attention_backward(cudnn.dense(), widen(grad), widen(output), logsumexp, random, false);
   }
-  given.give(call.result(grads.query.to(query.scalar_type())), call.result(grads.key.to(key.scalar_type())),
-             call.result(grads.value.to(value.scalar_type())));
+  given.give(call.result(grads.query.to(cudnn.query.scalar_type())), call.result(grads.key.to(cudnn.key.scalar_type())),
+             call.result(grads.value.to(cudnn.value.scalar_type())));
 }
 
 /// The uniform numbers that the memory-efficient form's dropout compares with its probability: above it, a score is kept.

@@ -1,3 +1,4 @@
+
 #include <ATen/ATen.h>
 #include <ATen/TracerMode.h>
 #include <ATen/Version.h>
@@ -8,6 +9,7 @@
 #include <c10/util/Metaprogramming.h>
 
 #include "alias/DeviceCall.h"
+#include "dispatch/Precision.h"
 #include "fast/LayoutCopy.h"
 #include "fast/Processor.h"
 #include "registered/Specs.h"
@@ -16,17 +18,15 @@ namespace macatorch {
 namespace {
 
 // `convolution` is composite and would choose cuDNN by the tensor's device; here the device's convolution is the CPU's
-// choice (oneDNN, mostly). Low-precision floating dtypes are computed in float and rounded once, but for bfloat16 where the
-// processor multiplies it and the choice is oneDNN, which adds up in float.
+// choice (oneDNN, mostly). Halves are widened (Note [Precision]), but for bfloat16 where the processor multiplies it and the
+// choice is oneDNN, whose accumulate dtype is float.
 
 using Ints = c10::SymIntArrayRef;
 constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
 
-bool is_low(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
-}
-at::Tensor widened(const at::Tensor& tensor) {
-  return tensor.defined() && is_low(tensor) ? tensor.to(at::kFloat) : tensor;
+at::Tensor widen_half(const at::Tensor& tensor) { return is_half(tensor.scalar_type()) ? widen(tensor) : tensor; }
+at::Tensor rounded(const at::Tensor& result, const at::Tensor& input) {
+  return is_half(input.scalar_type()) && result.defined() ? result.to(input.scalar_type()) : result;
 }
 
 /// Upstream's message for a model and an input on different devices, or of different dtypes.
@@ -91,14 +91,13 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   std::optional<at::Tensor> added = call(bias);
   if (!stays_bfloat16(source, kernel, added, stride, padding, dilation, transposed, output_padding, groups,
                       std::nullopt)) {
-    source = widened(source);
-    kernel = widened(kernel);
-    added = added ? std::make_optional(widened(*added)) : std::nullopt;
+    source = widen_half(source);
+    kernel = widen_half(kernel);
+    added = added ? std::make_optional(widen_half(*added)) : std::nullopt;
   }
-  at::Tensor result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, stride, padding, dilation,
-                                                        transposed, output_padding, groups);
-  result = is_low(input) ? result.to(input.scalar_type()) : result;
-  return call.result(in_format(result, output_format(input, weight)));
+  const at::Tensor result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, stride, padding, dilation,
+                                                              transposed, output_padding, groups);
+  return call.result(in_format(rounded(result, input), output_format(input, weight)));
 }
 
 /// Whether the weight's gradient is computed in contiguous copies: without AVX-512 oneDNN takes 1.3 to 2.3 times as long
@@ -121,7 +120,7 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
   const bool as_it_is = stays_bfloat16(call(input), call(weight), std::nullopt, stride, padding, dilation, transposed,
                                        output_padding, groups, bias_sizes);
   const auto given = [&](const at::Tensor& tensor) {
-    const at::Tensor wide = as_it_is ? call(tensor) : widened(call(tensor));
+    const at::Tensor wide = as_it_is ? call(tensor) : widen_half(call(tensor));
     return contiguous ? wide.contiguous() : wide;
   };
   const at::Tensor grad = given(grad_output);
@@ -145,10 +144,8 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
   } else {
     found = gradients(grad, source, kernel, output_mask);
   }
-  const auto narrowed = [&](at::Tensor& gradient) {
-    return call.result(gradient.defined() && is_low(input) ? gradient.to(input.scalar_type()) : std::move(gradient));
-  };
-  return {narrowed(std::get<0>(found)), narrowed(std::get<1>(found)), narrowed(std::get<2>(found))};
+  const auto& [grad_input, grad_weight, grad_bias] = found;
+  return call.results(rounded(grad_input, input), rounded(grad_weight, input), rounded(grad_bias, input));
 }
 
 // What traced programs hold; where it is computed has been chosen already.
@@ -160,19 +157,22 @@ at::Tensor underscore_convolution(const at::Tensor& input, const at::Tensor& wei
 
 // cuDNN's own entry points, for programs that call them by name.
 
+at::Tensor plain_convolution(const at::Tensor& self, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                             Ints stride, Ints padding, Ints dilation, c10::SymInt groups) {
+  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
+  return convolution(self, weight, bias, stride, padding, dilation, false, none, std::move(groups));
+}
+
 at::Tensor cudnn_convolution(const at::Tensor& self, const at::Tensor& weight, Ints padding, Ints stride, Ints dilation,
                              c10::SymInt groups, bool, bool, bool) {
-  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
-  return convolution(self, weight, std::nullopt, stride, padding, dilation, false, none, std::move(groups));
+  return plain_convolution(self, weight, std::nullopt, stride, padding, dilation, std::move(groups));
 }
 
 at::Tensor& cudnn_convolution_out(const at::Tensor& self, const at::Tensor& weight, Ints padding, Ints stride,
-                                  Ints dilation, c10::SymInt groups, bool benchmark, bool deterministic,
-                                  bool allow_tf32, at::Tensor& out) {
-  const at::Tensor result = cudnn_convolution(self, weight, padding, stride, dilation, std::move(groups), benchmark,
-                                              deterministic, allow_tf32);
-  out.resize_(result.sizes());
-  return out.copy_(result);
+                                  Ints dilation, c10::SymInt groups, bool, bool, bool, at::Tensor& out) {
+  const at::Tensor result = plain_convolution(self, weight, std::nullopt, stride, padding, dilation, std::move(groups));
+  out.resize_(result.sizes()).copy_(result);
+  return out;
 }
 
 at::Tensor cudnn_convolution_transpose(const at::Tensor& self, const at::Tensor& weight, Ints padding,
@@ -181,25 +181,22 @@ at::Tensor cudnn_convolution_transpose(const at::Tensor& self, const at::Tensor&
   return convolution(self, weight, std::nullopt, stride, padding, dilation, true, output_padding, std::move(groups));
 }
 
-at::Tensor cudnn_convolution_relu(const at::Tensor& self, const at::Tensor& weight,
-                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
-                                  c10::SymInt groups) {
-  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
-  return convolution(self, weight, bias, stride, padding, dilation, false, none, std::move(groups)).relu_();
-}
-
 at::Tensor cudnn_convolution_add_relu(const at::Tensor& self, const at::Tensor& weight, const at::Tensor& z,
                                       const std::optional<at::Scalar>& alpha, const std::optional<at::Tensor>& bias,
                                       Ints stride, Ints padding, Ints dilation, c10::SymInt groups) {
-  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
-  at::Tensor result = convolution(self, weight, bias, stride, padding, dilation, false, none, std::move(groups));
+  at::Tensor result = plain_convolution(self, weight, bias, stride, padding, dilation, std::move(groups));
   return result.add_(z, alpha.value_or(1)).relu_();
+}
+
+at::Tensor cudnn_convolution_relu(const at::Tensor& self, const at::Tensor& weight,
+                                  const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
+                                  c10::SymInt groups) {
+  return plain_convolution(self, weight, bias, stride, padding, dilation, std::move(groups)).relu_();
 }
 
 at::Tensor conv_depthwise(const at::Tensor& self, const at::Tensor& weight, Ints /*kernel_size: the weight's own*/,
                           const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation) {
-  const std::vector<c10::SymInt> none(self.dim() - 2, 0);
-  return convolution(self, weight, bias, stride, padding, dilation, false, none, self.sym_size(1));
+  return plain_convolution(self, weight, bias, stride, padding, dilation, self.sym_size(1));
 }
 
 // A mutable tensor was declared `const Tensor&` here in older releases.
@@ -209,8 +206,7 @@ DepthwiseOut conv_depthwise2d_out(const at::Tensor& self, const at::Tensor& weig
                                   const std::optional<at::Tensor>& bias, Ints stride, Ints padding, Ints dilation,
                                   DepthwiseOut out) {
   const at::Tensor result = conv_depthwise(self, weight, kernel_size, bias, stride, padding, dilation);
-  out.resize_(result.sizes());
-  out.copy_(result);
+  out.resize_(result.sizes()).copy_(result);
   return out;
 }
 

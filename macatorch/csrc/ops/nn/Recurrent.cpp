@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "alias/DeviceCall.h"
+#include "dispatch/Precision.h"
 #include "fast/Processor.h"
 #include "graph/GraphCapture.h"
 #include "random/Random.h"
@@ -46,17 +47,12 @@ struct Operands {
 /// A CPU alias, or its values in float where the CPU is slow in their dtype.
 at::Tensor computable(const at::Tensor& tensor) {
   static const bool bfloat16 = has_bfloat16_products();
-  const bool slow =
-      tensor.defined() && (tensor.scalar_type() == at::kHalf || (tensor.scalar_type() == at::kBFloat16 && !bfloat16));
-  return slow ? tensor.to(at::kFloat) : tensor;
+  return bfloat16 && tensor.scalar_type() == at::kBFloat16 ? tensor : widen(tensor);
 }
 
 Operands computable(DeviceCall& call, const at::Tensor& input, at::TensorList weight, const at::Tensor& hx,
                     const std::optional<at::Tensor>& cx) {
-  Operands operands{computable(call(input)), computable(call(hx)), {}, {}};
-  if (cx && cx->defined()) {
-    operands.cx = computable(call(*cx));
-  }
+  Operands operands{computable(call(input)), computable(call(hx)), computable(call(cx.value_or(at::Tensor()))), {}};
   for (const at::Tensor& w : weight) {
     operands.weights.push_back(computable(call(w)));
   }
@@ -67,33 +63,24 @@ using Outputs = std::array<at::Tensor, 3>;  // output, hy, cy
 
 Outputs run_layer(const Layers& layers, const at::Tensor& x, const at::Tensor& h, const at::Tensor& c,
                   at::TensorList w) {
-  const bool packed = !layers.batch_sizes.empty();
+  const bool packed = !layers.batch_sizes.empty(), biases = layers.has_biases();
   const at::Tensor sizes = packed ? at::tensor(layers.batch_sizes, at::kLong) : at::Tensor();
-  const bool biases = layers.has_biases();
-  auto pair = [](std::tuple<at::Tensor, at::Tensor> values) {
-    return Outputs{std::get<0>(values), std::get<1>(values), at::Tensor()};
+  const auto run = [&](const auto& layer, const auto& state) {
+    return packed ? layer(x, sizes, state, w, biases, 1, 0.0, layers.train, layers.bidirectional)
+                  : layer(x, state, w, biases, 1, 0.0, layers.train, layers.bidirectional, layers.batch_first);
   };
-  auto run = [&](auto data, auto whole) {
-    return packed ? pair(data(x, sizes, h, w, biases, 1, 0.0, layers.train, layers.bidirectional))
-                  : pair(whole(x, h, w, biases, 1, 0.0, layers.train, layers.bidirectional, layers.batch_first));
+  const auto run_rnn = [&](const auto& layer) -> Outputs {
+    auto [output, hy] = run(layer, h);
+    return {output, hy, at::Tensor()};
   };
   switch (layers.mode) {
     case Mode::Lstm: {
-      const std::array<at::Tensor, 2> state{h, c};
-      auto [output, hy, cy] =
-          packed ? at::lstm(x, sizes, state, w, biases, 1, 0.0, layers.train, layers.bidirectional)
-                 : at::lstm(x, state, w, biases, 1, 0.0, layers.train, layers.bidirectional, layers.batch_first);
+      auto [output, hy, cy] = run([](const auto&... a) { return at::lstm(a...); }, at::TensorList({h, c}));
       return {output, hy, cy};
     }
-    case Mode::Gru:
-      return run([](auto&&... a) { return at::gru(std::forward<decltype(a)>(a)...); },
-                 [](auto&&... a) { return at::gru(std::forward<decltype(a)>(a)...); });
-    case Mode::RnnTanh:
-      return run([](auto&&... a) { return at::rnn_tanh(std::forward<decltype(a)>(a)...); },
-                 [](auto&&... a) { return at::rnn_tanh(std::forward<decltype(a)>(a)...); });
-    case Mode::RnnRelu:
-      return run([](auto&&... a) { return at::rnn_relu(std::forward<decltype(a)>(a)...); },
-                 [](auto&&... a) { return at::rnn_relu(std::forward<decltype(a)>(a)...); });
+    case Mode::Gru: return run_rnn([](const auto&... a) { return at::gru(a...); });
+    case Mode::RnnTanh: return run_rnn([](const auto&... a) { return at::rnn_tanh(a...); });
+    case Mode::RnnRelu: return run_rnn([](const auto&... a) { return at::rnn_relu(a...); });
   }
   TORCH_CHECK(false, "unknown RNN mode ", static_cast<int64_t>(layers.mode));
 }
@@ -156,9 +143,7 @@ std::unique_ptr<Reserve> record(const Layers& layers, const Operands& operands, 
   AutogradScope autograd;
   auto reserve = std::make_unique<Reserve>();
   reserve->position = position;
-  reserve->leaves.input = leaf(operands.input);
-  reserve->leaves.hx = leaf(operands.hx);
-  reserve->leaves.cx = leaf(operands.cx);
+  reserve->leaves = {leaf(operands.input), leaf(operands.hx), leaf(operands.cx), {}};
   for (const at::Tensor& weight : operands.weights) {
     reserve->leaves.weights.push_back(leaf(weight));
   }
@@ -214,28 +199,32 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
   if (train && dropout > 0 && num_layers > 1) {
     position = draw_position(std::nullopt, call.device().index());
   }
-  auto finish = [&](const at::Tensor& tensor) {
-    return tensor.defined() ? call.result(tensor.to(input.scalar_type())) : at::empty({0}, input.options());
+  const auto finish = [&](const Outputs& outputs, const at::Tensor& reserve) {
+    const auto result = [&](const at::Tensor& tensor) {
+      return tensor.defined() ? call.result(tensor.to(input.scalar_type())) : at::empty({0}, input.options());
+    };
+    return std::make_tuple(result(outputs[0]), result(outputs[1]), result(outputs[2]), reserve,
+                           at::empty({0}, input.options()));
   };
   if (!(train && at::GradMode::is_enabled())) {
-    const Outputs outputs = run_layers(layers, operands, position);
-    at::Tensor reserve = at::empty({0}, input.options().dtype(at::kByte));
-    return {finish(outputs[0]), finish(outputs[1]), finish(outputs[2]), reserve, at::empty({0}, input.options())};
+    return finish(run_layers(layers, operands, position), at::empty({0}, input.options().dtype(at::kByte)));
   }
   std::unique_ptr<Reserve> reserve = record(layers, operands, position);
-  if (in_captured_operator() || in_launched_operator()) {
-    // A launch cannot hand an autograd graph on, only bytes: the backward runs the forward again.
+  const bool replayed = in_captured_operator() || in_launched_operator();
+  Outputs outputs = reserve->outputs;
+  for (at::Tensor& tensor : outputs) {
+    if (tensor.defined()) {
+      // The graph keeps its own outputs: the program may write to what it gets.
+      tensor = replayed ? tensor.detach() : tensor.detach().clone();
+    }
+  }
+  if (replayed) {
+    // A replay cannot hand an autograd graph on, only bytes: the backward runs the forward again.
     at::Tensor bytes = at::empty({static_cast<int64_t>(sizeof(PhiloxPosition))}, at::TensorOptions().dtype(at::kByte));
     std::memcpy(bytes.mutable_data_ptr(), &position, sizeof position);
-    const auto given = [&](const at::Tensor& tensor) { return finish(tensor.defined() ? tensor.detach() : tensor); };
-    return {given(reserve->outputs[0]), given(reserve->outputs[1]), given(reserve->outputs[2]), call.result(bytes),
-            at::empty({0}, input.options())};
+    return finish(outputs, call.result(bytes));
   }
-  // The graph keeps its own outputs: the program may write to what it gets.
-  auto copy = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.detach().clone() : tensor; };
-  const Outputs outputs{copy(reserve->outputs[0]), copy(reserve->outputs[1]), copy(reserve->outputs[2])};
-  return {finish(outputs[0]), finish(outputs[1]), finish(outputs[2]), reserve_tensor(std::move(reserve), call.device()),
-          at::empty({0}, input.options())};
+  return finish(outputs, reserve_tensor(std::move(reserve), call.device()));
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rnn_backward(
@@ -351,13 +340,11 @@ at::Tensor cudnn_init_dropout_state(double, bool, int64_t, std::optional<at::Sca
 
 // nn.LSTM and friends reach _cudnn_rnn through these function tables, past the dispatcher.
 
-struct Run {
-  at::Tensor output, hy, cy;
-};
-
-Run run_module(Mode mode, const at::Tensor& input, const at::Tensor& batch_sizes, const at::Tensor& hx,
-               const at::Tensor& cx, at::TensorList params, bool has_biases, int64_t num_layers, double dropout,
-               bool train, bool bidirectional, bool batch_first) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> run_module(Mode mode, const at::Tensor& input,
+                                                          const at::Tensor& batch_sizes, const at::Tensor& hx,
+                                                          const at::Tensor& cx, at::TensorList params, bool has_biases,
+                                                          int64_t num_layers, double dropout, bool train,
+                                                          bool bidirectional, bool batch_first = false) {
   at::native::check_attributes(input, params, cx.defined() ? at::TensorList({hx, cx}) : at::TensorList(hx));
   const int64_t directions = bidirectional ? 2 : 1;
   const int64_t per_direction = static_cast<int64_t>(params.size()) / (num_layers * directions);
@@ -377,40 +364,30 @@ Run run_module(Mode mode, const at::Tensor& input, const at::Tensor& batch_sizes
 void lstm(at::Tensor& output, at::Tensor& hy, at::Tensor& cy, const at::Tensor& input, at::TensorList hx,
           at::TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
           bool batch_first) {
-  Run run = run_module(Mode::Lstm, input, {}, hx[0], hx[1], params, has_biases, num_layers, dropout, train,
-                       bidirectional, batch_first);
-  output = run.output;
-  hy = run.hy;
-  cy = run.cy;
+  std::tie(output, hy, cy) = run_module(Mode::Lstm, input, {}, hx[0], hx[1], params, has_biases, num_layers, dropout,
+                                        train, bidirectional, batch_first);
 }
 
 void lstm_packed(at::Tensor& output, at::Tensor& hy, at::Tensor& cy, const at::Tensor& data,
                  const at::Tensor& batch_sizes, at::TensorList hx, at::TensorList params, bool has_biases,
                  int64_t num_layers, double dropout, bool train, bool bidirectional) {
-  Run run = run_module(Mode::Lstm, data, batch_sizes, hx[0], hx[1], params, has_biases, num_layers, dropout, train,
-                       bidirectional, false);
-  output = run.output;
-  hy = run.hy;
-  cy = run.cy;
+  std::tie(output, hy, cy) = run_module(Mode::Lstm, data, batch_sizes, hx[0], hx[1], params, has_biases, num_layers,
+                                        dropout, train, bidirectional);
 }
 
 template <Mode mode>
 void rnn(at::Tensor& output, at::Tensor& hy, const at::Tensor& input, const at::Tensor& hx, at::TensorList params,
          bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
-  Run run =
+  std::tie(output, hy, std::ignore) =
       run_module(mode, input, {}, hx, {}, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
-  output = run.output;
-  hy = run.hy;
 }
 
 template <Mode mode>
 void rnn_packed(at::Tensor& output, at::Tensor& hy, const at::Tensor& data, const at::Tensor& batch_sizes,
                 const at::Tensor& hx, at::TensorList params, bool has_biases, int64_t num_layers, double dropout,
                 bool train, bool bidirectional) {
-  Run run =
-      run_module(mode, data, batch_sizes, hx, {}, params, has_biases, num_layers, dropout, train, bidirectional, false);
-  output = run.output;
-  hy = run.hy;
+  std::tie(output, hy, std::ignore) =
+      run_module(mode, data, batch_sizes, hx, {}, params, has_biases, num_layers, dropout, train, bidirectional);
 }
 
 // One step of a cell, as nn.LSTMCell and nn.GRUCell call it. Gates of an LSTM: input, forget, cell, output; of a GRU:

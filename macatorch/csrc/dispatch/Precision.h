@@ -12,9 +12,9 @@
 namespace macatorch {
 
 // Note [Precision]
-// CUDA's kernels read low-precision numbers into an accumulate dtype, compute there, and round each result once. Many of
-// upstream's CPU kernels round between their steps, or lack these dtypes. So operators here widen what they are given,
-// compute, and round: for the generated kernels Widened.cpp does it, for those written by hand these functions.
+// CUDA's kernels read low-precision numbers into an accumulate dtype, compute there, and round each result once. Many
+// of upstream's CPU kernels round between their steps, or lack these dtypes. So operators here widen what they are
+// given, compute, and round: for the generated kernels Widened.cpp does it, for those written by hand these functions.
 
 /// half and bfloat16
 constexpr bool is_half(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
@@ -22,7 +22,8 @@ constexpr bool is_half(at::ScalarType dtype) { return dtype == at::kHalf || dtyp
 /// half, bfloat16 and complex half
 constexpr bool is_low(at::ScalarType dtype) { return (kLowPrecision & dtype_bit(dtype)) != 0; }
 
-/// The dtype that numbers of `dtype` are computed in: (complex) float for low precision and float8, else `dtype` itself.
+/// The dtype that numbers of `dtype` are computed in: (complex) float for low precision and float8, else `dtype`
+/// itself.
 inline at::ScalarType accumulate_dtype(at::ScalarType dtype) {
   return is_low(dtype) || at::isFloat8Type(dtype) ? at::toOpMathType(dtype) : dtype;
 }

@@ -24,15 +24,16 @@ using torch::jit::Stack;
 
 // Note [What is computed wider]
 // Upstream's CPU kernels lack low-precision dtypes here and there. Which ones is known when the wheel is built
-// (OperatorSpec::cpu_lacks); nothing is learned from a call, so that no call changes what a later one gives. A kernel that
-// raises for a dtype which the table does not have is called again for this one call, wider.
-// The dtype of a result does not depend on what was computed wider: an iterator's follows from the promoted dtype of its
-// operands, which is low or nothing is widened.
+// (OperatorSpec::cpu_lacks); nothing is learned from a call, so that no call changes what a later one gives. A kernel
+// that raises for a dtype which the table does not have is called again for this one call, wider.
+// The dtype of a result does not depend on what was computed wider: an iterator's follows from the promoted dtype of
+// its operands, which is low or nothing is widened.
 
 constexpr uint64_t kFloatingOrComplex = kLowPrecision | dtype_bit(at::kFloat) | dtype_bit(at::kDouble) |
                                         dtype_bit(at::kComplexFloat) | dtype_bit(at::kComplexDouble);
 
-/// The dtype of a result of `dtype` that was computed wider than `narrow`; half-precision numbers may be real or complex.
+/// The dtype of a result of `dtype` that was computed wider than `narrow`; half-precision numbers may be real or
+/// complex.
 at::ScalarType narrowed(at::ScalarType dtype, at::ScalarType narrow) {
   if (dtype == at::kFloat && narrow != at::kComplexHalf) {
     return narrow;
@@ -63,9 +64,9 @@ bool iterates(const OperatorSpec& spec) {
 
 bool is_dtype_argument(const c10::Argument& argument) { return argument.name() == "dtype"; }
 
-/// The wide copies of one call's low-precision tensors. They alias as the tensors do: one tensor has one copy, and tensors
-/// that share a storage which is written have views of one copy of it. So a kernel's own checks of memory and shape
-/// (overlap, `out` that is an input) have the same outcome as without copies.
+/// The wide copies of one call's low-precision tensors. They alias as the tensors do: one tensor has one copy, and
+/// tensors that share a storage which is written have views of one copy of it. So a kernel's own checks of memory and
+/// shape (overlap, `out` that is an input) have the same outcome as without copies.
 class WideCopies {
  public:
   WideCopies(uint64_t dtypes, const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) : dtypes_(dtypes) {
@@ -158,8 +159,8 @@ class WideCopies {
   std::unordered_map<const c10::TensorImpl*, at::Tensor> copies_;
 };
 
-/// Runs the CPU kernel with dtypes of `wide` in the next wider one, and rounds once. `narrow`: what results are rounded to;
-/// none: the dtype of the last tensor that was widened.
+/// Runs the CPU kernel with dtypes of `wide` in the next wider one, and rounds once. `narrow`: what results are rounded
+/// to; none: the dtype of the last tensor that was widened.
 void call_widened(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* stack, uint64_t wide,
                   std::optional<at::ScalarType> narrow) {
   const auto& schema = op.schema();

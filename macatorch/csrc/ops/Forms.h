@@ -13,8 +13,8 @@
 namespace macatorch {
 
 // Note [Three forms of one operator]
-// An operator has a functional form, and often one in place and one with `out`. What an operator here adds to the generated
-// kernel is the same in all of them, so it is written once, in terms of the form:
+// An operator has a functional form, and often one in place and one with `out`. What an operator here adds to the
+// generated kernel is the same in all of them, so it is written once, in terms of the form:
 //
 //   struct Subject {
 //     template <class Form> static typename Form::Result call(const Form& form, inputs...);

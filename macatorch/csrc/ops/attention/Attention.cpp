@@ -230,8 +230,8 @@ namespace {
 
 // What scaled_dot_product_attention calls: dense heads-first tensors.
 
-/// `last_to_last`: where lengths differ and `causal` is asked for, the last query stands at the last key, not the first at
-/// the first.
+/// `last_to_last`: where lengths differ and `causal` is asked for, the last query stands at the last key, not the first
+/// at the first.
 AttentionProblem make_problem(DeviceCall& call, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                               const std::optional<at::Tensor>& bias, double dropout, bool causal,
                               std::optional<double> scale, bool last_to_last = false) {
@@ -257,8 +257,8 @@ bool packs_position() {
   return packed;
 }
 
-/// An output or a gradient with the strides of upstream's kernels: those of the query (or of what the gradient is of) for
-/// flash and cuDNN, heads next to each other otherwise.
+/// An output or a gradient with the strides of upstream's kernels: those of the query (or of what the gradient is of)
+/// for flash and cuDNN, heads next to each other otherwise.
 at::Tensor laid_out(DeviceCall& call, const at::Tensor& output, const at::Tensor& like, bool like_given) {
   const at::Tensor given = call(like);
   const at::Tensor value = output.to(like.scalar_type());

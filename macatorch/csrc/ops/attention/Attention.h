@@ -63,7 +63,8 @@ void warn_of_order() {
   }
 }
 
-/// The gradient of a bias as upstream's memory-efficient kernel lays it out: each row begins at a multiple of 16 elements.
+/// The gradient of a bias as upstream's memory-efficient kernel lays it out: each row begins at a multiple of 16
+/// elements.
 at::Tensor with_aligned_rows(const at::Tensor& gradient, at::ScalarType dtype);
 
 /// The attention matrix (B, H, L, S) as flash attention gives it for debugging: a minus sign where dropout dropped.
@@ -78,8 +79,8 @@ constexpr int64_t in_blocks(int64_t length) { return (length + 127) / 128 * 128;
 PhiloxPosition attention_position(DeviceCall& call, double dropout);
 std::optional<at::Generator> attention_random(PhiloxPosition position, double dropout);
 
-/// The place as upstream's tensors, and back. `packed`: one tensor of two numbers and an unused one (torch 2.7 and later,
-/// flash form), else two scalars.
+/// The place as upstream's tensors, and back. `packed`: one tensor of two numbers and an unused one (torch 2.7 and
+/// later, flash form), else two scalars.
 std::pair<at::Tensor, at::Tensor> position_tensors(DeviceCall& call, PhiloxPosition position, bool packed);
 PhiloxPosition position_of(DeviceCall& call, const at::Tensor& first, const at::Tensor& second, double dropout);
 

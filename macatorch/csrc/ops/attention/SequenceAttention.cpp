@@ -12,9 +12,9 @@ namespace macatorch {
 namespace {
 
 // Note [Attention over sequences]
-// The forms below scaled_dot_product_attention, which libraries call by name: heads come after positions, and sequences of
-// different lengths may lie behind one another. Shapes: (B, L, H, E); or, where cumulative lengths say how a batch is
-// packed, (T, H, E) for flash and (1, T, H, E) for the memory-efficient form. Each sequence is one problem of
+// The forms below scaled_dot_product_attention, which libraries call by name: heads come after positions, and sequences
+// of different lengths may lie behind one another. Shapes: (B, L, H, E); or, where cumulative lengths say how a batch
+// is packed, (T, H, E) for flash and (1, T, H, E) for the memory-efficient form. Each sequence is one problem of
 // Note [Attention].
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -88,8 +88,8 @@ at::Tensor forbidden(int64_t queries, int64_t keys, const Window& window) {
   return mask;
 }
 
-/// ALiBi (Press, Smith, Lewis 2022): scores fall with the distance; slopes (H) or (B, H). Causal kernels leave out what is
-/// the same for a whole row.
+/// ALiBi (Press, Smith, Lewis 2022): scores fall with the distance; slopes (H) or (B, H). Causal kernels leave out what
+/// is the same for a whole row.
 at::Tensor alibi(const at::Tensor& slopes, const Piece& piece, bool causal) {
   const at::Tensor of_heads = (slopes.dim() == 2 ? slopes.select(0, piece.batch) : slopes).view({1, -1, 1, 1});
   const at::Tensor keys = at::arange(piece.key_length).to(at::kFloat);
@@ -385,10 +385,10 @@ void efficient_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack)
       grads.bias.defined() ? call.result(with_aligned_rows(grads.bias, efficient.bias.scalar_type())) : at::Tensor());
 }
 
-// ---- cuDNN (torch 2.9 and later) -------------------------------------------------------------------------------------
+// ---- cuDNN (torch 2.9 and later) -----------------------------------------------------------------------------------
 
-/// Its tensors are heads-first (B, H, L, E) where they are dense, and packed ones as flash's; logsumexp has a last dimension
-/// of one.
+/// Its tensors are heads-first (B, H, L, E) where they are dense, and packed ones as flash's; logsumexp has a last
+/// dimension of one.
 struct CudnnCall : Sequences {
   explicit CudnnCall(const Arguments& given) : Sequences(given, "attn_bias") {
     const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
@@ -448,7 +448,8 @@ void cudnn_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
              call.result(grads.value.to(cudnn.value.scalar_type())));
 }
 
-/// The uniform numbers that the memory-efficient form's dropout compares with its probability: above it, a score is kept.
+/// The uniform numbers that the memory-efficient form's dropout compares with its probability: above it, a score is
+/// kept.
 void fill_dropout_mask(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   at::Tensor self = given.tensor("self");

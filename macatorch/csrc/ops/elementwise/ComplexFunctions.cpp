@@ -28,8 +28,8 @@
 
 namespace macatorch {
 
-// Functions of complex numbers for which upstream's CPU kernels use formulas that overflow, cancel or lose infinities, and
-// CUDA's do not: the C library's, element by element. Which of them are wrong differs from release to release.
+// Functions of complex numbers for which upstream's CPU kernels use formulas that overflow, cancel or lose infinities,
+// and CUDA's do not: the C library's, element by element. Which of them are wrong differs from release to release.
 
 namespace {
 
@@ -79,7 +79,7 @@ constexpr auto kLog1p = [](auto z) -> decltype(z) {
   return {std::log(std::hypot(x + T(1), y)), angle};
 };
 
-// ---- Functions that replace the CPU kernel ---------------------------------------------------------------------------
+// ---- Functions that replace the CPU kernel -------------------------------------------------------------------------
 
 /// The function of an iterator's input, into its output.
 template <const auto& function, class Stored>
@@ -118,7 +118,7 @@ struct Replaced {
   }
 };
 
-// ---- Functions whose CPU kernel is fast, and wrong where its result shows it -----------------------------------------
+// ---- Functions whose CPU kernel is fast, and wrong where its result shows it ---------------------------------------
 
 /// What both parts of a result must not be below.
 constexpr double kNoLimit = 0;
@@ -148,8 +148,8 @@ bool block_may_be_suspect(const std::complex<T>* results) {
   std::memcpy(parts.data(), results, sizeof(parts));
   Bits found = 0;
   for (const Bits part : parts) {
-    // Infinities and NaN have all bits of the exponent: one more carries into the sign. A number below the limit borrows
-    // from the sign.
+    // Infinities and NaN have all bits of the exponent: one more carries into the sign. A number below the limit
+    // borrows from the sign.
     found |= (part & exponent) + (mantissa + 1);
     found |= (part & ~sign) - tiny;
   }

@@ -8,8 +8,8 @@
 
 namespace macatorch {
 
-// Operators on lists. Upstream's CPU form calls the plain operator for each tensor, on the aliases that it is given: that is
-// fast, and misses what the device's own operator does differently.
+// Operators on lists. Upstream's CPU form calls the plain operator for each tensor, on the aliases that it is given:
+// that is fast, and misses what the device's own operator does differently.
 
 namespace {
 
@@ -46,7 +46,8 @@ bool any_half(const std::vector<at::Tensor>& list) {
 /// A number that is infinite in half precision.
 bool overflows(const at::Scalar& number) { return !number.isComplex() && overflows_half(number.toDouble()); }
 
-/// A sum of low precision with a factor or with a number that no half holds is the device's operator's, which rounds once.
+/// A sum of low precision with a factor or with a number that no half holds is the device's operator's, which rounds
+/// once.
 bool sums_round_between(const Arguments& arguments) {
   const c10::IValue alpha = arguments["alpha"], scalar = arguments["scalar"], scalars = arguments["scalars"];
   bool candidate = alpha.isScalar() && !alpha.toScalar().equal(1);

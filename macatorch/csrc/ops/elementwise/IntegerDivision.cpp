@@ -22,15 +22,15 @@ namespace {
 // Note [Divisors 0 and -1]
 // A processor traps where an integer is divided by zero, and where the smallest one is divided by -1. Upstream's CPU
 // kernels raise in the first case and, in some releases, end the process in the second. On a GPU both have a result.
-// Upstream's tests expect all bits set after a division by zero, in quotient and remainder; of 64 bits only the lower 32 if
-// the dividend has no others.
+// Upstream's tests expect all bits set after a division by zero, in quotient and remainder; of 64 bits only the lower
+// 32 if the dividend has no others.
 
 enum class Part { Remainder, Truncated, Floored };
 
 constexpr int64_t kBlock = 128;
 
-/// Whether kBlock divisors have a 0, or a -1 if there are negative ones. Without a branch and of a constant length, so that
-/// the compiler makes vector instructions of it.
+/// Whether kBlock divisors have a 0, or a -1 if there are negative ones. Without a branch and of a constant length, so
+/// that the compiler makes vector instructions of it.
 template <class T>
 bool block_has_special(const T* data) {
   using Bits = std::make_unsigned_t<T>;
@@ -121,8 +121,9 @@ std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& ot
 }
 
 // Note [Quotients that overflow]
-// Upstream's vectorised kernels of float and bfloat16 give NaN for a modulus whose quotient overflows float, and for a floored
-// quotient, which is computed from it. CUDA's do not. In double precision the quotient fits, and the modulus is exact.
+// Upstream's vectorised kernels of float and bfloat16 give NaN for a modulus whose quotient overflows float, and for a
+// floored quotient, which is computed from it. CUDA's do not. In double precision the quotient fits, and the modulus is
+// exact.
 
 bool may_overflow(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kBFloat16; }
 

@@ -10,13 +10,13 @@
 
 namespace macatorch {
 
-// Sums, products and quotients of low precision. CUDA computes a + alpha * b in float and rounds once. Upstream's CPU kernel
-// rounds alpha * b in the elements that do not fill a vector, and always a number that is given for b: both may overflow
-// where the sum does not.
-// A product with a number on the CPU is computed in float, too. Upstream's CPU kernel rounds the number where it is the first
-// factor.
-// A number on the device is an element like the others: CUDA rounds it to their dtype first. Upstream's CPU kernel takes it
-// for a number on the CPU and does not.
+// Sums, products and quotients of low precision. CUDA computes a + alpha * b in float and rounds once. Upstream's CPU
+// kernel rounds alpha * b in the elements that do not fill a vector, and always a number that is given for b: both may
+// overflow where the sum does not.
+// A product with a number on the CPU is computed in float, too. Upstream's CPU kernel rounds the number where it is the
+// first factor.
+// A number on the device is an element like the others: CUDA rounds it to their dtype first. Upstream's CPU kernel
+// takes it for a number on the CPU and does not.
 
 namespace {
 

@@ -42,9 +42,9 @@ struct Integers {
 };
 
 // Note [Products that use_deterministic_algorithms refuses]
-// Where deterministic algorithms are asked for, 2.6.0 refuses what calls cuBLAS's gemm, its batched gemm or its gemv, unless
-// CUBLAS_WORKSPACE_CONFIG has one of two values. Products are deterministic here in any case; but a program that this stops
-// on hardware is stopped here too. Products to which cuBLASLt adds a bias on the way are free of it.
+// Where deterministic algorithms are asked for, 2.6.0 refuses what calls cuBLAS's gemm, its batched gemm or its gemv,
+// unless CUBLAS_WORKSPACE_CONFIG has one of two values. Products are deterministic here in any case; but a program that
+// this stops on hardware is stopped here too. Products to which cuBLASLt adds a bias on the way are free of it.
 
 template <class Context>
 auto alert_of_cublas(const Context& context, int /*preferred*/)

@@ -15,7 +15,8 @@ namespace {
 using c10::OperatorHandle;
 using torch::jit::Stack;
 
-/// Upstream's kernel recognises an `out` that is the input by its reference. An alias is another one: it would be resized.
+/// Upstream's kernel recognises an `out` that is the input by its reference. An alias is another one: it would be
+/// resized.
 void addr_out(const OperatorHandle& op, Stack* stack) {
   const Arguments given(op, stack);
   const at::Tensor self = given.tensor("self"), rows = given.tensor("vec1"), columns = given.tensor("vec2");
@@ -93,7 +94,8 @@ void lstsq(const OperatorHandle& op, Stack* stack) {
 
 // ---- LU without pivoting, which LAPACK does not have ----------------------------------------------------------------
 
-/// Rows `first` on of the columns from `first` to `last`, in place. Gives the first zero on the diagonal, counted from 1, or 0.
+/// Rows `first` on of the columns from `first` to `last`, in place. Gives the first zero on the diagonal, counted from
+/// 1, or 0.
 template <class T>
 int32_t factor_panel(T* matrix, int64_t rows, int64_t stride, int64_t first, int64_t last) {
   int32_t zero = 0;

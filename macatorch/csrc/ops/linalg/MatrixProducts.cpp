@@ -18,7 +18,7 @@ namespace {
 
 bool is_float8(at::ScalarType dtype) { return dtype == at::kFloat8_e4m3fn || dtype == at::kFloat8_e5m2; }
 
-// ---- A result of another dtype than the operands (torch 2.8 and later) ------------------------------------------------
+// ---- A result of another dtype than the operands (torch 2.8 and later) ---------------------------------------------
 
 /// Ends a call with a result, or with its values in `out`.
 void give(Arguments& given, DeviceCall& call, const at::Tensor& value) {
@@ -79,8 +79,8 @@ void addmm_activation(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 // ---- Scaled products ------------------------------------------------------------------------------------------------
 
-/// The entries of a matrix (rows, columns) times their scales: one for all, one a row or column, or one for each block of
-/// 128 along a side.
+/// The entries of a matrix (rows, columns) times their scales: one for all, one a row or column, or one for each block
+/// of 128 along a side.
 at::Tensor scaled(const at::Tensor& matrix, const at::Tensor& scale) {
   constexpr int64_t kBlock = 128;
   const at::Tensor values = matrix.to(at::kFloat);
@@ -147,8 +147,8 @@ void scaled_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   give(given, call, round_to(value, dtype));
 }
 
-// Grouped products: the groups of a 2-D operand lie behind one another along the rows of the left one, the columns of the
-// right one, or, where both are 2-D, along what is summed; `offs` has the end of each.
+// Grouped products: the groups of a 2-D operand lie behind one another along the rows of the left one, the columns of
+// the right one, or, where both are 2-D, along what is summed; `offs` has the end of each.
 
 std::vector<int64_t> ends_of(DeviceCall& call, const at::Tensor& offs) {
   const at::Tensor values = call(offs).to(at::kLong).contiguous();
@@ -183,8 +183,8 @@ at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const std::
   return out;
 }
 
-/// Scales of the rows of the left operand (`rows`), or of the columns of the right one. Where both are 2-D each group has
-/// its own, behind one another.
+/// Scales of the rows of the left operand (`rows`), or of the columns of the right one. Where both are 2-D each group
+/// has its own, behind one another.
 at::Tensor with_group_scales(const at::Tensor& matrix, const at::Tensor& scale, const std::vector<int64_t>& ends,
                              bool both_flat, bool rows) {
   at::Tensor values = matrix.to(at::kFloat);
@@ -247,8 +247,8 @@ void scaled_grouped_mm_v2(const c10::OperatorHandle& op, torch::jit::Stack* stac
 
 // Note [Packed 4-bit weights]
 // The packed form is that of upstream's CUDA kernel, so that weights saved on another machine can be read: a matrix of
-// (n, k) 4-bit numbers in tiles of 8 by 16; tile (i, j * inner + 2 * p) and its right neighbour lie in word (i, j, t, p) of
-// a tensor (n / 8, k / (inner * 16), 32, inner / 2), each of 32 lanes t having row t / 4 and eight columns.
+// (n, k) 4-bit numbers in tiles of 8 by 16; tile (i, j * inner + 2 * p) and its right neighbour lie in word (i, j, t,
+// p) of a tensor (n / 8, k / (inner * 16), 32, inner / 2), each of 32 lanes t having row t / 4 and eight columns.
 
 constexpr int64_t kTileRows = 8, kTileColumns = 16, kLanes = 32;
 
@@ -330,12 +330,12 @@ at::Tensor weight_int4pack_mm(const at::Tensor& self, const at::Tensor& mat2, in
   return call.result(at::mm(call(self).to(at::kFloat), weights.to(at::kFloat).t()).to(at::kBFloat16));
 }
 
-// ---- 8- and 4-bit weights laid out for CUTLASS ------------------------------------------------------------------------
+// ---- 8- and 4-bit weights laid out for CUTLASS ---------------------------------------------------------------------
 
 // Note [Weights of _mixed_dtypes_linear]
-// What torch/quantization/_quantized_conversions.py makes of a matrix of n rows and k numbers: the bytes of a row are permuted
-// in groups of 16, rows are interleaved two (8 bits) or four (4 bits) at a time in runs of 16 or 8 words, and the numbers of a
-// word are shuffled and offset, so that they are not negative.
+// What torch/quantization/_quantized_conversions.py makes of a matrix of n rows and k numbers: the bytes of a row are
+// permuted in groups of 16, rows are interleaved two (8 bits) or four (4 bits) at a time in runs of 16 or 8 words, and
+// the numbers of a word are shuffled and offset, so that they are not negative.
 
 constexpr std::array<int64_t, 16> kByteOrder8{0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
 constexpr std::array<int64_t, 16> kByteOrder4{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};

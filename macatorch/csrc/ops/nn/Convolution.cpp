@@ -18,8 +18,8 @@ namespace macatorch {
 namespace {
 
 // `convolution` is composite and would choose cuDNN by the tensor's device; here the device's convolution is the CPU's
-// choice (oneDNN, mostly). Halves are widened (Note [Precision]), but for bfloat16 where the processor multiplies it and the
-// choice is oneDNN, whose accumulate dtype is float.
+// choice (oneDNN, mostly). Halves are widened (Note [Precision]), but for bfloat16 where the processor multiplies it
+// and the choice is oneDNN, whose accumulate dtype is float.
 
 using Ints = c10::SymIntArrayRef;
 constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
@@ -39,8 +39,8 @@ bool is_double(const at::Tensor& input, const at::Tensor& weight) {
   return input.scalar_type() == at::kDouble || weight.scalar_type() == at::kDouble;
 }
 
-/// cuDNN's rule: channels-last where input or weight is, and never in double precision (nor in the complex numbers that are
-/// computed with it). A batch of one has strides that fit both, and the CPU's choice may then be the other.
+/// cuDNN's rule: channels-last where input or weight is, and never in double precision (nor in the complex numbers that
+/// are computed with it). A batch of one has strides that fit both, and the CPU's choice may then be the other.
 at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight) {
   if (is_double(input, weight)) {
     return at::MemoryFormat::Contiguous;
@@ -100,9 +100,10 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   return call.result(in_format(rounded(result, input), output_format(input, weight)));
 }
 
-/// Whether the weight's gradient is computed in contiguous copies: without AVX-512 oneDNN takes 1.3 to 2.3 times as long
-/// for it in channels-last (1.1 to 1.7 where it is transposed) where the kernel covers several pixels, and the copies take
-/// a fraction of that. Small tensors and few input channels gain nothing. With AVX-512 channels-last is the faster.
+/// Whether the weight's gradient is computed in contiguous copies: without AVX-512 oneDNN takes 1.3 to 2.3 times as
+/// long for it in channels-last (1.1 to 1.7 where it is transposed) where the kernel covers several pixels, and the
+/// copies take a fraction of that. Small tensors and few input channels gain nothing. With AVX-512 channels-last is the
+/// faster.
 bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weight, const c10::SymInt& groups) {
   static const bool slow = at::get_cpu_capability() != "AVX512";
   return slow && input.dim() == 4 && groups == 1 && weight.size(1) >= 32 && weight.size(2) * weight.size(3) > 1 &&

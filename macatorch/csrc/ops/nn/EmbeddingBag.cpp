@@ -8,9 +8,9 @@ namespace {
 
 constexpr int64_t kMax = 2;  // the mode that keeps which element was the largest
 
-/// _embedding_bag. The CPU's kernel leaves out what its own backward does not need; CUDA's always gives each index's bag
-/// and each bag's size (padding not counted), and the largest elements' indices in one mode only. They are of the common
-/// dtype of indices and offsets.
+/// _embedding_bag. The CPU's kernel leaves out what its own backward does not need; CUDA's always gives each index's
+/// bag and each bag's size (padding not counted), and the largest elements' indices in one mode only. They are of the
+/// common dtype of indices and offsets.
 template <const OperatorSpec& spec>
 void embedding_bag(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const Arguments given(op, stack);

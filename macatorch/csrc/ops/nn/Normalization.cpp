@@ -57,8 +57,8 @@ void cudnn_batch_norm_out(const c10::OperatorHandle& op, torch::jit::Stack* stac
 }
 
 /// The same elements with the strides that a larger batch has. A batch of one can be dense in channels-last order with
-/// another first stride (the gradient of a transposed view, say). Upstream's CPU kernel then reads input and gradient in
-/// different orders, on the CPU as well.
+/// another first stride (the gradient of a transposed view, say). Upstream's CPU kernel then reads input and gradient
+/// in different orders, on the CPU as well.
 at::Tensor plain_strides(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_contiguous()) {
     return tensor;

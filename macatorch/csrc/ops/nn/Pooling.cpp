@@ -20,8 +20,8 @@ at::Tensor as_batch_of_one(const at::Tensor& volume) {
              : batch;
 }
 
-/// One volume has four dimensions and may lie like an image in channels-last; the CPU's kernel refuses that order. In the
-/// order of channels_last_3d it is computed as a batch of one, and the result has the same order, as on CUDA.
+/// One volume has four dimensions and may lie like an image in channels-last; the CPU's kernel refuses that order. In
+/// the order of channels_last_3d it is computed as a batch of one, and the result has the same order, as on CUDA.
 template <const OperatorSpec& spec>
 void one_volume(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const bool batch = !op.schema().is_mutable() && is_channels_last_volume(Arguments(op, stack).tensor("self"));

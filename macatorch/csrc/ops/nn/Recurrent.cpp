@@ -17,10 +17,10 @@ namespace macatorch {
 namespace {
 
 // Note [Recurrent layers]
-// cuDNN has a fused operator for RNN, LSTM and GRU with a backward of its own. Here its forward runs upstream's CPU layers
-// under autograd, on detached aliases, and hands that graph on in the `reserve` tensor, which is what cuDNN uses `reserve`
-// for. The backward differentiates the graph. A reserve that was copied on the way (saved-tensor hooks) has lost the graph
-// but still tells the place in the random stream, so that the forward can be run again.
+// cuDNN has a fused operator for RNN, LSTM and GRU with a backward of its own. Here its forward runs upstream's CPU
+// layers under autograd, on detached aliases, and hands that graph on in the `reserve` tensor, which is what cuDNN uses
+// `reserve` for. The backward differentiates the graph. A reserve that was copied on the way (saved-tensor hooks) has
+// lost the graph but still tells the place in the random stream, so that the forward can be run again.
 // Halves are computed in float and rounded at the end: the CPU's layers take ten times as long for them.
 
 enum class Mode : int64_t { RnnRelu = 0, RnnTanh = 1, Lstm = 2, Gru = 3 };
@@ -289,8 +289,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> cudnn_rn
           output_mask[2] && has_cx ? result(2) : at::Tensor(), weights};
 }
 
-/// Under autocast: halves, whatever dtype autocast has for other operators, but for doubles, which stay. Upstream's form of
-/// this asks cuDNN for the layout of the weights.
+/// Under autocast: halves, whatever dtype autocast has for other operators, but for doubles, which stay. Upstream's
+/// form of this asks cuDNN for the layout of the weights.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> autocast_rnn(
     const at::Tensor& input, at::TensorList weight, int64_t weight_stride, const std::optional<at::Tensor>& weight_buf,
     const at::Tensor& hx, const std::optional<at::Tensor>& cx, int64_t mode, c10::SymInt hidden_size,

@@ -12,8 +12,8 @@
 namespace macatorch {
 namespace {
 
-// CUDA's kernels take a low-precision input to a float result in one step (half_to_float), and a float gradient back to a
-// low-precision one. The CPU's kernels refuse the first and misread the second, so both are computed in float here.
+// CUDA's kernels take a low-precision input to a float result in one step (half_to_float), and a float gradient back to
+// a low-precision one. The CPU's kernels refuse the first and misread the second, so both are computed in float here.
 
 template <class Op>
 struct Forward {

@@ -16,11 +16,11 @@ namespace macatorch {
 namespace {
 
 // Note [2:4 sparsity]
-// Of every four neighbours in a row at most two are not zero (of two floats, at most one). A matrix (m, k) is kept as its
-// values (m, k / 2) and, for each group of four, a code of two 2-bit places. There are two layouts, as upstream's Python
-// states them (torch/sparse/_semi_structured_conversions.py, semi_structured.py): CUTLASS has the codes in a matrix of its
-// own, four or eight to an integer and reordered; cuSPARSELt has values and codes in one tensor. How cuSPARSELt
-// lays out its codes is not documented; here they follow the values, two to a byte.
+// Of every four neighbours in a row at most two are not zero (of two floats, at most one). A matrix (m, k) is kept as
+// its values (m, k / 2) and, for each group of four, a code of two 2-bit places. There are two layouts, as upstream's
+// Python states them (torch/sparse/_semi_structured_conversions.py, semi_structured.py): CUTLASS has the codes in a
+// matrix of its own, four or eight to an integer and reordered; cuSPARSELt has values and codes in one tensor. How
+// cuSPARSELt lays out its codes is not documented; here they follow the values, two to a byte.
 
 /// Bits 0 to 3 of `mask` say which of four are there; the two places to keep, the lower one in the lower bits.
 uint8_t code_of(unsigned mask) {

@@ -59,7 +59,8 @@ at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& 
   return baddbmm_out(zero, self, mat2, 0, 1, result);
 }
 
-/// The CPU's kernel for two coalesced tensors takes no booleans. A product with a dense tensor is checked as a dense one is.
+/// The CPU's kernel for two coalesced tensors takes no booleans. A product with a dense tensor is checked as a dense
+/// one is.
 void sparse_mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments arguments(op, stack);
   const at::Tensor self = arguments.tensor("self");
@@ -78,8 +79,8 @@ void sparse_mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   arguments.give(out.copy_(product));
 }
 
-/// Puts the elements of each row of a CSR matrix (each column of a CSC one) in order, as cuSPARSE does; the CPU's kernel
-/// leaves them as they come.
+/// Puts the elements of each row of a CSR matrix (each column of a CSC one) in order, as cuSPARSE does; the CPU's
+/// kernel leaves them as they come.
 void sort_rows(const at::Tensor& matrix) {
   const bool rows = matrix.layout() == at::kSparseCsr;
   if ((!rows && matrix.layout() != at::kSparseCsc) || matrix.dim() != 2 || !matrix.is_cuda()) {
@@ -127,8 +128,8 @@ bool is_one_kernel(const at::Tensor& blocks, int64_t columns) {
   return is_power_of_two(rows) && is_power_of_two(width) && rows >= 16 && width >= 16 && columns % rows == 0;
 }
 
-/// beta * self + alpha * (mat1 @ mat2) in low precision, where one matrix is block sparse: CUDA's general way rounds the product,
-/// then what is scaled, then the sum.
+/// beta * self + alpha * (mat1 @ mat2) in low precision, where one matrix is block sparse: CUDA's general way rounds
+/// the product, then what is scaled, then the sum.
 bool block_addmm(const Arguments& arguments, at::Tensor& out) {
   const at::Tensor self = arguments.tensor("self"), mat1 = arguments.tensor("mat1"), mat2 = arguments.tensor("mat2");
   const bool left = mat1.layout() == at::kSparseBsr && mat2.layout() == at::kStrided;

@@ -7,7 +7,8 @@
 namespace macatorch {
 namespace {
 
-/// Whether CUDA concatenates `self` and `other` into `out`. Everything else is left to the CPU kernel, which may refuse it.
+/// Whether CUDA concatenates `self` and `other` into `out`. Everything else is left to the CPU kernel, which may refuse
+/// it.
 bool concatenates(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
   for (const at::Tensor& tensor : {self, other, out}) {
     if (tensor.layout() != at::kSparse) {
@@ -28,8 +29,8 @@ bool concatenates(const at::Tensor& self, const at::Tensor& other, const at::Ten
   return true;
 }
 
-/// The sum of two coordinate lists is one list with the elements of both, as on CUDA: nothing has to wait for the number
-/// of different indices. The CPU's kernel merges them.
+/// The sum of two coordinate lists is one list with the elements of both, as on CUDA: nothing has to wait for the
+/// number of different indices. The CPU's kernel merges them.
 void add_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   const at::Tensor self = given.tensor("self");

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 SITE = Path(torch.__file__).parents[1]
-MACATORCH = Path(__file__).resolve().parents[2] / "macatorch"
+MACATORCH = Path(__file__).resolve().parents[3] / "macatorch"
 TABLE = MACATORCH / "operators.toml"
 OURS = re.compile(r"^(\w+)( \(inactive\))?: (registered at macatorch/(?:operators\.toml|csrc/ops/\S+) \(\w+\))", re.M)
 

@@ -307,7 +307,10 @@ CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsig
 }
 CUresult cuCtxDestroy(CUcontext context) {
   if (!created.contains(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  const bool onTop = mcContextIsSet() != 0 && createdOnTop == context;
+  CUcontext current = nullptr;
+  const CUresult error = cuCtxGetCurrent(&current);
+  if (error != CUDA_SUCCESS) return error;
+  const bool onTop = current == context;
   if (!created.destroy(context)) return CUDA_ERROR_INVALID_CONTEXT;
   return onTop ? popContext() : CUDA_SUCCESS;
 }

@@ -79,6 +79,11 @@ assert dr.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64)) == 0
 assert rt.cudaSetDevice(0) == 0 and current() == zero and set_current(first) == 0
 assert destroy(first) == 0 and current() == zero
 assert dr.cuMemFree_v2(memory) == 0
+# One that cudaSetDevice has taken the place of is not on top any more: to destroy it takes nothing away.
+replaced = made(dr, "cuCtxCreate_v2", 0, 1)
+assert push(one) == 0 and pop() == one and current() == replaced
+assert rt.cudaSetDevice(0) == 0 and current() == zero and destroy(replaced) == 0 and current() == zero
+assert pop() == zero and current() == zero  # the one that was there before
 assert dr.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 3, 0) == 1  # two ways to wait at once
 assert dr.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 0, 99) == 101
 part = (ctypes.c_uint * 2)(0, 8)

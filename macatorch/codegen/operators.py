@@ -132,7 +132,6 @@ class Entry(NamedTuple):
             op=f"at::_ops::{self.f.func.name.unambiguous_name()}",
             spec=f"spec_{self.symbol}",
             functional=f"at::_ops::{self.functional.func.name.unambiguous_name()}",
-            functional_spec=f"spec_{self._symbol(self.functional)}",
         )
 
     def key(self, backend: str) -> str:

@@ -14,9 +14,8 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Dict
 
-# What the releases are called: mxmaca_cuda_version.h has the same numbers.
-RELEASES = {12: "12.4", 13: "13.0"}
 RUNTIME_NAME = re.compile(r"lib(?P<name>[\w-]+)\.so\.\d+")
 # Names by which a library is linked besides its own: CUDA's static run time is ours as well, shared.
 ALSO = {"cudart": ["libcudart_static.a"], "cuda": ["stubs/libcuda.so"], "nvidia-ml": ["stubs/libnvidia-ml.so"]}
@@ -40,8 +39,14 @@ exec "${{CUDAHOSTCXX:-g++}}" "$@" "-Wl,-rpath,$(readlink -f "$here/../../lib/cud
 FORWARDER = """#ifndef MXMACA_CUDA_MAJOR
 #define MXMACA_CUDA_MAJOR {major}
 #endif
+#if __has_include("{path}")
 #include "{path}"
+#else  // this is a copy: programs lay headers beside the sources that they compile at run time
+#include_next <{name}>
+#endif
 """
+# In CUDA 13 these headers lie in a folder of their own, and compilers find them without its name.
+CCCL = ("cub", "cuda", "nv", "thrust")
 NO_LIBDEVICE = "The simulated device needs no device bitcode. CMake takes this folder as the mark of a CUDA toolkit.\n"
 
 
@@ -54,9 +59,13 @@ def write(path: Path, text: str, executable: bool = False) -> None:
 def forward_headers(root: Path, tree: Path, major: int) -> None:
     include = root / "include"
     for header in sorted(path for path in include.rglob("*") if path.is_file()):
-        forwarder = tree / "include" / header.relative_to(include)
-        path = os.path.relpath(header, forwarder.parent)
-        write(forwarder, FORWARDER.format(major=major, path=Path(path).as_posix()))
+        name = header.relative_to(include)
+        forwarders = [tree / "include" / name]
+        if major >= 13 and name.parts[0] in CCCL:
+            forwarders.append(tree / "include" / "cccl" / name)
+        for forwarder in forwarders:
+            path = Path(os.path.relpath(header, forwarder.parent)).as_posix()
+            write(forwarder, FORWARDER.format(major=major, path=path, name=name.as_posix()))
 
 
 def link_libraries(root: Path, tree: Path, major: int) -> None:
@@ -99,12 +108,20 @@ def make_cu_bridge(root: Path) -> None:
     write(folder / "tools" / "cmake_maca", CALL.format(up="../..", program="cmake_maca"), executable=True)
 
 
+def releases(root: Path) -> Dict[int, str]:
+    """The CUDA releases of the SDK by their major numbers, as facts/versions.txt has them."""
+    lines = (root / "facts" / "versions.txt").read_text(encoding="utf-8").splitlines()
+    row = next(line for line in lines if line.startswith("mxmaca_cuda_version.h"))
+    found = [version.strip().rpartition(".")[0] for version in row.split("|")[4:]]
+    return {int(release.partition(".")[0]): release for release in found}
+
+
 def main() -> None:
     """Write all trees."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", type=Path, help="the installed folder mxmaca")
     root = parser.parse_args().root
-    for major, release in RELEASES.items():
+    for major, release in releases(root).items():
         make(root, major, release)
     make_cu_bridge(root)
 

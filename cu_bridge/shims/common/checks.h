@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "device_limits.h"
+#include "mc_device_limits.h"
 #include "mc_kernel.h"
 #include "mc_runtime.h"
 
@@ -25,7 +25,8 @@ inline mcError_t checkFlags(unsigned long long flags, unsigned long long known) 
 // Graphs: free what they allocate, upload, launches by device code, priorities of nodes.
 constexpr unsigned long long kInstantiateFlags = 15;
 
-// Flags of a device: at most one way to wait (spin, yield, block); mapped host memory, local memory, synchronous copies.
+// Flags of a device: at most one way to wait (spin, yield, block); mapped host memory, local memory, synchronous
+// copies.
 inline mcError_t checkDeviceFlags(unsigned int flags) {
   constexpr unsigned int kWaiting = 7, kKnown = 0x9f;
   const unsigned int waiting = flags & kWaiting;
@@ -70,7 +71,8 @@ inline mcError_t checkLocation(int type, int id) {
 inline bool adviceNamesPlace(int advice) { return advice == 3 || advice >= 5; }
 inline mcError_t checkAdvice(int advice) { return valueError(advice >= 1 && advice <= 6); }
 
-// Attachment of managed memory to all streams (1), the host (2) or one stream (4), which must not be a default one then.
+// Attachment of managed memory to all streams (1), the host (2) or one stream (4), which must not be a default one
+// then.
 inline mcError_t checkAttachment(mcStream_t stream, const void* pointer, size_t bytes, unsigned int flags) {
   mcPointerAttributes attributes;
   mcError_t error = mcStreamCheck(stream);
@@ -87,8 +89,6 @@ inline mcKernelFacts kernelFacts(const void* function) {
   if (mcKernelGetFacts(&facts, function) != mcSuccess) mcGetLastError();
   return facts;
 }
-constexpr int kKernelRegisters = 32;  // of a thread; there are none to run out of
-constexpr int kKernelVersion = 80;    // of its code, in CUDA's terms
 
 // How shared memory and caches are divided: no preference, shared memory, the cache, equal.
 inline mcError_t checkCacheConfig(int config) { return valueError(config >= 0 && config <= 3); }

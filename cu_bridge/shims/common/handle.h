@@ -68,8 +68,8 @@ bool liveOrNull(const Object* object) {
 }
 
 // Note [Memory of destroyed objects]
-// A program that goes on with a destroyed handle must not meet the next object in its place. So an object ends at once, and
-// its memory is used again when as many others have ended after it.
+// A program that goes on with a destroyed handle must not meet the next object in its place. So an object ends at once,
+// and its memory is used again when as many others have ended after it.
 class Resting {
  public:
   void add(void* memory) {

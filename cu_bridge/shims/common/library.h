@@ -7,6 +7,7 @@
 
 #include "handle.h"
 #include "openblas.h"
+#include "status.h"
 
 #pragma GCC visibility push(default)
 #include "library_types.h"
@@ -51,13 +52,6 @@ bool valid(Enum value) {
   return value >= Range<Enum>::kFirst && value <= Range<Enum>::kLast;
 }
 
-struct StatusName {
-  int status;
-  const char* name;
-  const char* text;
-};
-#define MXMACA_STATUS(status, text) {status, #status, text}
-
 // A pointer to data is null where elements must be read or written.
 struct MissingData {};
 template <class Pointer>
@@ -66,8 +60,8 @@ Pointer there(Pointer data) {
   return data;
 }
 
-// A type as a value. MXMACA_WITH_TYPE calls `choose(work)`, which calls its argument with the Typed of what was chosen: the
-// body, in which that type has the name `Name`.
+// A type as a value. MXMACA_WITH_TYPE calls `choose(work)`, which calls its argument with the Typed of what was chosen:
+// the body, in which that type has the name `Name`.
 template <class T>
 struct Typed {
   using Type = T;
@@ -98,7 +92,7 @@ auto guarded(Context* handle, Work&& work) -> decltype(work()) {
   }
 }
 
-// ---- Handles ----------------------------------------------------------------------------------------------------------
+// ---- Handles --------------------------------------------------------------------------------------------------------
 // Creating a handle needs a device, as it does on real hardware.
 template <class Status, class Context>
 Status createHandle(Context** handle) {
@@ -143,7 +137,7 @@ Status getStream(Context* handle, Stream* stream) {
   return getField<Status>(handle, &LibraryHandle::stream, stream);
 }
 
-// ---- Descriptors ------------------------------------------------------------------------------------------------------
+// ---- Descriptors ----------------------------------------------------------------------------------------------------
 template <class Status, class Descriptor>
 Status createDescriptor(Descriptor** descriptor, const Descriptor& value = {}) {
   MXMACA_REQUIRE(descriptor != nullptr);
@@ -155,7 +149,7 @@ Status destroyDescriptor(const Descriptor* descriptor) {
   return destroyObject(descriptor) ? Answers<Status>::kSuccess : Answers<Status>::kInvalidValue;
 }
 
-// ---- Versions ---------------------------------------------------------------------------------------------------------
+// ---- Versions -------------------------------------------------------------------------------------------------------
 template <class Status>
 Status getVersion(int* to, int version) {
   MXMACA_REQUIRE(to != nullptr);
@@ -167,16 +161,6 @@ Status getProperty(libraryPropertyType type, int* value, int major, int minor, i
   MXMACA_REQUIRE(value != nullptr && type >= MAJOR_VERSION && type <= PATCH_LEVEL);
   *value = type == MAJOR_VERSION ? major : type == MINOR_VERSION ? minor : patch;
   return Answers<Status>::kSuccess;
-}
-
-// What a status is called, or says; `unknown` for any other number.
-template <size_t count>
-const char* statusText(const StatusName (&names)[count], int status, const char* StatusName::* member,
-                       const char* unknown) {
-  for (const StatusName& entry : names) {
-    if (entry.status == status) return entry.*member;
-  }
-  return unknown;
 }
 
 }  // namespace mxmaca

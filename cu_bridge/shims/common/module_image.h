@@ -1,5 +1,5 @@
-// The two forms of a module that cucc and NVRTC make and the driver interface loads: a shared object of the host, and
-// the same as text, for what asks for PTX.
+// The forms of a module that the driver interface loads: a shared object of the host, which cucc and NVRTC make, the
+// same as text, for what asks for PTX, and an object file of the host, which Triton makes.
 #pragma once
 
 #include <elf.h>
@@ -12,7 +12,7 @@ namespace mxmaca {
 constexpr char kModuleText[] = "// MXMACA module 1: a shared object of the host in base64; no PTX.\n";
 
 // What an image is, told by its first bytes.
-enum class ImageKind { kModule, kModuleText, kPtx, kFatbinary, kGpuCode, kUnknown };
+enum class ImageKind { kModule, kModuleText, kObject, kPtx, kFatbinary, kGpuCode, kUnknown };
 
 inline ImageKind imageKind(const void* image) {
   const auto* bytes = static_cast<const unsigned char*>(image);
@@ -21,7 +21,9 @@ inline ImageKind imageKind(const void* image) {
     std::memcpy(&header, image, sizeof header);
     constexpr int kEmCuda = 190;
     if (header.e_machine == kEmCuda) return ImageKind::kGpuCode;
-    return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_type == ET_DYN ? ImageKind::kModule : ImageKind::kUnknown;
+    if (header.e_ident[EI_CLASS] != ELFCLASS64) return ImageKind::kUnknown;
+    if (header.e_type == ET_REL) return ImageKind::kObject;
+    return header.e_type == ET_DYN ? ImageKind::kModule : ImageKind::kUnknown;
   }
   constexpr unsigned char kFatbin[] = {0x50, 0xed, 0x55, 0xba}, kWrapper[] = {0xb1, 0x43, 0x62, 0x46};
   if (std::memcmp(bytes, kFatbin, 4) == 0 || std::memcmp(bytes, kWrapper, 4) == 0) return ImageKind::kFatbinary;
@@ -30,7 +32,7 @@ inline ImageKind imageKind(const void* image) {
   return std::strstr(text, ".version") != nullptr ? ImageKind::kPtx : ImageKind::kUnknown;
 }
 
-// The length of a shared object, which a caller hands over without: its last part is the section table.
+// The length of a shared object or object file, which a caller hands over without: its last part is the section table.
 inline size_t moduleSize(const void* image) {
   Elf64_Ehdr header;
   std::memcpy(&header, image, sizeof header);

@@ -101,7 +101,7 @@ inline uint8_t roundToFp8(float value, int mantissaBits, int lowestExponent, flo
 inline uint8_t toE4M3(float value) { return roundToFp8(value, 3, -6, 448.F, 0x7f, fromE4M3); }
 inline uint8_t toE5M2(float value) { return roundToFp8(value, 2, -14, 57344.F, 0x7f, fromE5M2); }
 
-// ---- What C++ computes with for a type of the C interface ------------------------------------------------------------
+// ---- What C++ computes with for a type of the C interface -----------------------------------------------------------
 template <class T>
 struct NativeType {
   using Type = T;
@@ -136,7 +136,7 @@ MXMACA_NATIVE(cuDoubleComplex)
 MXMACA_NATIVE(__half)
 #undef MXMACA_NATIVE
 
-// ---- Types chosen at run time ------------------------------------------------------------------------------------------
+// ---- Types chosen at run time ---------------------------------------------------------------------------------------
 // Bytes of one element; 0 for a type that is not known here.
 size_t elementBytes(cudaDataType type);
 bool isComplex(cudaDataType type);

@@ -9,9 +9,10 @@
 
 namespace mxmaca {
 
-#define MXMACA_SAME_HANDLE(Theirs, Ours)                                       \
-  inline Ours own(Theirs handle) { return reinterpret_cast<Ours>(handle); }    \
-  inline Ours* own(Theirs* handle) { return reinterpret_cast<Ours*>(handle); } \
+#define MXMACA_SAME_HANDLE(Theirs, Ours)                                                         \
+  inline Ours own(Theirs handle) { return reinterpret_cast<Ours>(handle); }                      \
+  inline Ours* own(Theirs* handle) { return reinterpret_cast<Ours*>(handle); }                   \
+  inline Ours const* own(Theirs const* handle) { return reinterpret_cast<Ours const*>(handle); } \
   inline Ours const** own(Theirs const** handle) { return reinterpret_cast<Ours const**>(handle); }
 MXMACA_SAME_HANDLE(cudaStream_t, mcStream_t)
 MXMACA_SAME_HANDLE(cudaEvent_t, mcEvent_t)

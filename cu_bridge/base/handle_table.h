@@ -2,14 +2,14 @@
 //
 // Note [Handles]
 // ~~~~~~~~~~~~~~
-// A handle of CUDA is an address, and programs pass addresses that are none: handles destroyed before, handles of another
-// kind, numbers. CUDA answers with an error, so nothing may be read through a handle before it is known to be one. A magic
-// number in the object cannot tell: reading it is already the fault, and freed memory may still hold it.
+// A handle of CUDA is an address, and programs pass addresses that are none: handles destroyed before, handles of
+// another kind, numbers. CUDA answers with an error, so nothing may be read through a handle before it is known to be
+// one. A magic number in the object cannot tell: reading it is already the fault, and freed memory may still hold it.
 //
-// So the objects of one kind lie in blocks that this table owns and never gives back. An address is a live handle if it is
-// that of a slot in a block and the slot is in use. The question takes no lock and a few instructions a block (each block
-// is as large as all before it), as it is asked by every launch. Slots are used again in the order in which they became
-// free, so that a destroyed handle stays unknown for long.
+// So the objects of one kind lie in blocks that this table owns and never gives back. An address is a live handle if it
+// is that of a slot in a block and the slot is in use. The question takes no lock and a few instructions a block (each
+// block is as large as all before it), as it is asked by every launch. Slots are used again in the order in which they
+// became free, so that a destroyed handle stays unknown for long.
 #pragma once
 
 #include <atomic>

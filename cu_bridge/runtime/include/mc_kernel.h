@@ -3,11 +3,17 @@
 //
 // Note: how a block runs
 // ~~~~~~~~~~~~~~~~~~~~~~
-// A kernel's device function is a loop over the threads of a block and over blocks. It asks mcKernelEnter where to start
-// and where to end. As long as no thread has to wait, the loop runs through, on one stack. The first thread that has to
-// wait (barrier, warp operation) leaves the loop: mcThreadPark makes the stack that thread's own, the remaining threads
-// go on in a new loop on another stack, and so on. So a kernel without barriers never changes stacks, and one with
-// barriers has a stack for each thread that waited.
+// A kernel's device function is a loop over the threads of a block and over blocks. It asks mcKernelEnter where to
+// start and where to end. As long as no thread has to wait, the loop runs through, on one stack. The first thread that
+// has to wait (barrier, warp operation) leaves the loop: mcThreadPark makes the stack that thread's own, the remaining
+// threads go on in a new loop on another stack, and so on. So a kernel without barriers never changes stacks, and one
+// with barriers has a stack for each thread that waited.
+//
+// Note [Programs]
+// ~~~~~~~~~~~~~~~
+// Triton's kernels have no threads: a block is one program over tiles. The device function of such a kernel is a loop
+// over blocks that runs each when it is asked for the block's first thread, and does nothing for the others. The
+// configuration of its launches says how many threads the program would have on hardware.
 #pragma once
 
 #include "mc_runtime.h"
@@ -33,7 +39,8 @@ enum { mcBlocksInPhases = 2 };
 
 typedef void (*mcDeviceFunction)(void);
 
-// One kernel of an object file. `facts`: the launch bound (0 for none) and 0, size and alignment of each parameter, 0 and 0.
+// One kernel of an object file. `facts`: the launch bound (0 for none), about how much a thread does (0 for the work of
+// a thread of cucc's), size and alignment of each parameter, 0 and 0.
 typedef struct mcKernelEntry {
   const void* hostFunction;
   mcDeviceFunction deviceFunction;
@@ -67,6 +74,11 @@ enum { mcModuleTableVersion = 3 };
 
 // ---- Start-up and launch --------------------------------------------------------------------------------------------
 MC_API mcModule_t mcModuleLoad(const mcModuleTable* table);
+// Places an object file of the host in memory and registers the kernels of its table, which is the symbol of this name.
+// Its kernels run a block by one call: see Note [Programs]. mcModuleUnregister takes it away. Errors:
+// InvalidKernelImage, whose text says what is wrong with the file.
+#define mcObjectTableSymbol "mxmaca.module"
+MC_API mcError_t mcModuleLoadObject(mcModule_t* module, const void* image, size_t bytes);
 // Launches the kernel in whose host function the address `inside` lies.
 MC_API mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                               mcStream_t stream);
@@ -109,6 +121,13 @@ MC_API unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int
 MC_API unsigned int mcWarpActive(const char* file, int line);
 // Lets other threads of the block run.
 MC_API void mcThreadYield(void);
+// Memory of the calling worker for one program: `bytes`, aligned to a page and followed by one that nobody can touch.
+// It stays until the worker's next call; what is in it is undefined.
+MC_API void* mcKernelScratch(size_t bytes);
+// Writes text to the standard output in one piece, in the order of the calls of this block.
+MC_API void mcKernelPrint(const char* text, size_t bytes);
+// Fails the launch unless [address, address + bytes) lies in one of the device's allocations. `where` names the access.
+MC_API void mcKernelCheckAccess(const void* address, size_t bytes, int write, const char* where);
 // Whether the calling thread runs a kernel.
 MC_API int mcInKernel(void);
 MC_API __attribute__((noreturn)) void mcKernelFail(mcError_t error, const char* what);

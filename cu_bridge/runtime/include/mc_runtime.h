@@ -34,16 +34,14 @@ MC_API mcError_t mcGetLastError(void);                                 // return
 MC_API mcError_t mcPeekAtLastError(void);                              // returns it
 MC_API mcError_t mcSetLastError(mcError_t error, const char* detail);  // records a failure; detail may be NULL
 MC_API mcError_t mcStickyError(void);                                  // the process's sticky error, or mcSuccess
-MC_API const char* mcGetErrorString(mcError_t error);      // message, with the detail of the latest such failure
-MC_API const char* mcErrorMessage(mcError_t error);        // message alone
-MC_API const char* mcGetErrorName(mcError_t error);        // "MemoryAllocation", or NULL
-MC_API const char* mcGetDriverErrorName(mcError_t error);  // "OUT_OF_MEMORY", "-" or NULL
+MC_API const char* mcGetErrorString(mcError_t error);  // message, with the detail of the latest such failure
+MC_API const char* mcGetErrorName(mcError_t error);    // "MemoryAllocation", or NULL
 // Says once per function, on stderr, that `function` of `library` is not implemented.
 MC_API void mcReportRefusal(const char* library, const char* function, const char* status);
 
-// ---- Handles of libraries on top of the runtime --------------------------------------------------------------------------
-// Which addresses are live handles of a kind; the kinds are the libraries' own numbers, from 1 to 255. Any address may be
-// asked about; it costs some nanoseconds and takes no lock.
+// ---- Handles of libraries on top of the runtime ---------------------------------------------------------------------
+// Which addresses are live handles of a kind; the kinds are the libraries' own numbers, from 1 to 255. Any address may
+// be asked about; it costs some nanoseconds and takes no lock.
 MC_API int mcHandleAdd(const void* handle, int kind);     // 0: no memory to note it in
 MC_API int mcHandleRemove(const void* handle, int kind);  // whether it was one
 MC_API int mcHandleIs(const void* handle, int kind);
@@ -66,8 +64,8 @@ typedef struct mcDeviceProperties {
 MC_API mcError_t mcGetDeviceCount(int* count);  // visible devices
 MC_API mcError_t mcGetDevice(int* device);
 MC_API mcError_t mcSetDevice(int device);
-// Whether the calling thread has a current context, for interfaces that know contexts. A thread begins with its device's;
-// it can be without one (0) until a device is set or the runtime interface makes it current again (1).
+// Whether the calling thread has a current context, for interfaces that know contexts. A thread begins with its
+// device's; it can be without one (0) until a device is set or the runtime interface makes it current again (1).
 MC_API void mcContextSet(int set);
 MC_API int mcContextIsSet(void);
 MC_API mcError_t mcGetDeviceProperties(mcDeviceProperties* properties, int device);
@@ -185,8 +183,10 @@ MC_API mcError_t mcIpcOpenEventHandle(mcEvent_t* event, const mcIpcHandle* handl
 // NULL, (mcStream_t)1 and (mcStream_t)2 are the current device's default streams.
 MC_API mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int priority);
 MC_API mcError_t mcStreamDestroy(mcStream_t stream);
-MC_API mcError_t
-mcStreamCheck(mcStream_t stream);  // query and synchronize (work is complete when launched); not while captured
+MC_API mcError_t mcStreamQuery(mcStream_t stream);        // NotReady while work on it is pending; not while captured
+MC_API mcError_t mcStreamSynchronize(mcStream_t stream);  // not while captured
+MC_API mcError_t mcStreamCheck(mcStream_t stream);        // the same, before work that the caller does itself at once
+MC_API mcError_t mcStreamWaitTurn(mcStream_t stream);     // the same, whether it is captured or not
 MC_API mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event);
 MC_API mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event);  // in a capture a node of its own
 MC_API mcError_t mcStreamGetPriority(mcStream_t stream, int* priority);
@@ -196,6 +196,25 @@ MC_API mcError_t mcStreamGetId(mcStream_t stream, unsigned long long* id);
 MC_API void mcStreamPriorityRange(int* least, int* greatest);
 MC_API mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument);
 
+// Work for a stream that another library does. In a capture it becomes a node. Else, when nothing is pending on the
+// stream, `run` is called at once in the calling thread and its error is returned. When something is, `run` is called
+// in the stream's order on a thread of the runtime; an error is then the process's sticky one. `destroy` (may be NULL)
+// is called once, when the work is over or was refused.
+enum {
+  mcTaskWaits = 1,  // `run` may wait, for the host or for other streams: never in the calling thread
+  mcTaskAlways = 2  // it is called after a sticky error too, which drops other pending work
+};
+MC_API mcError_t mcStreamSubmit(mcStream_t stream, const char* kind, const char* label, unsigned int flags,
+                                mcError_t (*run)(void* data), void* data, void (*destroy)(void* data));
+// The same for work that goes on in other threads: `begin` must not wait, and the work is pending until mcTaskEnd is
+// called for the task, from any thread, `begin` included. After a sticky error it does not begin.
+typedef struct mcTask* mcTask_t;
+MC_API mcError_t mcStreamSubmitOpen(mcStream_t stream, const char* kind, const char* label,
+                                    void (*begin)(void* data, mcTask_t task), void* data, void (*destroy)(void* data));
+MC_API void mcTaskEnd(mcTask_t task, mcError_t error, const char* detail);  // an error is sticky; detail may be NULL
+// How much work of the process is pending, to be read at any time: 0 is the common case, in which nothing has to wait.
+MC_API const volatile int* mcPendingWork(void);
+
 // Capture: what is submitted to the stream becomes the nodes of a graph. Errors are those that CUDA documents.
 typedef enum mcCaptureMode {
   mcCaptureModeGlobal = 0,
@@ -204,12 +223,18 @@ typedef enum mcCaptureMode {
 } mcCaptureMode;
 typedef enum mcCaptureStatus { mcCaptureNone = 0, mcCaptureActive = 1, mcCaptureInvalidated = 2 } mcCaptureStatus;
 MC_API mcError_t mcStreamBeginCapture(mcStream_t stream, mcCaptureMode mode);
+// Into a graph that is there; the first nodes come after `dependencies`, nodes of it.
+MC_API mcError_t mcStreamBeginCaptureToGraph(mcStream_t stream, mcGraph_t graph, const mcGraphNode_t* dependencies,
+                                             size_t count, mcCaptureMode mode);
 MC_API mcError_t mcStreamEndCapture(mcStream_t stream, mcGraph_t* graph);
+// The captured stream's next node comes after `nodes`, beside or (replaces) instead of what it would come after.
+MC_API mcError_t mcStreamUpdateCapture(mcStream_t stream, const mcGraphNode_t* nodes, size_t count, int replaces);
 // All but `status` may be NULL. `dependencies` stays valid until the thread's next call.
 MC_API mcError_t mcStreamCaptureInfo(mcStream_t stream, mcCaptureStatus* status, unsigned long long* id,
                                      mcGraph_t* graph, mcGraphNode_t const** dependencies, size_t* count);
 MC_API mcError_t mcThreadExchangeCaptureMode(mcCaptureMode* mode);  // sets the thread's, returns the one before
 MC_API mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph);
+MC_API mcError_t mcGraphUpload(mcGraphExec_t exec, mcStream_t stream);  // checks; there is nothing to transfer
 MC_API mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream);
 MC_API mcError_t mcGraphDestroy(mcGraph_t graph);
 MC_API mcError_t mcGraphExecDestroy(mcGraphExec_t exec);
@@ -217,6 +242,53 @@ MC_API mcError_t mcGraphExecDestroy(mcGraphExec_t exec);
 MC_API mcError_t mcGraphGetNodes(mcGraph_t graph, mcGraphNode_t* nodes, size_t* count);
 MC_API mcError_t mcGraphNodeDependencies(mcGraphNode_t node, mcGraphNode_t* dependencies, size_t* count);
 MC_API mcError_t mcGraphDebugDotPrint(mcGraph_t graph, const char* path);
+// Graphs that programs build. A new node comes after `dependencies`, which are nodes of the same graph.
+MC_API mcError_t mcGraphCreate(mcGraph_t* graph);
+MC_API mcError_t mcGraphClone(mcGraph_t* clone, mcGraph_t original);
+MC_API mcError_t mcGraphNodeFindInClone(mcGraphNode_t* found, mcGraphNode_t original, mcGraph_t clone);
+MC_API mcError_t mcGraphNodeDestroy(mcGraphNode_t node);
+MC_API mcError_t mcGraphNodeKind(mcGraphNode_t node, const char** kind);
+MC_API mcError_t mcGraphRootNodes(mcGraph_t graph, mcGraphNode_t* nodes, size_t* count);
+MC_API mcError_t mcGraphEdges(mcGraph_t graph, mcGraphNode_t* from, mcGraphNode_t* to, size_t* count);
+MC_API mcError_t mcGraphNodeDependents(mcGraphNode_t node, mcGraphNode_t* dependents, size_t* count);
+MC_API mcError_t mcGraphAddDependencies(mcGraph_t graph, const mcGraphNode_t* from, const mcGraphNode_t* to,
+                                        size_t count);
+MC_API mcError_t mcGraphRemoveDependencies(mcGraph_t graph, const mcGraphNode_t* from, const mcGraphNode_t* to,
+                                           size_t count);
+// The node is what `submit` submits to the stream that it is given: one piece of work.
+MC_API mcError_t mcGraphRecord(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count,
+                               mcError_t (*submit)(mcStream_t stream, void* data), void* data, mcGraphNode_t* node);
+MC_API mcError_t mcGraphAddEmpty(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count, mcGraphNode_t* node);
+// A copy of `child`, which mcGraphChild gives.
+MC_API mcError_t mcGraphAddChild(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count, mcGraph_t child,
+                                 mcGraphNode_t* node);
+MC_API mcError_t mcGraphChild(mcGraphNode_t node, mcGraph_t* child);
+// If: the first body runs for a value that is not 0, a second one for 0. While: the body runs as long as the value is
+// not 0. Switch: the body of that number. The handle names a value; with `assigned` each launch begins with `initial`.
+typedef enum mcGraphConditionKind {
+  mcGraphConditionIf = 0,
+  mcGraphConditionWhile = 1,
+  mcGraphConditionSwitch = 2
+} mcGraphConditionKind;
+MC_API mcError_t mcGraphConditionCreate(unsigned long long* handle, mcGraph_t graph, unsigned int initial,
+                                        int assigned);
+MC_API mcError_t mcGraphConditionSet(unsigned long long handle, unsigned int value);
+MC_API mcError_t mcGraphAddConditional(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count,
+                                       unsigned long long handle, mcGraphConditionKind kind, unsigned int bodies,
+                                       mcGraph_t* body, mcGraphNode_t* node);
+// Changes of an executable graph, for the launches that follow. `node` is of the graph that it was made from.
+MC_API mcError_t mcGraphExecReplace(mcGraphExec_t exec, mcGraphNode_t node, mcGraphNode_t by);
+MC_API mcError_t mcGraphExecEnable(mcGraphExec_t exec, mcGraphNode_t node, int enabled);
+typedef enum mcGraphUpdateResult {
+  mcGraphUpdateSuccess = 0,
+  mcGraphUpdateError = 1,
+  mcGraphUpdateTopologyChanged = 2,
+  mcGraphUpdateKindChanged = 3,
+  mcGraphUpdateParametersChanged = 5
+} mcGraphUpdateResult;
+// GraphExecUpdateFailure: `graph` is of another shape. *node (may be NULL): its first node that differs.
+MC_API mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphUpdateResult* result,
+                                   mcGraphNode_t* node);
 // For a library that computes on the host, such as PyTorch's operators: it is told of captures, in the thread that
 // begins or ends one, and adds its own work as nodes. `run` is called at each launch, `destroy` with the graph.
 typedef struct mcCaptureHooks {
@@ -234,8 +306,78 @@ MC_API mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags);
 MC_API mcError_t mcEventDestroy(mcEvent_t event);
 MC_API mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream);
 MC_API mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream);  // in a capture a node of its own
-MC_API mcError_t mcEventCheck(mcEvent_t event);                              // query and synchronize
+MC_API mcError_t mcEventQuery(mcEvent_t event);                              // NotReady until it is reached
+MC_API mcError_t mcEventSynchronize(mcEvent_t event);
+MC_API mcError_t mcEventCheck(mcEvent_t event);  // whether it is one
 MC_API mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end);
+
+// ---- Late copies ----------------------------------------------------------------------------------------------------
+MC_API int mcLateMode(void);  // MACA_ASYNC=late
+// Writes where the calling thread's program is, such as "train.py:31", for reports; or nothing. Any thread, with no
+// lock.
+typedef void (*mcPlaceHook)(char* text, size_t room);
+MC_API void mcSetPlaceHook(mcPlaceHook hook);
+
+// ---- Profiling ------------------------------------------------------------------------------------------------------
+typedef enum mcWorkKind {
+  mcWorkCall = 1,  // a call of the program
+  mcWorkKernel = 2,
+  mcWorkCopy = 3,
+  mcWorkFill = 4,
+  mcWorkHost = 5,  // a host function, or what a library does on the host
+  mcWorkBegin = 6  // a call begins, in the calling thread: its number, and nothing else
+} mcWorkKind;
+typedef enum mcCall {
+  mcCallLaunchKernel = 1,
+  mcCallMemcpyAsync = 2,
+  mcCallMemcpy = 3,
+  mcCallMemsetAsync = 4,
+  mcCallMemset = 5,
+  mcCallLaunchHostFunction = 6,
+  mcCallGraphLaunch = 7,
+  mcCallStreamSynchronize = 8,
+  mcCallDeviceSynchronize = 9,
+  mcCallEventSynchronize = 10,
+  mcCallStreamWaitEvent = 11,
+  mcCallEventRecord = 12,
+  mcCallMalloc = 13,
+  mcCallFree = 14,
+  mcCallHostAlloc = 15,
+  mcCallFreeHost = 16,
+  mcCallMallocAsync = 17,
+  mcCallFreeAsync = 18,
+  mcCallOther = 19  // of a library: work without a call of CUDA
+} mcCall;
+typedef struct mcWorkRecord {
+  mcWorkKind kind;
+  mcCall call;
+  int ofDriver;        // the call came through the driver interface
+  const char* name;    // of a kernel or host work; lives as long as the process
+  int64_t start, end;  // of the listener's clock
+  int device;
+  unsigned long long stream;  // as mcStreamGetId; of a call that waits for one stream, that one
+  unsigned int correlation;   // one for a call and the work that it begins
+  mcError_t result;
+  mcDim3 grid, block;
+  size_t sharedBytes, staticSharedBytes;
+  size_t bytes;  // of copies and fills
+  mcMemoryKind source, target;
+  unsigned int value;  // of a fill
+} mcWorkRecord;
+typedef void (*mcWorkListener)(const mcWorkRecord* record);
+typedef uint64_t (*mcProfileClock)(void);
+// The one listener; NULL ends it. It is called from any thread, and must not call the runtime.
+MC_API void mcProfileListen(mcWorkListener listener, mcProfileClock clock);
+// For a library that computes on the host, such as PyTorch's operators: `changed` is called when somebody begins (1) or
+// ends (0) to listen. The library then tells of each operator as a kernel of that name: when it begins (which gives it
+// a number) and when it has run.
+MC_API void mcProfileSetHook(void (*changed)(int listens));
+MC_API int64_t mcProfileNow(void);
+MC_API unsigned int mcProfileBegin(void);
+MC_API void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start,
+                              int64_t end);
+// With 1, until -1: the thread's calls come through the driver interface.
+MC_API void mcProfileDriverCall(int change);
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------
 // Host code registers its kernels by the address of a host function. A kernel runs only if somebody has given an
@@ -248,21 +390,19 @@ MC_API void mcKernelRegister(mcModule_t module, const void* hostFunction, const 
 MC_API void mcVariableRegister(mcModule_t module, const void* hostVariable, const char* mangledName, size_t bytes);
 MC_API mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function);  // NULL removes
 // The same for every kernel whose readable name, with its parameters' types, is this one, and whose library brings no
-// code for it. The first call for a name counts.
-MC_API mcError_t mcKernelImplementNamed(const char* name, mcKernelFunction function, const size_t* argumentBytes,
-                                        size_t count);
+// code for it. The first call for a name counts. A launch is pending until the function has returned.
+MC_API mcError_t mcKernelImplementWaiting(const char* name, mcKernelFunction function, const size_t* argumentBytes,
+                                          size_t count);
 MC_API mcError_t mcKernelCheck(const void* hostFunction);  // as Known; NoKernelImageForDevice without implementation
 // InvalidDeviceFunction for an address that no library has registered as a kernel's.
 MC_API mcError_t mcKernelKnown(const void* hostFunction);
 MC_API mcError_t mcVariableCheck(const void* hostVariable);
 MC_API mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
                                 size_t sharedBytes, mcStream_t stream);
-// Between the two, a launch of missing device code on this thread fails without becoming the lasting error; End tells how
-// many did. They nest. For whoever has another way when a kernel is not there.
+// Between the two, a launch of missing device code on this thread fails without becoming the lasting error; End tells
+// how many did. They nest. For whoever has another way when a kernel is not there.
 MC_API void mcLaunchWatchBegin(void);
 MC_API int mcLaunchWatchEnd(void);
-// Records the sticky error for device code known by `name` alone.
-MC_API mcError_t mcLaunchMissing(const char* name);
 
 #ifdef __cplusplus
 }

@@ -62,7 +62,8 @@ void launchesRepeatWhatWasCaptured() {
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);  // the executable graph lives on
   for (int i = 0; i < 3; ++i) {
     input = 100 + i;
-    CHECK(cudaGraphLaunch(exec, stream) == cudaSuccess && output == 100 + i);
+    CHECK(cudaGraphLaunch(exec, stream) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess && output == 100 + i);
   }
   CHECK(order == 111);
   int bytes[2] = {};
@@ -75,7 +76,8 @@ void launchesRepeatWhatWasCaptured() {
   cudaGraphExec_t outer = nullptr;
   CHECK(cudaGraphInstantiateWithFlags(&outer, graph, 0) == cudaSuccess);
   CHECK(cudaGraphExecDestroy(exec) == cudaSuccess);
-  CHECK(cudaGraphLaunch(outer, nullptr) == cudaSuccess && order == 1111);
+  CHECK(cudaGraphLaunch(outer, nullptr) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(nullptr) == cudaSuccess && order == 1111);
   CHECK(cudaGraphExecDestroy(outer) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
   CHECK(cudaGraphLaunch(nullptr, stream) == cudaErrorInvalidValue);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess && cudaFree(device) == cudaSuccess);
@@ -108,7 +110,8 @@ void eventsBringOtherStreamsIn(const char* dot) {
   CHECK(cudaGraphDebugDotPrint(graph, "/nowhere/graph.dot", 0) == cudaErrorOperatingSystem);
   cudaGraphExec_t exec = nullptr;
   CHECK(cudaGraphInstantiateWithFlags(&exec, graph, 0) == cudaSuccess);
-  CHECK(cudaGraphLaunch(exec, stream) == cudaSuccess && order == 123);
+  CHECK(cudaGraphLaunch(exec, stream) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess && order == 123);
 
   // Work that the origin has not waited for.
   begin(stream);

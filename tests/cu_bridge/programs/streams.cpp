@@ -17,13 +17,14 @@ int main() {
   CHECK(cudaStreamGetFlags(stream, &flags) == cudaSuccess && flags == cudaStreamNonBlocking);
   CHECK(cudaStreamQuery(stream) == cudaSuccess && cudaStreamSynchronize(nullptr) == cudaSuccess);
 
-  // Work is done, in order, when its launch returns.
+  // Host functions run in order, when they are waited for at the latest.
   static int order = 0;
   const auto append = [](void* digit) { order = order * 10 + *static_cast<int*>(digit); };
   int one = 1;
   int two = 2;
-  CHECK(cudaLaunchHostFunc(stream, append, &one) == cudaSuccess && order == 1);
-  CHECK(cudaLaunchHostFunc(stream, append, &two) == cudaSuccess && order == 12);
+  CHECK(cudaLaunchHostFunc(stream, append, &one) == cudaSuccess);
+  CHECK(cudaLaunchHostFunc(stream, append, &two) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess && order == 12);
 
   cudaEvent_t start = nullptr;
   cudaEvent_t end = nullptr;
@@ -42,6 +43,13 @@ int main() {
   CHECK(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming) == cudaSuccess);
   CHECK(cudaEventRecord(untimed, stream) == cudaSuccess);
   CHECK(cudaEventElapsedTime(&ms, start, untimed) == cudaErrorInvalidResourceHandle);
+  // Each device has a clock of its own.
+  cudaEvent_t elsewhere = nullptr;
+  CHECK(cudaSetDevice(1) == cudaSuccess && cudaEventCreate(&elsewhere) == cudaSuccess);
+  CHECK(cudaEventRecord(elsewhere, nullptr) == cudaSuccess && cudaEventSynchronize(elsewhere) == cudaSuccess);
+  CHECK(cudaEventElapsedTime(&ms, start, elsewhere) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
+  CHECK(cudaEventDestroy(elsewhere) == cudaSuccess && cudaSetDevice(0) == cudaSuccess);
   CHECK(cudaStreamWaitEvent(nullptr, end, 0) == cudaSuccess);
   cudaGetLastError();
 

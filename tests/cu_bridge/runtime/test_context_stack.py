@@ -88,6 +88,14 @@ assert dr.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 3, 0) == 1  # two ways
 assert dr.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 0, 99) == 101
 part = (ctypes.c_uint * 2)(0, 8)
 assert dr.cuCtxCreate_v3(ctypes.byref(ctypes.c_void_p()), part, 1, 0, 0) == 224
+# Parameters that ask for nothing make a context; a part of the multiprocessors, graphics, and both do not.
+asking = lambda *fields: (ctypes.c_void_p * 3)(*fields)
+address = ctypes.addressof(part)
+wrong = (asking(address, 1, 0), 224), (asking(0, 0, address), 801), (asking(address, 1, address), 1)
+for parameters, status in wrong:
+    assert dr.cuCtxCreate_v4(ctypes.byref(ctypes.c_void_p()), parameters, 0, 0) == status
+plain = made(dr, "cuCtxCreate_v4", asking(0, 0, 0), 0, 0)
+assert current() == plain and destroy(plain) == 0
 assert current() == zero
 
 # Releases are counted; flags are kept.

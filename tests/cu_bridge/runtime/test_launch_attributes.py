@@ -59,15 +59,15 @@ assert rt.cudaGraphGetNodes(graph, None, ctypes.byref(nodes)) == 0 and nodes.val
 ms = ctypes.c_float()
 assert rt.cudaEventElapsedTime(ctypes.byref(ms), start, event) == 400  # not recorded before a launch
 execution = made("cudaGraphInstantiateWithFlags", graph, ctypes.c_ulonglong(1))
-assert rt.cudaGraphLaunch(execution, stream) == 0
+assert rt.cudaGraphLaunch(execution, stream) == 0 and rt.cudaStreamSynchronize(stream) == 0
 assert rt.cudaEventElapsedTime(ctypes.byref(ms), start, event) == 0 and ms.value > 0
 once = ms.value
-assert rt.cudaGraphLaunch(execution, stream) == 0
+assert rt.cudaGraphLaunch(execution, stream) == 0 and rt.cudaStreamSynchronize(stream) == 0
 assert rt.cudaEventElapsedTime(ctypes.byref(ms), start, event) == 0 and ms.value > once  # by each launch
 assert rt.cudaEventQuery(event) == 0
-# An event that has gone is an error of the launch, not a fault.
+# An event that has gone is an error where the graph has run, not a fault.
 assert rt.cudaEventDestroy(event) == 0
-assert rt.cudaGraphLaunch(execution, stream) == 400
+assert rt.cudaGraphLaunch(execution, stream) == 0 and rt.cudaStreamSynchronize(stream) == 400
 """
 
 FLAGS = """
@@ -101,6 +101,31 @@ assert rt.cudaStreamAttachMemAsync(stream, managed, ctypes.c_size_t(0), 4) == 0
 assert rt.cudaStreamAttachMemAsync(None, managed, ctypes.c_size_t(1 << 20), 1) == 0
 """
 
+STREAMS = """
+def value(kind, *fields):
+    return ctypes.create_string_buffer(struct.pack(kind, *fields).ljust(64, b"\\0"), 64)
+def read(stream, attribute, kind):
+    out = value("i", -9)
+    assert rt.cudaStreamGetAttribute(stream, attribute, out) == 0
+    return struct.unpack_from(kind, out.raw)
+assert read(stream, 3, "i") == (1,) and read(stream, 8, "i") == (0,) and read(stream, 9, "bb") == (0, 1)
+for attribute, kind, fields in ((1, "PQfii", (0, 0, 0.5, 2, 1)), (3, "i", (4,)), (8, "i", (-1,)), (9, "bb", (1, 0)),
+                                (10, "i", (1,))):
+    assert rt.cudaStreamSetAttribute(stream, attribute, value(kind, *fields)) == 0, attribute
+    assert read(stream, attribute, kind) == fields
+other = made("cudaStreamCreate")
+assert read(other, 3, "i") == (1,)
+assert rt.cudaStreamSetAttribute(other, 10, value("i", 1)) == 0
+assert rt.cudaStreamCopyAttributes(other, stream) == 0
+assert read(other, 3, "i") == (4,) and read(other, 9, "bb") == (1, 0)
+fresh = made("cudaStreamCreate")
+assert rt.cudaStreamCopyAttributes(other, fresh) == 0
+assert read(other, 3, "i") == (1,) and read(other, 10, "i") == (0,)
+# A stream that gets the handle of a destroyed one has nothing of it.
+assert rt.cudaStreamDestroy(stream) == 0 and read(made("cudaStreamCreate"), 3, "i") == (1,)
+assert rt.cudaCtxResetPersistingL2Cache() == 0
+"""
+
 
 def script(sdk: pathlib.Path, major: int, code: str) -> str:
     """A test's code behind the prologue, for a CUDA major."""
@@ -124,3 +149,9 @@ def test_every_documented_flag_and_place_is_taken(
     sdk: pathlib.Path, major: int, run_python: Callable[..., str]
 ) -> None:
     run_python(script(sdk, major, FLAGS))
+
+
+def test_attributes_of_a_stream_are_kept_and_copied(
+    sdk: pathlib.Path, major: int, run_python: Callable[..., str]
+) -> None:
+    run_python(script(sdk, major, STREAMS))

@@ -11,6 +11,14 @@ def test_streams_are_in_order_and_events_monotonic(run_program: Callable[..., ob
     run_program("streams.cpp", MACA_DEVICE_COUNT="2")
 
 
+def test_what_is_held_back_holds_back_its_stream_alone(run_program: Callable[..., object]) -> None:
+    run_program("pending.cpp")
+
+
+def test_nothing_is_lost_between_many_threads_streams_and_devices(run_program: Callable[..., object]) -> None:
+    run_program("stress.cpp", arguments=("1",), MACA_DEVICE_COUNT="8")
+
+
 def test_a_graph_repeats_what_was_captured_and_a_capture_forbids_waiting(
     run_program: Callable[..., object], tmp_path: pathlib.Path
 ) -> None:
@@ -42,8 +50,7 @@ def test_a_refused_function_names_itself_once(run_program: Callable[..., object]
 
 
 def test_collectives_between_the_devices_of_a_process(run_program: Callable[..., object]) -> None:
-    done = run_program("collectives.cpp", "libnccl", "libcudart", MACA_DEVICE_COUNT="3")
-    assert "several processes" in done.stderr  # type: ignore[attr-defined]
+    run_program("collectives.cpp", "libnccl", "libcudart", MACA_DEVICE_COUNT="3")
 
 
 def test_a_kernel_with_an_implementation_runs(run_python: Callable[..., str]) -> None:

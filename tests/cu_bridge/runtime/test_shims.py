@@ -1,6 +1,5 @@
 """The shims stand in for NVIDIA's libraries: every symbol, every layout, every status."""
 
-import ctypes
 import importlib.util
 import os
 import pathlib
@@ -59,6 +58,16 @@ def test_libraries_load_on_glibc_2_28(sdk: pathlib.Path) -> None:
         text = subprocess.run(["readelf", "-VW", str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
         versions = [tuple(map(int, found.split("."))) for found in re.findall(r"Name: GLIBC_([\d.]+)", text)]
         assert versions and max(versions) <= (2, 28), path.name
+
+
+def test_little_is_taken_of_the_block_for_variables_of_threads(sdk: pathlib.Path, major: int) -> None:
+    """glibc keeps 1,664 bytes of static TLS for all that a process loads late, torch and others among them."""
+    taken = {}
+    for path in [sdk / "lib" / "libmcruntime.so", *(sdk / "lib" / f"cuda{major}").iterdir()]:
+        text = subprocess.run(["readelf", "-ldW", str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
+        if "STATIC_TLS" in text:
+            taken[path.name] = int(re.findall(r"^ +TLS(?: +0x\w+){4} +(0x\w+)", text, re.MULTILINE)[0], 16)
+    assert "libmcruntime.so" in taken and sum(taken.values()) <= 800, taken
 
 
 def test_the_runtime_knows_no_cuda_name(sdk: pathlib.Path) -> None:
@@ -191,5 +200,6 @@ assert nvml.nvmlDeviceGetTemperature(device, 0, ctypes.byref(temperature)) == 3 
 
 
 def test_this_file_loads_no_shim_itself() -> None:
-    # The tests' own process stays free of the libraries, so that their order does not matter.
-    assert not hasattr(ctypes.CDLL(None), "cudaMalloc")
+    # Their order must not matter. A process of its own: the tests of Triton import torch, which loads them.
+    code = "import ctypes, runpy, sys; runpy.run_path(sys.argv[1]); assert not hasattr(ctypes.CDLL(None), 'cudaMalloc')"
+    subprocess.run([sys.executable, "-c", code, __file__], check=True)

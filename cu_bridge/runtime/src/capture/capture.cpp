@@ -27,7 +27,9 @@ struct Capture {
   const void* thread = nullptr;  // address of its captureThread
   bool invalid = false;
   bool ended = false;
-  std::unique_ptr<mcGraph, DestroyGraph> graph{graphs.create()};
+  bool quiet = false;
+  mcGraph* graph = nullptr;
+  std::unique_ptr<mcGraph, DestroyGraph> own;  // `graph`, unless it was there before the capture
   // By stream id: its captured nodes in order, and what it has waited for.
   struct Branch {
     mcStream_t stream;
@@ -35,9 +37,8 @@ struct Capture {
     CaptureClock seen;
   };
   std::map<unsigned long long, Branch> branches;
+  unsigned long long given = 0;  // nodes that a program has named as dependencies
 };
-
-std::atomic<int> activeCaptures{0};
 
 namespace {
 
@@ -85,7 +86,8 @@ mcError_t refuseImplicit(mcStream_t stream) {
   return mcSuccess;
 }
 
-// With the lock: the capture for work on a stream; none and an error where it is invalid, or the work would wait for one.
+// With the lock: the capture for work on a stream; none and an error where it is invalid, or the work would wait for
+// one.
 mcError_t findCapture(mcStream_t stream, std::shared_ptr<Capture>* capture) {
   *capture = captureOf(stream);
   if (*capture == nullptr) return refuseImplicit(stream);
@@ -93,26 +95,38 @@ mcError_t findCapture(mcStream_t stream, std::shared_ptr<Capture>* capture) {
 }
 
 // With the lock.
-void append(Capture& capture, mcStream_t stream, std::shared_ptr<mcGraphNode> node) {
+void append(Capture& capture, mcStream_t stream, mcGraphNode&& made) {
+  mcGraphNode* const node = addNode(capture.graph, std::move(made));
   Capture::Branch& branch = capture.branches.at(stream->id);
-  if (!branch.nodes.empty()) node->dependencies.push_back(branch.nodes.back());
   for (const auto& [id, count] : branch.seen) {
     const auto other = capture.branches.find(id);
-    if (id != stream->id && count != 0 && other != capture.branches.end()) {
-      node->dependencies.push_back(other->second.nodes[count - 1]);
-    }
+    if (count != 0 && other != capture.branches.end()) node->dependencies.push_back(other->second.nodes[count - 1]);
   }
-  branch.nodes.push_back(node.get());
+  branch.nodes.push_back(node);
   branch.seen = {{stream->id, branch.nodes.size()}};
-  capture.graph->nodes.push_back(std::move(node));
+}
+
+// With the lock: the stream's next node comes after `nodes` of the graph as well. Each stands for a stream that no
+// other has as its number.
+mcError_t comeAfter(Capture& capture, Capture::Branch* branch, const mcGraphNode_t* nodes, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!nodeHandles.contains(nodes[i]) || nodes[i]->graph != capture.graph) return mcErrorInvalidValue;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const unsigned long long number = ~capture.given++;
+    capture.branches[number] = {nullptr, {nodes[i]}, {}};
+    branch->seen[number] = 1;
+  }
+  return mcSuccess;
 }
 
 // With the lock. Who calls tells the hooks of it without the lock.
 mcCaptureHooks finish(const std::shared_ptr<Capture>& capture) {
   capture->ended = true;
+  if (!capture->quiet) capture->graph->inCapture = false;
   captures().erase(capture);
-  activeCaptures.fetch_sub(1, std::memory_order_relaxed);
-  return captureHooks;
+  activity.captures.fetch_sub(1, std::memory_order_relaxed);
+  return capture->quiet ? mcCaptureHooks{} : captureHooks;
 }
 
 void merge(CaptureClock* into, const CaptureClock& from) {
@@ -143,7 +157,7 @@ bool joined(const Capture& capture) {
     if (count != 0) collect(nodes[count - 1], &before);
   }
   for (const auto& [id, branch] : capture.branches) {
-    (void)id;
+    if (branch.stream == nullptr || id == capture.origin->id) continue;
     if (!branch.nodes.empty() && before.count(branch.nodes.back()) == 0) return false;
   }
   return true;
@@ -153,15 +167,13 @@ bool joined(const Capture& capture) {
 
 bool captureSuspended() { return captureThread.suspended != 0; }
 
-mcError_t recordWork(mcStream_t stream, const char* kind, const std::string& label, std::function<mcError_t()> work,
-                     bool* recorded) {
+mcError_t recordWork(mcStream_t stream, NodeWork work, bool* recorded) {
   if (captureSuspended()) return mcSuccess;
   const std::lock_guard<std::mutex> lock(captureMutex());
   std::shared_ptr<Capture> capture;
   const mcError_t problem = findCapture(stream, &capture);
   if (problem != mcSuccess || capture == nullptr) return problem;
-  mcGraphNode* const node = nodeHandles.create(kind, label, std::move(work), streamDevice(stream));
-  append(*capture, stream, {node, [](mcGraphNode* gone) { nodeHandles.destroy(gone); }});
+  append(*capture, stream, {work.kind, std::move(work.label), std::move(work.work), streamDevice(stream), work.flags});
   *recorded = true;
   return mcSuccess;
 }
@@ -174,6 +186,12 @@ mcError_t refuseWait(mcStream_t stream) {
   if (problem != mcSuccess || capture == nullptr) return problem;
   capture->invalid = true;
   return fail(mcErrorStreamCaptureUnsupported);
+}
+
+mcError_t checkUncaptured(mcStream_t stream) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  return capturing() ? refuseWait(stream) : mcSuccess;
 }
 
 mcError_t refuseUnsafe() {
@@ -225,6 +243,12 @@ mcError_t captureWait(mcStream_t stream, const std::shared_ptr<CapturedEvent>& c
   return mcSuccess;
 }
 
+bool isCaptured(mcStream_t stream) {
+  if (!capturing() || captureSuspended()) return false;
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  return captureOf(stream) != nullptr;
+}
+
 void captureForget(mcStream_t stream) {
   std::shared_ptr<Capture> capture;
   mcCaptureHooks hooks{};
@@ -238,6 +262,44 @@ void captureForget(mcStream_t stream) {
     hooks = finish(capture);
   }
   if (hooks.end != nullptr) hooks.end(capture->id);
+}
+
+mcError_t beginCapture(mcStream_t stream, mcCaptureMode mode, const CaptureTarget& target) {
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  if (mode < mcCaptureModeGlobal || mode > mcCaptureModeRelaxed) return fail(mcErrorInvalidValue);
+  if (isDefaultStream(stream)) return fail(mcErrorStreamCaptureUnsupported);  // default streams cannot be captured
+  static std::atomic<unsigned long long> lastId{0};
+  auto capture = std::make_shared<Capture>();
+  mcCaptureHooks hooks;
+  {
+    const std::lock_guard<std::mutex> lock(captureMutex());
+    if (const auto other = captureOf(stream)) {
+      other->invalid = true;
+      return fail(mcErrorIllegalState);
+    }
+    capture->graph = target.graph;
+    if (target.graph == nullptr) {
+      capture->own.reset(graphs.create());
+      capture->graph = capture->own.get();
+    }
+    if (capture->graph->inCapture && !target.quiet) return fail(mcErrorIllegalState);
+    auto& branch = capture->branches[stream->id];
+    branch.stream = stream;
+    const mcError_t problem = comeAfter(*capture, &branch, target.dependencies, target.count);
+    if (problem != mcSuccess) return fail(problem);
+    capture->id = ++lastId;
+    capture->mode = mode;
+    capture->origin = stream;
+    capture->thread = &captureThread;
+    capture->quiet = target.quiet;
+    if (!target.quiet) capture->graph->inCapture = true;
+    captures().insert(capture);
+    activity.captures.fetch_add(1, std::memory_order_relaxed);
+    hooks = target.quiet ? mcCaptureHooks{} : captureHooks;
+  }
+  if (hooks.begin != nullptr) hooks.begin(capture->id);
+  return mcSuccess;
 }
 
 }  // namespace mc
@@ -257,31 +319,30 @@ mcError_t mcThreadExchangeCaptureMode(mcCaptureMode* mode) {
   return mcSuccess;
 }
 
-mcError_t mcStreamBeginCapture(mcStream_t stream, mcCaptureMode mode) {
+mcError_t mcStreamBeginCapture(mcStream_t stream, mcCaptureMode mode) { return beginCapture(stream, mode, {}); }
+
+mcError_t mcStreamBeginCaptureToGraph(mcStream_t stream, mcGraph_t graph, const mcGraphNode_t* dependencies,
+                                      size_t count, mcCaptureMode mode) {
+  MC_RETURN_IF_STICKY();
+  if (!graphs.contains(graph) || (dependencies == nullptr && count != 0)) return fail(mcErrorInvalidValue);
+  return beginCapture(stream, mode, {graph, dependencies, count, false});
+}
+
+mcError_t mcStreamUpdateCapture(mcStream_t stream, const mcGraphNode_t* nodes, size_t count, int replaces) {
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  if (mode < mcCaptureModeGlobal || mode > mcCaptureModeRelaxed) return fail(mcErrorInvalidValue);
-  if (isDefaultStream(stream)) return fail(mcErrorStreamCaptureUnsupported);  // default streams cannot be captured
-  static std::atomic<unsigned long long> lastId{0};
-  auto capture = std::make_shared<Capture>();
-  mcCaptureHooks hooks;
-  {
-    const std::lock_guard<std::mutex> lock(captureMutex());
-    if (const auto other = captureOf(stream)) {
-      other->invalid = true;
-      return fail(mcErrorIllegalState);
-    }
-    capture->id = ++lastId;
-    capture->mode = mode;
-    capture->origin = stream;
-    capture->thread = &captureThread;
-    capture->branches[stream->id].stream = stream;
-    captures().insert(capture);
-    activeCaptures.fetch_add(1, std::memory_order_relaxed);
-    hooks = captureHooks;
-  }
-  if (hooks.begin != nullptr) hooks.begin(capture->id);
-  return mcSuccess;
+  if (nodes == nullptr && count != 0) return fail(mcErrorInvalidValue);
+  const std::lock_guard<std::mutex> lock(captureMutex());
+  const std::shared_ptr<Capture> capture = captureOf(stream);
+  if (capture == nullptr) return fail(mcErrorIllegalState);
+  if (capture->invalid) return fail(mcErrorStreamCaptureInvalidated);
+  Capture::Branch& branch = capture->branches.at(stream->id);
+  CaptureClock before = branch.seen;
+  if (replaces != 0) branch.seen.clear();
+  const mcError_t problem = comeAfter(*capture, &branch, nodes, count);
+  if (problem == mcSuccess) return mcSuccess;
+  branch.seen = std::move(before);
+  return fail(problem);
 }
 
 mcError_t mcStreamEndCapture(mcStream_t stream, mcGraph_t* graph) {
@@ -312,7 +373,8 @@ mcError_t mcStreamEndCapture(mcStream_t stream, mcGraph_t* graph) {
   }
   if (hooks.end != nullptr) hooks.end(capture->id);
   if (error != mcSuccess) return fail(error);
-  *graph = capture->graph.release();
+  *graph = capture->graph;
+  static_cast<void>(capture->own.release());
   return mcSuccess;
 }
 
@@ -328,7 +390,7 @@ mcError_t mcStreamCaptureInfo(mcStream_t stream, mcCaptureStatus* status, unsign
   if (capture == nullptr) return refuseImplicit(stream);
   *status = capture->invalid ? mcCaptureInvalidated : mcCaptureActive;
   if (id != nullptr) *id = capture->id;
-  if (graph != nullptr) *graph = capture->graph.get();
+  if (graph != nullptr) *graph = capture->graph;
   if (count != nullptr || dependencies != nullptr) {
     static thread_local std::vector<mcGraphNode_t> last;
     last.clear();
@@ -348,7 +410,7 @@ mcError_t mcCaptureAdd(mcStream_t stream, const char* kind, const char* label, m
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   bool recorded = false;
   const int suspended = std::exchange(captureThread.suspended, 0);
-  const mcError_t error = recordWork(stream, kind, label, [run, owner] { return run(owner.get()); }, &recorded);
+  const mcError_t error = recordWork(stream, {kind, label, [run, owner] { return run(owner.get()); }}, &recorded);
   captureThread.suspended = suspended;
   if (error != mcSuccess || recorded) return error;
   return fail(mcErrorIllegalState);

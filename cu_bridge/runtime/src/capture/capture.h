@@ -10,7 +10,11 @@
 #include <memory>
 #include <string>
 
+#include "late/late.h"
 #include "mc_runtime.h"
+#include "profile/profile.h"
+#include "queue/queue.h"
+#include "state/activity.h"
 #include "state/state.h"
 #include "state/stream_table.h"
 
@@ -27,16 +31,18 @@ struct CapturedEvent {
   CaptureClock clock;
 };
 
-// Captures under way in the process. Nothing else of a capture is looked at while it is 0.
-extern std::atomic<int> activeCaptures;
-
 // Whether the calling thread's work on capturing streams runs at once (mcCaptureSuspend).
 bool captureSuspended();
 
 // One node for the capture of `stream`, if it has one and the thread has not suspended it: *recorded. Fails for a
 // capture that is invalid, and for work on a default stream that would wait for a capturing one.
-mcError_t recordWork(mcStream_t stream, const char* kind, const std::string& label, std::function<mcError_t()> work,
-                     bool* recorded);
+struct NodeWork {
+  const char* kind;
+  std::string label;
+  std::function<mcError_t()> work;
+  unsigned flags = 0;  // of its task; see mcStreamSubmit
+};
+mcError_t recordWork(mcStream_t stream, NodeWork work, bool* recorded);
 
 // A call that waits for `stream` (NULL: for all of the device) or asks about it ends its capture.
 mcError_t refuseWait(mcStream_t stream);
@@ -47,23 +53,74 @@ mcError_t refuseUnsafe();
 mcError_t captureEventRecord(mcStream_t stream, std::shared_ptr<CapturedEvent>* captured);
 mcError_t captureWait(mcStream_t stream, const std::shared_ptr<CapturedEvent>& captured);
 
+// Begins a capture into `graph` (NULL: a new one), whose first work comes after `dependencies`. Nobody is told of a
+// quiet one, which ends in the call of the program that began it.
+struct CaptureTarget {
+  mcGraph_t graph = nullptr;
+  const mcGraphNode_t* dependencies = nullptr;
+  size_t count = 0;
+  bool quiet = false;
+};
+mcError_t beginCapture(mcStream_t stream, mcCaptureMode mode, const CaptureTarget& target);
+
+// Whether work on the stream becomes a node.
+bool isCaptured(mcStream_t stream);
+
 // A stream that goes while it is captured takes its capture with it.
 void captureForget(mcStream_t stream);
 
-inline bool capturing() { return __builtin_expect(activeCaptures.load(std::memory_order_relaxed) != 0, 0); }
+// As a call that waits for `stream`, without waiting: it is one, the device works, and nobody captures it.
+mcError_t checkUncaptured(mcStream_t stream);
 
+// What submitted work is, beside its kind: a text for a node of a graph, and a record for a profiler.
+struct KernelLabel {
+  std::string name;
+  mcDim3 grid, block;
+  size_t sharedBytes, staticSharedBytes;
+};
+struct CopyLabel {
+  size_t bytes;
+  mcMemoryKind source, target;
+};
+struct FillLabel {
+  size_t bytes;
+  unsigned value;
+};
 inline std::string nodeLabel(const char* text) { return text; }
-inline std::string nodeLabel(size_t bytes) { return std::to_string(bytes) + " bytes"; }
+inline std::string nodeLabel(const KernelLabel& kernel) { return kernel.name; }
+inline std::string nodeLabel(const CopyLabel& copy) { return std::to_string(copy.bytes) + " bytes"; }
+inline std::string nodeLabel(const FillLabel& fill) { return std::to_string(fill.bytes) + " bytes"; }
 
-// Runs `work` for the stream: now, or as a node of its capture.
+ProfiledWork profiledWork(const char* kind, const char* label);
+ProfiledWork profiledWork(const char* kind, const KernelLabel& kernel);
+ProfiledWork profiledWork(const char* kind, const CopyLabel& copy);
+ProfiledWork profiledWork(const char* kind, const FillLabel& fill);
+mcCall callOf(const char* kind);
+
+template <class Work>
+mcError_t submitNow(mcStream_t stream, unsigned flags, Work&& work) {
+  if (inTask()) return work();
+  if (lateMode) late::workBegins(stream);
+  return (flags & mcTaskWaits) != 0 || isPending(stream) ? enqueue(stream, flags, std::forward<Work>(work)) : work();
+}
+
+// Runs `work` for the stream: now; as a node of its capture; or, behind what is pending, as a task. `flags` as for
+// mcStreamSubmit.
 template <class Label, class Work>
-mcError_t submit(mcStream_t stream, const char* kind, const Label& label, Work&& work) {
+mcError_t submit(mcStream_t stream, const char* kind, const Label& label, Work&& work, unsigned flags = 0) {
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  if (!capturing()) return work();
-  bool recorded = false;
-  const mcError_t problem = recordWork(stream, kind, nodeLabel(label), work, &recorded);
-  return problem != mcSuccess || recorded ? problem : work();
+  if (undisturbed() && (flags & mcTaskWaits) == 0) return work();
+  if (profiling() && !isCaptured(stream)) {
+    const ProfiledCall call(callOf(kind));
+    return submitNow(stream, flags, timed(stream, profiledWork(kind, label), work));
+  }
+  if (capturing()) {
+    bool recorded = false;
+    const mcError_t problem = recordWork(stream, {kind, nodeLabel(label), work, flags}, &recorded);
+    if (problem != mcSuccess || recorded) return problem;
+  }
+  return submitNow(stream, flags, std::forward<Work>(work));
 }
 
 #define MC_RETURN_IF_CAPTURE_FORBIDS()                      \

@@ -1,4 +1,4 @@
-// What a capture leaves behind: graphs and their nodes.
+// Graphs and their nodes, which captures record and programs build.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,27 @@
 #include "handle_table.h"
 #include "mc_runtime.h"
 
+// The value that decides whether, how often or which body of a conditional node runs.
+struct mcGraphCondition {
+  unsigned value;
+  unsigned initial;
+  bool assigned;  // `initial` at each launch
+};
+
 struct mcGraphNode {
-  std::string kind;   // "kernel", "memcpy", "memset", "host", "operator", "graph"
+  std::string kind;   // "kernel", "memcpy", "memset", "host", "operator", "graph", "empty", "conditional"
   std::string label;  // for people
   std::function<mcError_t()> work;
   int device;
+  unsigned flags;  // of a task with this work
+  mcGraph* graph = nullptr;
+  unsigned long long id = 0;  // of no other node of the process
   std::vector<mcGraphNode*> dependencies{};
+  unsigned long long clonedFrom = 0;
+  // Of a node with graphs inside: they belong to the node, and run in the place of `work`.
+  std::vector<std::shared_ptr<mcGraph>> bodies{};
+  std::shared_ptr<mcGraphCondition> condition{};  // NULL: the one body runs once
+  mcGraphConditionKind conditionKind = mcGraphConditionIf;
 };
 
 namespace mc {
@@ -23,9 +38,20 @@ using Nodes = std::vector<std::shared_ptr<mcGraphNode>>;
 
 struct mcGraph {
   mc::Nodes nodes;
+  bool inCapture = false;  // a capture adds nodes to it
+  bool inNode = false;     // it belongs to a node of another graph
+  std::vector<std::shared_ptr<mcGraphCondition>> conditions{};
 };
 
 namespace mc {
 inline HandleTable<mcGraphNode> nodeHandles;
 inline HandleTable<mcGraph> graphs;
+inline HandleTable<mcGraphCondition> conditions;
+
+// Appends a node that comes after nobody yet.
+mcGraphNode* addNode(mcGraph* graph, mcGraphNode&& node);
+
+// The nodes in an order that all dependencies allow, as near to the order of their creation as that is possible.
+// InvalidValue: they go round in a circle.
+mcError_t sortedNodes(const mcGraph& graph, std::vector<mcGraphNode*>* sorted);
 }  // namespace mc

@@ -10,8 +10,10 @@
 #include <set>
 
 #include "capture/capture.h"
-#include "device_limits.h"
 #include "host/ledger.h"
+#include "mc_device_limits.h"
+#include "profile/profile.h"
+#include "queue/queue.h"
 #include "state/locked.h"
 #include "state/state.h"
 #include "uuid.h"
@@ -266,12 +268,18 @@ mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int phys
 }
 
 mcError_t mcDeviceSynchronize(void) {
+  const ProfiledCall call(mcCallDeviceSynchronize);
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
-  return system().visible.empty() ? noDevice() : mcSuccess;
+  if (system().visible.empty()) return noDevice();
+  if (!anythingPending()) return mcSuccess;
+  waitDevice(threadState.device);
+  if (lateMode) late::hostWaitedForDevice(threadState.device);
+  return checkSticky();  // of what was waited for
 }
 
 mcError_t mcDeviceReset(void) {
+  if (anythingPending() && !isForkedChild()) waitDevice(threadState.device);
   stickyError.store(0);
   threadState.lastError = mcSuccess;
   return mcSuccess;

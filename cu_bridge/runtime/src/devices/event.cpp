@@ -1,6 +1,5 @@
-// Events: a stamp of the monotonic clock. Their stream's work is complete when they are recorded.
-
-#include <time.h>
+// Events: a stamp of the monotonic clock; and, when they are recorded on a stream with pending work, the task that
+// takes it.
 
 #include <atomic>
 #include <cstring>
@@ -9,14 +8,18 @@
 
 #include "capture/capture.h"
 #include "devices/device.h"
+#include "profile/profile.h"
+#include "queue/queue.h"
 #include "state/state.h"
 #include "state/stream_table.h"
 
 struct mcEvent {
   int device;
   unsigned int flags;
-  std::atomic<int64_t> nanoseconds{0};            // 0: never recorded
-  std::shared_ptr<mc::CapturedEvent> captured{};  // of its last record, if that was in a capture; see capturedMutex
+  std::atomic<int64_t> nanoseconds{0};  // 0: never recorded
+  std::atomic<bool> late{false};        // `point` is not null
+  mc::TaskRef point{};                  // of its last record, until it is known to be finished; see detailMutex
+  std::shared_ptr<mc::CapturedEvent> captured{};  // of its last record, if that was in a capture; see detailMutex
 };
 
 using namespace mc;
@@ -26,14 +29,8 @@ namespace {
 constexpr unsigned int kKnownFlags = 7;  // blocking sync, disable timing, interprocess
 constexpr char kIpcEventMagic[8] = "mcevent";
 
-int64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-}
-
-// Guards mcEvent::captured. Events are not touched by it while nothing is captured.
-std::mutex& capturedMutex() {
+// Guards mcEvent::point and captured. Events are not touched by it while nothing is captured or pending.
+std::mutex& detailMutex() {
   static auto* const mutex = new std::mutex;
   return *mutex;
 }
@@ -41,8 +38,36 @@ std::atomic<bool> anyCaptured{false};
 
 std::shared_ptr<CapturedEvent> capturedIn(mcEvent_t event) {
   if (!anyCaptured.load(std::memory_order_relaxed)) return nullptr;
-  const std::lock_guard<std::mutex> lock(capturedMutex());
+  const std::lock_guard<std::mutex> lock(detailMutex());
   return event->captured;
+}
+
+// The unfinished task that the event's last record is, or null.
+TaskRef pointOf(mcEvent_t event) {
+  if (!event->late.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard<std::mutex> lock(detailMutex());
+  if (event->point != nullptr && isFinished(event->point)) {
+    event->nanoseconds.store(finishedAt(event->point), std::memory_order_relaxed);
+    event->point = nullptr;
+    event->late.store(false, std::memory_order_release);
+  }
+  return event->point;
+}
+
+void recordOn(mcEvent_t event, mcStream_t stream) {
+  if (lateMode && !inTask()) late::eventRecorded(event, stream);
+  TaskRef point = orderPoint(stream);
+  // Another process cannot ask about the task, so such an event is recorded when it is reached.
+  if (point != nullptr && (event->flags & mcEventInterprocess) != 0) {
+    waitFor(point);
+    point = nullptr;
+  }
+  if (point != nullptr || event->late.load(std::memory_order_relaxed)) {
+    const std::lock_guard<std::mutex> lock(detailMutex());
+    event->late.store(point != nullptr, std::memory_order_release);
+    event->point = std::move(point);
+  }
+  event->nanoseconds.store(monotonicNow(), std::memory_order_relaxed);
 }
 
 HandleTable<mcEvent> events;
@@ -65,6 +90,7 @@ mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags) {
 }
 
 mcError_t mcEventDestroy(mcEvent_t event) {
+  if (lateMode) late::eventGone(event);
   return events.destroy(event) ? checkSticky() : fail(mcErrorInvalidResourceHandle);
 }
 
@@ -73,52 +99,92 @@ mcError_t mcEventDestroy(mcEvent_t event) {
 mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream) {
   MC_RETURN_IF_STICKY();
   if (!canRecord(event, stream)) return fail(mcErrorInvalidResourceHandle);
-  return submit(stream, "event record", "", [event] {
+  return submit(stream, "event record", "", [event, stream] {
     if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-    event->nanoseconds.store(now(), std::memory_order_relaxed);
+    recordOn(event, stream);
     return mcSuccess;
   });
 }
 
 mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
+  const ProfiledCall call(mcCallEventRecord);
   MC_RETURN_IF_STICKY();
   if (!canRecord(event, stream)) return fail(mcErrorInvalidResourceHandle);
   if (capturing() || anyCaptured.load(std::memory_order_relaxed)) {
     std::shared_ptr<CapturedEvent> captured;
     const mcError_t problem = captureEventRecord(stream, &captured);
     if (problem != mcSuccess) return problem;
-    const std::lock_guard<std::mutex> lock(capturedMutex());
+    const std::lock_guard<std::mutex> lock(detailMutex());
     event->captured = captured;
     if (captured != nullptr) {
       anyCaptured.store(true, std::memory_order_relaxed);
       return mcSuccess;
     }
   }
-  event->nanoseconds.store(now(), std::memory_order_relaxed);
+  recordOn(event, stream);
   return mcSuccess;
 }
 
-mcError_t mcEventCheck(mcEvent_t event) {
+namespace {
+mcError_t checkAsked(mcEvent_t event) {
   MC_RETURN_IF_STICKY();
   if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
   if (capturedIn(event) != nullptr) return fail(mcErrorCapturedEvent);
   return capturing() ? refuseUnsafe() : mcSuccess;
 }
+}  // namespace
+
+mcError_t mcEventQuery(mcEvent_t event) {
+  const mcError_t problem = checkAsked(event);
+  if (problem != mcSuccess) return problem;
+  if (pointOf(event) != nullptr) return fail(mcErrorNotReady);
+  if (lateMode) late::hostWaitedForEvent(event);
+  return mcSuccess;
+}
+
+mcError_t mcEventSynchronize(mcEvent_t event) {
+  const ProfiledCall call(mcCallEventSynchronize);
+  const mcError_t problem = checkAsked(event);
+  if (problem != mcSuccess) return problem;
+  const TaskRef point = pointOf(event);
+  if (point != nullptr) waitFor(point);
+  if (lateMode) late::hostWaitedForEvent(event);
+  return point == nullptr ? mcSuccess : checkSticky();
+}
+
+mcError_t mcEventCheck(mcEvent_t event) {
+  MC_RETURN_IF_STICKY();
+  return isEvent(event) ? mcSuccess : fail(mcErrorInvalidResourceHandle);
+}
 
 mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
+  ProfiledCall call(mcCallStreamWaitEvent);
+  call.waitsFor(stream);
   MC_RETURN_IF_STICKY();
   if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
   const std::shared_ptr<CapturedEvent> captured = capturedIn(event);
-  return captured != nullptr || capturing() ? captureWait(stream, captured) : mcSuccess;
+  if (captured != nullptr || capturing()) {
+    const mcError_t problem = captureWait(stream, captured);
+    if (problem != mcSuccess || captured != nullptr) return problem;
+  }
+  const TaskRef point = pointOf(event);
+  if (point != nullptr && !inTask()) orderAfter(stream, point);
+  if (lateMode && !inTask()) late::streamWaits(stream, event);
+  return mcSuccess;
 }
 
-// In a capture an external wait is a node. The event's work is complete when it is recorded, so the node has nothing to
-// wait for when it runs.
+// In a capture an external wait is a node. A launch of the graph waits in it for the event's last record.
 mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event) {
   MC_RETURN_IF_STICKY();
   if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-  return submit(stream, "event wait", "",
-                [event] { return isEvent(event) ? mcSuccess : fail(mcErrorInvalidResourceHandle); });
+  const auto work = [event] {
+    if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+    const TaskRef point = pointOf(event);
+    if (point != nullptr) waitFor(point);
+    return mcSuccess;
+  };
+  if (!capturing()) return mcStreamWaitEvent(stream, event);
+  return submit(stream, "event wait", "", work, mcTaskWaits);
 }
 
 mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end) {
@@ -126,15 +192,18 @@ mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end
   if (milliseconds == nullptr) return fail(mcErrorInvalidValue);
   if (!isEvent(start) || !isEvent(end)) return fail(mcErrorInvalidResourceHandle);
   if (capturedIn(start) != nullptr || capturedIn(end) != nullptr) return fail(mcErrorCapturedEvent);
+  const bool unfinished = pointOf(start) != nullptr || pointOf(end) != nullptr;
   const int64_t from = start->nanoseconds.load(std::memory_order_relaxed);
   const int64_t to = end->nanoseconds.load(std::memory_order_relaxed);
   const bool untimed = ((start->flags | end->flags) & mcEventDisableTiming) != 0;
-  if (untimed || from == 0 || to == 0) return fail(mcErrorInvalidResourceHandle);
+  // Devices have clocks of their own.
+  if (untimed || from == 0 || to == 0 || start->device != end->device) return fail(mcErrorInvalidResourceHandle);
+  if (unfinished) return fail(mcErrorNotReady);
   *milliseconds = static_cast<float>(static_cast<double>(to - from) * 1e-6);
   return mcSuccess;
 }
 
-// The work before a recorded event is complete in its own process, so an opened event has nothing to wait for: the
+// The recording of such an event waits until it is reached (recordOn), so an opened event has nothing to wait for: the
 // handle needs to carry no more than its kind.
 mcError_t mcIpcGetEventHandle(mcIpcHandle* handle, mcEvent_t event) {
   MC_RETURN_IF_STICKY();

@@ -1,4 +1,4 @@
-// Streams. Work on a stream is complete, in order, when its launch returns; so a stream is never busy.
+// Streams, and host functions on them. What of a stream is unfinished is in queue/.
 
 #include <algorithm>
 #include <atomic>
@@ -6,6 +6,8 @@
 
 #include "capture/capture.h"
 #include "devices/device.h"
+#include "profile/profile.h"
+#include "queue/queue.h"
 #include "state/state.h"
 #include "state/stream_table.h"
 
@@ -30,8 +32,8 @@ mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int
   if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
   markInitialized();
   static std::atomic<unsigned long long> lastId{16};
-  *stream =
-      streams.create(threadState.device, flags, std::clamp(priority, kGreatestPriority, kLeastPriority), ++lastId);
+  const int device = threadState.device, bounded = std::clamp(priority, kGreatestPriority, kLeastPriority);
+  *stream = streams.create(device, flags, bounded, ++lastId, makeTimeline(device, flags == 0, bounded));
   return mcSuccess;
 }
 
@@ -41,10 +43,36 @@ mcError_t mcStreamDestroy(mcStream_t stream) {
   return streams.destroy(stream) ? checkSticky() : fail(mcErrorInvalidResourceHandle);
 }
 
+mcError_t mcStreamQuery(mcStream_t stream) {
+  const mcError_t problem = checkUncaptured(stream);
+  if (problem != mcSuccess) return problem;
+  if (isPending(stream)) return fail(mcErrorNotReady);
+  if (lateMode) late::hostWaitedFor(stream);
+  return mcSuccess;
+}
+
+mcError_t mcStreamSynchronize(mcStream_t stream) {
+  ProfiledCall call(mcCallStreamSynchronize);
+  call.waitsFor(stream);
+  const mcError_t error = mcStreamCheck(stream);
+  if (lateMode && error == mcSuccess && !inTask()) late::hostWaitedFor(stream);
+  return error;
+}
+
 mcError_t mcStreamCheck(mcStream_t stream) {
+  const mcError_t problem = checkUncaptured(stream);
+  if (problem != mcSuccess || !anythingPending()) return problem;
+  waitTurn(stream);
+  if (lateMode && !inTask()) late::workBegins(stream);
+  return checkSticky();  // of what was waited for
+}
+
+mcError_t mcStreamWaitTurn(mcStream_t stream) {
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  return capturing() ? refuseWait(stream) : mcSuccess;
+  waitTurn(stream);
+  if (lateMode && !inTask()) late::workBegins(stream);
+  return checkSticky();
 }
 
 mcError_t mcStreamGetPriority(mcStream_t stream, int* priority) {
@@ -70,9 +98,47 @@ void mcStreamPriorityRange(int* least, int* greatest) {
 
 mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument) {
   if (function == nullptr) return fail(mcErrorInvalidValue);
-  // All work before it is complete, so its turn has come.
-  return submit(stream, "host", "", [=] {
-    function(argument);
-    return mcSuccess;
-  });
+  // Never in the calling thread: the function may wait for something that its program does next.
+  return submit(
+      stream, "host", "",
+      [=] {
+        function(argument);
+        return mcSuccess;
+      },
+      mcTaskWaits);
+}
+
+namespace {
+std::shared_ptr<void> owned(void* data, void (*destroy)(void*)) {
+  return {data, [destroy](void* gone) {
+            if (destroy != nullptr) destroy(gone);
+          }};
+}
+}  // namespace
+
+mcError_t mcStreamSubmit(mcStream_t stream, const char* kind, const char* label, unsigned int flags,
+                         mcError_t (*run)(void*), void* data, void (*destroy)(void*)) {
+  const std::shared_ptr<void> owner = owned(data, destroy);
+  if (run == nullptr || (flags & ~(mcTaskWaits | mcTaskAlways)) != 0) return fail(mcErrorInvalidValue);
+  return submit(stream, kind, label == nullptr ? "" : label, [run, owner] { return run(owner.get()); }, flags);
+}
+
+mcError_t mcStreamSubmitOpen(mcStream_t stream, const char* kind, const char* label, void (*begin)(void*, mcTask_t),
+                             void* data, void (*destroy)(void*)) {
+  // Held by the task, and by a node of a graph for its next launch.
+  auto owner = owned(data, destroy);
+  if (begin == nullptr) return fail(mcErrorInvalidValue);
+  MC_RETURN_IF_STICKY();
+  if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  const auto work = [stream, begin, owner] {
+    return enqueueOpen(
+        stream, [begin, data = owner.get()](mcTask_t task) { begin(data, task); },
+        [kept = owner]() mutable { kept = nullptr; });
+  };
+  if (capturing()) {
+    bool recorded = false;
+    const mcError_t problem = recordWork(stream, {kind, label == nullptr ? "" : label, work, mcTaskWaits}, &recorded);
+    if (problem != mcSuccess || recorded) return problem;
+  }
+  return work();
 }

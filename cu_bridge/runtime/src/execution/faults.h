@@ -1,5 +1,5 @@
-// Memory faults, traps and arithmetic faults inside kernels become errors of their launch; all others go where they went
-// before.
+// Memory faults, traps and arithmetic faults inside kernels become errors of their launch; all others go where they
+// went before.
 #pragma once
 
 namespace mc {

@@ -43,6 +43,7 @@ struct Launch {
   size_t sharedBytes;
   int device;
   uint64_t blocks;
+  uint64_t work;  // of a block, in threads
   Schedule schedule;
   GridBarrier* gridBarrier = nullptr;
   std::atomic<uint64_t> next{0};

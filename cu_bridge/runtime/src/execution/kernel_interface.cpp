@@ -5,6 +5,7 @@
 #include <string>
 
 #include "execution/worker.h"
+#include "memory/allocations.h"
 
 using namespace mc;
 
@@ -19,6 +20,25 @@ unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, 
 }
 unsigned int mcWarpActive(const char* file, int line) { return Worker::current()->activeLanes(file, line); }
 void mcThreadYield(void) { Worker::current()->yield(); }
+
+void* mcKernelScratch(size_t bytes) { return Worker::current()->scratch(bytes); }
+
+void mcKernelPrint(const char* text, size_t bytes) { std::fwrite(text, 1, bytes, stdout); }
+
+void mcKernelCheckAccess(const void* address, size_t bytes, int write, const char* where) {
+  const Allocation* const found = findAllocation(address);
+  const auto offset = found == nullptr ? 0 : reinterpret_cast<uintptr_t>(address) - found->base;
+  if (found != nullptr && bytes <= found->size - offset) return;
+  char text[256];
+  if (found != nullptr) {
+    std::snprintf(text, sizeof text, "%s of %zu bytes at offset %zu of an allocation of %zu bytes, at %s",
+                  write != 0 ? "store" : "load", bytes, static_cast<size_t>(offset), found->size, where);
+  } else {
+    std::snprintf(text, sizeof text, "%s of %zu bytes at address %p, in no allocation, at %s",
+                  write != 0 ? "store" : "load", bytes, address, where);
+  }
+  mcKernelFail(mcErrorIllegalAddress, text);
+}
 
 int mcInKernel(void) {
   const Worker* const worker = Worker::current();

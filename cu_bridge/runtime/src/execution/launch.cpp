@@ -1,5 +1,5 @@
-// Launches: what runs for a host function, or why nothing can. Launching a kernel that nobody has code for fails, stickily
-// and by name.
+// Launches: what runs for a host function, or why nothing can. Launching a kernel that nobody has code for fails,
+// stickily and by name.
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "device_limits.h"
 #include "execution/run_kernel.h"
 #include "host/demangle.h"
 #include "kernels/kernel_registry.h"
+#include "mc_device_limits.h"
 #include "state/state.h"
 #include "state/stream_table.h"
 
@@ -67,8 +67,8 @@ mcError_t failFor(const Kernel& kernel, mcError_t error, const std::string& why)
   return failWith(error, ("kernel " + demangled(kernel.compiled.entry->name) + why).c_str());
 }
 
-// Checks the limits of the kernel, then runs it. The configuration itself has been checked.
-mcError_t runCompiled(const Kernel& kernel, const LaunchArguments& launch) {
+// Checks the limits of the kernel. The configuration itself has been checked.
+mcError_t checkCompiled(const Kernel& kernel, const LaunchArguments& launch) {
   const CompiledKernel& compiled = kernel.compiled;
   if (compiled.entry->deviceFunction == nullptr) {
     return failFor(kernel, mcErrorInvalidDeviceFunction,
@@ -93,13 +93,23 @@ mcError_t runCompiled(const Kernel& kernel, const LaunchArguments& launch) {
                        std::to_string(compiled.staticShared) + " bytes of static shared memory; it may have " +
                        std::to_string(compiled.maxDynamicShared) + " (cudaFuncAttributeMaxDynamicSharedMemorySize)");
   }
-  return runKernel(*compiled.entry, launch);
+  return mcSuccess;
+}
+
+mcError_t runCompiled(const Kernel& kernel, const LaunchArguments& launch) {
+  const mcError_t problem = checkCompiled(kernel, launch);
+  return problem != mcSuccess ? problem : runKernel(*kernel.compiled.entry, launch);
 }
 
 mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
-  if (!capturing()) return runCompiled(kernel, launch);
+  const bool direct = undisturbed() || (!capturing() && !profiling() && !lateMode && !isPending(launch.stream));
+  if (direct) return runCompiled(kernel, launch);
   const mcKernelEntry& entry = *kernel.compiled.entry;
   if (launch.arguments == nullptr && entry.facts[2] != 0) return fail(mcErrorInvalidValue);
+  if (!capturing()) {
+    const mcError_t problem = checkCompiled(kernel, launch);
+    if (problem != mcSuccess) return problem;
+  }
   const auto kept = std::make_shared<KeptArguments>();
   void** next = launch.arguments;
   for (const unsigned* fact = entry.facts + 2; *fact != 0; fact += 2) {
@@ -108,7 +118,9 @@ mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
   LaunchArguments again = launch;
   again.arguments = kept->pointers();
   // The library may be unloaded before the node runs.
-  return submit(launch.stream, "kernel", demangled(entry.name).c_str(), [host = kernel.host, again, kept] {
+  const KernelLabel label{demangled(entry.name), launch.grid, launch.block, launch.sharedBytes,
+                          kernel.compiled.staticShared};
+  return submit(launch.stream, "kernel", label, [host = kernel.host, again, kept] {
     const Kernel now = findKernel(host);
     return now.kind == Kernel::Kind::kCompiled ? runCompiled(now, again) : fail(mcErrorInvalidDeviceFunction);
   });
@@ -120,10 +132,14 @@ mcError_t submitNamed(const Kernel& kernel, const LaunchArguments& launch) {
   for (const size_t bytes : *kernel.argumentBytes) {
     if (!kept->add(*next++, bytes)) return fail(mcErrorMemoryAllocation);
   }
-  return submit(launch.stream, "kernel", kernel.name.c_str(), [function = kernel.function, launch, kept] {
+  const auto work = [function = kernel.function, launch, kept] {
     function(launch.grid, launch.block, kept->pointers(), launch.sharedBytes, launch.stream);
-    return checkSticky();
-  });
+    const mcError_t sticky = checkSticky();
+    // A task begins with no error, so this is the function's own; a thread of the program's reads it there.
+    return sticky == mcSuccess && inTask() ? threadState.lastError : sticky;
+  };
+  const KernelLabel label{kernel.name, launch.grid, launch.block, launch.sharedBytes, 0};
+  return submit(launch.stream, "kernel", label, work, mcTaskWaits);
 }
 
 mcError_t launchKernel(const Kernel& kernel, const LaunchArguments& launch) {
@@ -136,8 +152,16 @@ mcError_t launchKernel(const Kernel& kernel, const LaunchArguments& launch) {
   // Nothing says how large the arguments are, so that they could be kept.
   const mcError_t problem = capturing() ? refuseWait(launch.stream) : mcSuccess;
   if (problem != mcSuccess) return problem;
-  kernel.function(launch.grid, launch.block, launch.arguments, launch.sharedBytes, launch.stream);
-  return checkSticky();
+  waitTurn(launch.stream);
+  if (lateMode && !inTask()) late::workBegins(launch.stream);
+  const auto work = [&] {
+    kernel.function(launch.grid, launch.block, launch.arguments, launch.sharedBytes, launch.stream);
+    return checkSticky();
+  };
+  if (!profiling()) return work();
+  const ProfiledCall call(mcCallLaunchKernel);
+  const KernelLabel label{kernel.name, launch.grid, launch.block, launch.sharedBytes, 0};
+  return timed(launch.stream, profiledWork("kernel", label), work)();
 }
 
 }  // namespace
@@ -151,12 +175,6 @@ int mcLaunchWatchEnd(void) {
   const int missed = launchWatch.missed;
   if (--launchWatch.depth == 0) launchWatch.missed = 0;
   return missed;
-}
-
-mcError_t mcLaunchMissing(const char* name) {
-  MC_RETURN_IF_STICKY();
-  setSticky(mcErrorNoKernelImageForDevice, ("kernel " + demangled(name)).c_str());
-  return mcErrorNoKernelImageForDevice;
 }
 
 mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,

@@ -58,8 +58,7 @@ class Pool {
  public:
   // Runs the launch on the calling thread and on idle ones. Two launches at once: the second keeps to its own thread.
   void run(Launch& launch) {
-    const uint64_t threads = launch.blocks * launch.block.x * launch.block.y * launch.block.z;
-    if (launch.blocks == 1 || threads < kWorthSharing || !busy_.try_lock()) {
+    if (launch.blocks == 1 || launch.blocks * launch.work < kWorthSharing || !busy_.try_lock()) {
       launch.chunk = launch.blocks;
       ownWorker().run(launch);
       return;
@@ -72,9 +71,8 @@ class Pool {
       return;
     }
     const uint64_t workers = others_ + 1;
-    const uint64_t perBlock = threads / launch.blocks;
     launch.chunk =
-        std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / perBlock));
+        std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / launch.work));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       job_ = &launch;
@@ -163,6 +161,8 @@ mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& argument
   launch.sharedBytes = arguments.sharedBytes;
   launch.device = threadState.device;
   launch.blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const uint64_t perThread = std::max(kernel.facts[1], 1U);
+  launch.work = uint64_t{launch.block.x} * launch.block.y * launch.block.z * perThread;
   const size_t printed = __fpending(stdout);
   if (arguments.cooperative) {
     runCooperative(launch);

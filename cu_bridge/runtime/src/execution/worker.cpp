@@ -45,20 +45,29 @@ Worker* Worker::current() { return currentWorker; }
 
 Worker::~Worker() {
   for (size_t i = 0; i < stacks_.size(); i += 64) freeStacks(&stacks_[i], 64);
-  if (shared_ != nullptr) munmap(shared_, sharedCapacity_ + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
 }
 
-bool Worker::reserveShared(size_t bytes) {
-  if (bytes <= sharedCapacity_) return true;
+GuardedMemory::~GuardedMemory() {
+  if (memory_ != nullptr) munmap(memory_, capacity_ + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+}
+
+bool GuardedMemory::reserve(size_t bytes) {
+  if (bytes <= capacity_) return true;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t capacity = (bytes + page - 1) / page * page;
   void* const memory = mmap(nullptr, capacity + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   mprotect(static_cast<char*>(memory) + capacity, page, PROT_NONE);
-  if (shared_ != nullptr) munmap(shared_, sharedCapacity_ + page);
-  shared_ = static_cast<char*>(memory);
-  sharedCapacity_ = capacity;
+  if (memory_ != nullptr) munmap(memory_, capacity_ + page);
+  memory_ = static_cast<char*>(memory);
+  capacity_ = capacity;
   return true;
+}
+
+void* Worker::scratch(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  if (!scratch_.reserve(bytes)) failHere(mcErrorMemoryAllocation, "no memory for the tiles of a program");
+  return scratch_.last((bytes + page - 1) / page * page);
 }
 
 uint64_t Worker::random() { return randomState_ = mix(randomState_); }
@@ -72,10 +81,10 @@ void Worker::begin(Launch& launch) {
   context_.dynamicSharedBytes = static_cast<unsigned>(launch.sharedBytes);
   // It ends where the guard page begins, as closely as the alignment allows.
   context_.dynamicShared = nullptr;
-  if (!reserveShared(launch.sharedBytes)) {
+  if (!shared_.reserve(launch.sharedBytes)) {
     launch.fail(mcErrorMemoryAllocation, "no memory for the shared memory of a block");
   } else if (launch.sharedBytes != 0) {
-    context_.dynamicShared = shared_ + sharedCapacity_ - (launch.sharedBytes + 127) / 128 * 128;
+    context_.dynamicShared = shared_.last((launch.sharedBytes + 127) / 128 * 128);
   }
   failed_ = false;
 }
@@ -105,7 +114,7 @@ void Worker::runCooperative(Launch& launch, uint64_t block) {
   currentWorker = outer;
 }
 
-// ---- Worker: blocks and loops -----------------------------------------------------------------------------------------
+// ---- Worker: blocks and loops ---------------------------------------------------------------------------------------
 
 void Worker::setBlock(uint64_t linear) {
   const uint64_t total = launch_->blocks;

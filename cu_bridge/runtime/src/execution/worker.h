@@ -1,6 +1,6 @@
-// One operating system thread that runs blocks: its fibers, barriers and warps. The note in mc_kernel.h says how a block
-// runs. worker.cpp runs blocks and switches between their threads; worker_barrier.cpp and worker_warp.cpp say when a thread
-// that waits may go on; worker_failure.cpp ends a launch, and warns.
+// One operating system thread that runs blocks: its fibers, barriers and warps. The note in mc_kernel.h says how a
+// block runs. worker.cpp runs blocks and switches between their threads; worker_barrier.cpp and worker_warp.cpp say
+// when a thread that waits may go on; worker_failure.cpp ends a launch, and warns.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,30 @@
 #include <string>
 #include <vector>
 
-#include "device_limits.h"
 #include "execution/fiber.h"
 #include "execution/grid.h"
+#include "mc_device_limits.h"
 #include "mc_kernel.h"
 
 namespace mc {
+
+// Memory of one worker that grows on demand and ends at a page that nobody can touch.
+class GuardedMemory {
+ public:
+  GuardedMemory() = default;
+  ~GuardedMemory();
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+
+  // At least this many bytes from now on; what was in it is lost when it grows. False: the host has no memory.
+  bool reserve(size_t bytes);
+  // Where the last `bytes` bytes begin.
+  char* last(size_t bytes) const { return memory_ + capacity_ - bytes; }
+
+ private:
+  char* memory_ = nullptr;
+  size_t capacity_ = 0;
+};
 
 using limits::kWarpSize;
 constexpr unsigned kMaxThreads = limits::kThreadsPerBlock;
@@ -42,6 +60,7 @@ class Worker {
                               const char* file, int line);
   unsigned activeLanes(const char* file, int line);
   void yield();
+  void* scratch(size_t bytes);
   [[noreturn]] void failHere(mcError_t error, const std::string& what);
 
   // From the signal handler: whether a kernel is running here, and where to go on after it failed.
@@ -121,7 +140,6 @@ class Worker {
   void runBlocks(uint64_t first, uint64_t count);
   void setBlock(uint64_t linear);
   mcDim3 threadIndex(unsigned linear) const;
-  unsigned nextThreadNumber();
   void enterRange(unsigned position);
   void loopEnded(Fiber* fiber);
   void threadsEnded(unsigned first, unsigned count);
@@ -145,7 +163,6 @@ class Worker {
   void reset();
   unsigned liveLanes(unsigned warp) const;
   std::string place(const Fiber* fiber, const char* does = "") const;
-  bool reserveShared(size_t bytes);
   uint64_t random();
 
   mcKernelContext context_{};
@@ -176,8 +193,7 @@ class Worker {
   std::vector<Fiber> fibers_;
   std::vector<Stack> stacks_;
   std::vector<Fiber*> idle_;
-  char* shared_ = nullptr;  // ends at a guard page
-  size_t sharedCapacity_ = 0;
+  GuardedMemory shared_, scratch_;
   uint64_t randomState_ = 0;
 
   std::atomic<uint64_t> launchNumber_{0}, ending_{0};

@@ -16,16 +16,15 @@ unsigned Worker::liveLanes(unsigned warp) const {
 
 // Note: lanes that take no part
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// CUDA asks all lanes that a mask names, and that have not ended, to call the same operation with the same mask. It leaves
-// undefined what a shuffle takes from a lane that does not take part. A kernel that breaks this gets the values of the
-// lanes' registers on a GPU, and here whatever this runtime makes of it, so it must not go unsaid:
+// CUDA asks all lanes that a mask names, and that have not ended, to call the same operation with the same mask. It
+// leaves undefined what a shuffle takes from a lane that does not take part. A kernel that breaks this gets the values
+// of the lanes' registers on a GPU, and here whatever this runtime makes of it, so it must not go unsaid:
 // - Lanes that never come are waited for, and the launch fails when nothing else can go on (reportStuck).
-// - A lane that has ended is not waited for. What is taken from it has all bits set, a NaN in floating point, and a warning
-//   names kernel and line. That is no error, as many right kernels take such values and do not use them.
-// - Lanes that left a loop or took the other branch may meet the others in an operation of another line, or be gone when
-//   these go on. PTX allows the first, and CUDA the second to lanes that have ended; both are warned about, since lanes
-//   of a GPU may meet in another way.
-// A kernel is warned about once in a process.
+// - A lane that has ended is not waited for. What is taken from it has all bits set, a NaN in floating point, and a
+//   warning names kernel and line. That is no error, as many right kernels take such values and do not use them.
+// - Lanes that left a loop or took the other branch may meet the others in an operation of another line, or be gone
+//   when these go on. PTX allows the first, and CUDA the second to lanes that have ended; both are warned about, since
+//   lanes of a GPU may meet in another way. A kernel is warned about once in a process.
 void Worker::warnAbsentLane(const Fiber* reader) {
   const unsigned warp = reader->thread / kWarpSize, lane = reader->lane;
   std::string why = "the mask leaves it out";
@@ -197,7 +196,8 @@ unsigned long long Worker::exchange(mcWarpOperation operation, unsigned mask, un
   return self->value;
 }
 
-// Which lanes are active is known when no lane of the warp can come any more: those that then ask at the same place are.
+// Which lanes are active is known when no lane of the warp can come any more: those that then ask at the same place
+// are.
 unsigned Worker::activeLanes(const char* file, int line) {
   Fiber* const self = currentFiber_;
   self->state = State::kActive;

@@ -77,8 +77,8 @@ void release(int file) {
   close(file);
 }
 
-// Whether the first record is a part of the header, perhaps none of it, and zeros behind: the file is new, or it was cut
-// short at any moment, also while this process was reading it or completing it.
+// Whether the first record is a part of the header, perhaps none of it, and zeros behind: the file is new, or it was
+// cut short at any moment, also while this process was reading it or completing it.
 bool beginsHeader(const Record& first) {
   const auto* const begin = reinterpret_cast<const char*>(&first);
   const auto* const wanted = reinterpret_cast<const char*>(&kHeader);

@@ -1,8 +1,8 @@
 // The file of the ledger: where it lies, how it is opened, locked, read and written.
 //
-// Note: what the file may suffer
-// The file lies where others can reach it: its folder fills up, it is cut short, replaced or deleted, a process is stopped
-// or killed at any instruction. Nothing of that may end a process or lose what one holds. Therefore
+// Note: what the file may suffer The file lies where others can reach it: its folder fills up, it is cut short,
+// replaced or deleted, a process is stopped or killed at any instruction. Nothing of that may end a process or lose
+// what one holds. Therefore
 // - it is opened anew for each use and never mapped: a mapped page that the folder has no room for is a SIGBUS, and a
 //   descriptor that is kept is shared with forked children and may have been closed by the program;
 // - what a process holds is known to itself, and the file only publishes it: a record that is missing is written again;

@@ -1,11 +1,11 @@
 // How much of its device and pinned memory a process has written to.
 //
-// Note: counting what is resident
-// The kernel counts the resident pages of a process for each mapping, and ordinary memory of the program must not be
-// taken for the device's. So each process says which ranges of addresses and which memfds are on its account, in a memfd
-// that others of the same user open through /proc. /proc/PID/smaps has the pages of the ranges; pages that were only read
-// are not counted there: the kernel lends them one page of zeros, and takes real memory with the first write. A memfd
-// knows its pages itself. A process that cannot be looked into counts as having written nothing, which is safe.
+// Note: counting what is resident The kernel counts the resident pages of a process for each mapping, and ordinary
+// memory of the program must not be taken for the device's. So each process says which ranges of addresses and which
+// memfds are on its account, in a memfd that others of the same user open through /proc. /proc/PID/smaps has the pages
+// of the ranges; pages that were only read are not counted there: the kernel lends them one page of zeros, and takes
+// real memory with the first write. A memfd knows its pages itself. A process that cannot be looked into counts as
+// having written nothing, which is safe.
 #pragma once
 
 #include <cstddef>

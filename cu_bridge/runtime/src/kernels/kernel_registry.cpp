@@ -4,11 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
-#include "device_limits.h"
 #include "handle_table.h"
 #include "host/demangle.h"
+#include "kernels/object_code.h"
+#include "mc_device_limits.h"
 #include "state/locked.h"
 #include "state/state.h"
 
@@ -20,6 +23,7 @@ struct mcModule {
     const char* name;  // mangled
   };
   std::vector<Entry> entries;
+  std::unique_ptr<mc::ObjectCode> code;  // where the runtime has loaded it itself
 };
 
 namespace mc {
@@ -137,7 +141,7 @@ bool insideVariable(const void* address, size_t bytes) {
 
 using namespace mc;
 
-// ---- Modules ----------------------------------------------------------------------------------------------------------
+// ---- Modules --------------------------------------------------------------------------------------------------------
 
 mcModule_t mcModuleRegister(void) {
   const Writing<Registry> all;
@@ -167,6 +171,21 @@ mcModule_t mcModuleLoad(const mcModuleTable* table) {
     all->variables.emplace(numberOf(entry.hostVariable), Variable{&entry, module});
   }
   return module;
+}
+
+mcError_t mcModuleLoadObject(mcModule_t* module, const void* image, size_t bytes) {
+  std::string problem;
+  std::unique_ptr<ObjectCode> code = ObjectCode::load(image, bytes, &problem);
+  if (code == nullptr) return failWith(mcErrorInvalidKernelImage, problem.c_str());
+  const auto* const table = static_cast<const mcModuleTable*>(code->symbol(mcObjectTableSymbol));
+  if (table == nullptr) return failWith(mcErrorInvalidKernelImage, "object file without a table of kernels");
+  if (table->version < 1 || table->version > mcModuleTableVersion) {
+    return failWith(mcErrorInvalidKernelImage, "object file that another version of the SDK has made");
+  }
+  *module = mcModuleLoad(table);
+  const Writing<Registry> all;
+  (*module)->code = std::move(code);
+  return mcSuccess;
 }
 
 void mcModuleUnregister(mcModule_t module) {
@@ -206,7 +225,7 @@ mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, 
   return mcSuccess;
 }
 
-// ---- Kernels and variables --------------------------------------------------------------------------------------------
+// ---- Kernels and variables ------------------------------------------------------------------------------------------
 
 mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function) {
   if (hostFunction == nullptr) return fail(mcErrorInvalidDeviceFunction);
@@ -219,8 +238,8 @@ mcError_t mcKernelImplement(const void* hostFunction, mcKernelFunction function)
   return mcSuccess;
 }
 
-mcError_t mcKernelImplementNamed(const char* name, mcKernelFunction function, const size_t* argumentBytes,
-                                 size_t count) {
+mcError_t mcKernelImplementWaiting(const char* name, mcKernelFunction function, const size_t* argumentBytes,
+                                   size_t count) {
   if (name == nullptr || function == nullptr) return fail(mcErrorInvalidDeviceFunction);
   const Writing<Registry> all;
   all->named.emplace(name, NamedKernel{function, {argumentBytes, argumentBytes + count}});  // the first one stays

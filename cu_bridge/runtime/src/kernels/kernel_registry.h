@@ -24,7 +24,7 @@ struct Kernel {
     kMissing,   // registered, and nobody has code for it
     kCompiled,  // by cucc
     kFunction,  // mcKernelImplement has given a function for this address
-    kNamed      // mcKernelImplementNamed has given one for this name
+    kNamed      // mcKernelImplementWaiting has given one for this name; a launch is pending until it returns
   };
   Kind kind = Kind::kUnknown;
   const void* host = nullptr;

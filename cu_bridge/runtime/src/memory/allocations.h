@@ -26,8 +26,8 @@ struct Allocation {
   Origin origin;
 };
 
-// The allocation that holds `address`, or nullptr; as it is now, until the thread asks again. `way` (0 or 1) chooses where
-// the answer lies, so that the two sides of a copy do not push each other out.
+// The allocation that holds `address`, or nullptr; as it is now, until the thread asks again. `way` (0 or 1) chooses
+// where the answer lies, so that the two sides of a copy do not push each other out.
 const Allocation* findAllocation(const void* address, int way = 0);
 
 // Registers an allocation under a new id. False: memory of the program's own (Origin::Registered) overlaps another one.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "capture/capture.h"
 #include "kernels/kernel_registry.h"
@@ -64,12 +65,20 @@ mcError_t checkRange(const void* pointer, size_t bytes) {
   return side != Side::Unknown || insideVariable(pointer, bytes) ? mcSuccess : mcErrorInvalidValue;
 }
 
-mcError_t copyChecked(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
+// Neither the runtime's own nor registered: the driver reads and writes such memory before the call returns.
+bool isPageable(const void* pointer) { return findAllocation(pointer) == nullptr && !insideVariable(pointer, 1); }
+
+mcMemoryKind kindOf(const void* pointer) {
+  const Allocation* const allocation = findAllocation(pointer);
+  return allocation == nullptr ? mcMemoryUnregistered : allocation->kind;
+}
+
+mcError_t copyChecked(void* to, const void* from, size_t bytes, mcMemcpyKind kind, bool copies = true) {
   if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
   if (bytes == 0) return mcSuccess;
   const mcError_t problem = checkCopy(to, bytes, from, bytes, kind);
   if (problem != mcSuccess) return fail(problem);
-  std::memmove(to, from, bytes);
+  if (copies) std::memmove(to, from, bytes);
   return mcSuccess;
 }
 
@@ -81,45 +90,124 @@ mcError_t setChecked(void* pointer, int value, size_t bytes) {
   return mcSuccess;
 }
 
+// Whether work on the stream would be queued now.
+bool mayBeLate(mcStream_t stream) {
+  return !undisturbed() && isStream(stream) && !isCaptured(stream) && isPending(stream);
+}
+
+// A copy or fill on a stream. What is wrong with it is found now, also if it runs later; a node is checked when it
+// runs.
+template <class Label, class Check, class Work>
+mcError_t submitTransfer(mcStream_t stream, const char* kind, const Label& label, const Check& check,
+                         const Work& work) {
+  const auto whole = [=] {
+    const mcError_t problem = check();
+    if (problem != mcSuccess) return fail(problem);
+    work();
+    return mcSuccess;
+  };
+  if (!mayBeLate(stream)) return submit(stream, kind, label, whole);
+  MC_RETURN_IF_STICKY();
+  const mcError_t problem = check();
+  return problem != mcSuccess ? fail(problem) : submit(stream, kind, label, whole);
+}
+
+CopyLabel copyLabel(const void* to, const void* from, size_t bytes) {
+  if (!profiling()) return {bytes, mcMemoryUnregistered, mcMemoryUnregistered};
+  return {bytes, kindOf(from), kindOf(to)};
+}
+
+constexpr size_t kStaged = 64 << 10;
+
+// Runs a copy whose turn may not have come. Memory that is not pinned belongs to the caller again when the call
+// returns: a small source is read now, for what else there is the call waits.
+mcError_t copyLate(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream) {
+  const bool staged = isPageable(from) && !isPageable(to) && bytes <= kStaged;
+  if (!staged && (isPageable(to) || isPageable(from))) {
+    waitTurn(stream);
+    return mcMemcpyAsync(to, from, bytes, kind, stream);
+  }
+  const mcError_t problem = copyChecked(to, from, bytes, kind, false);
+  if (problem != mcSuccess) return problem;
+  const CopyLabel label = copyLabel(to, from, bytes);
+  if (!staged) return submit(stream, "memcpy", label, [=] { return copyChecked(to, from, bytes, kind); });
+  const auto* const first = static_cast<const char*>(from);
+  return submit(stream, "memcpy", label, [to, kept = std::vector<char>(first, first + bytes)] {
+    std::memcpy(to, kept.data(), kept.size());
+    return mcSuccess;
+  });
+}
+
 }  // namespace
 
 mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
-  return copyChecked(to, from, bytes, kind);
+  const ProfiledCall call(mcCallMemcpy);
+  waitTurn(nullptr);
+  if (lateMode && !inTask()) late::hostWaitedFor(nullptr);
+  if (!profiling()) return copyChecked(to, from, bytes, kind);
+  return timed(nullptr, profiledWork("memcpy", copyLabel(to, from, bytes)),
+               [=] { return copyChecked(to, from, bytes, kind); })();
 }
 
 mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream) {
-  return submit(stream, "memcpy", bytes, [=] { return copyChecked(to, from, bytes, kind); });
+  if (mayBeLate(stream)) {
+    MC_RETURN_IF_STICKY();
+    return copyLate(to, from, bytes, kind, stream);
+  }
+  if (lateMode && isStream(stream) && !isCaptured(stream) && !inTask()) {
+    const mcError_t problem = copyChecked(to, from, bytes, kind, false);
+    if (problem != mcSuccess) return problem;
+    const mcMemoryKind target = kindOf(to), source = kindOf(from);
+    const bool toHost = target == mcMemoryHost && source == mcMemoryDevice;
+    if (bytes != 0 && (toHost || (target == mcMemoryDevice && source == mcMemoryHost))) {
+      late::takeCopy(to, from, bytes, toHost, stream);
+      return mcSuccess;
+    }
+    // The driver's copy from or to other memory of the host has returned when it is done, and what was before it.
+    if (isPageable(to)) late::hostWaitedFor(stream);
+  }
+  return submit(stream, "memcpy", copyLabel(to, from, bytes), [=] { return copyChecked(to, from, bytes, kind); });
 }
 
 mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
                           mcMemcpyKind kind, mcStream_t stream) {
-  return submit(stream, "memcpy", width * height, [=] {
-    if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return fail(mcErrorInvalidMemcpyDirection);
+  if (mayBeLate(stream) && (isPageable(to) || isPageable(from))) waitTurn(stream);
+  const auto check = [=] {
+    if (kind < mcMemcpyHostToHost || kind > mcMemcpyDefault) return mcErrorInvalidMemcpyDirection;
     if (width == 0 || height == 0) return mcSuccess;
-    if (width > toPitch || width > fromPitch) return fail(mcErrorInvalidPitchValue);
+    if (width > toPitch || width > fromPitch) return mcErrorInvalidPitchValue;
     size_t toBytes = 0, fromBytes = 0;
     if (!spanOfRows(toPitch, width, height, &toBytes) || !spanOfRows(fromPitch, width, height, &fromBytes)) {
-      return fail(mcErrorInvalidValue);
+      return mcErrorInvalidValue;
     }
-    const mcError_t problem = checkCopy(to, toBytes, from, fromBytes, kind);
-    if (problem != mcSuccess) return fail(problem);
-    for (size_t row = 0; row < height; ++row) {
+    return checkCopy(to, toBytes, from, fromBytes, kind);
+  };
+  return submitTransfer(stream, "memcpy", copyLabel(to, from, width * height), check, [=] {
+    for (size_t row = 0; row < height && width != 0; ++row) {
       std::memmove(static_cast<char*>(to) + row * toPitch, static_cast<const char*>(from) + row * fromPitch, width);
     }
-    return mcSuccess;
   });
 }
 
 mcError_t mcMemset(void* pointer, int value, size_t bytes) {
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
-  return setChecked(pointer, value, bytes);
+  const ProfiledCall call(mcCallMemset);
+  waitTurn(nullptr);
+  if (!profiling()) return setChecked(pointer, value, bytes);
+  return timed(nullptr, profiledWork("memset", FillLabel{bytes, static_cast<unsigned>(value)}),
+               [=] { return setChecked(pointer, value, bytes); })();
 }
 
 mcError_t mcMemsetAsync(void* pointer, int value, size_t bytes, mcStream_t stream) {
-  return submit(stream, "memset", bytes, [=] { return setChecked(pointer, value, bytes); });
+  return submitTransfer(
+      stream, "memset", FillLabel{bytes, static_cast<unsigned>(value)},
+      [=] { return bytes == 0 ? mcSuccess : checkRange(pointer, bytes); },
+      [=] {
+        if (bytes != 0) std::memset(pointer, value, bytes);
+      });
 }
 
 mcError_t mcMemset2DAsync(void* pointer, size_t pitch, unsigned int value, unsigned int elementBytes, size_t width,
@@ -133,9 +221,8 @@ mcError_t mcMemset2DAsync(void* pointer, size_t pitch, unsigned int value, unsig
   if (__builtin_mul_overflow(width, elementBytes, &rowBytes)) return fail(mcErrorInvalidValue);
   if (height > 1 && rowBytes > pitch) return fail(mcErrorInvalidPitchValue);
   if (!spanOfRows(pitch, rowBytes, height, &bytes)) return fail(mcErrorInvalidValue);
-  return submit(stream, "memset", rowBytes * height, [=] {
-    const mcError_t problem = checkRange(pointer, bytes);
-    if (problem != mcSuccess) return fail(problem);
+  const auto check = [=] { return checkRange(pointer, bytes); };
+  return submitTransfer(stream, "memset", FillLabel{rowBytes * height, value}, check, [=] {
     for (size_t row = 0; row < height; ++row) {
       char* const start = static_cast<char*>(pointer) + row * pitch;
       if (elementBytes == 1) {
@@ -146,6 +233,5 @@ mcError_t mcMemset2DAsync(void* pointer, size_t pitch, unsigned int value, unsig
         std::fill_n(reinterpret_cast<uint32_t*>(start), width, value);
       }
     }
-    return mcSuccess;
   });
 }

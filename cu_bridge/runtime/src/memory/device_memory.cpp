@@ -9,7 +9,9 @@
 #include "host/host_memory.h"
 #include "host/ledger.h"
 #include "host/sanitizer.h"
+#include "late/late.h"
 #include "memory/allocations.h"
+#include "queue/queue.h"
 #include "state/state.h"
 
 namespace mc {
@@ -22,8 +24,8 @@ size_t pageSize() {
 
 size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// hostCanBack reads files of /proc: ask it for every large allocation, for small ones each time they add up. `bytes` are
-// charged already.
+// hostCanBack reads files of /proc: ask it for every large allocation, for small ones each time they add up. `bytes`
+// are charged already.
 bool hostGrants(size_t bytes) {
   constexpr size_t kUnchecked = size_t{8} << 20;
   static std::atomic<size_t> sinceCheck{kUnchecked};
@@ -82,6 +84,15 @@ void* mapMemory(size_t bytes, size_t* mapped, int file) {
   }
   madvise(memory, length, MADV_HUGEPAGE);
   return memory;
+}
+
+void finishUses(const void* pointer) {
+  if (!anythingPending()) return;
+  const Allocation* const allocation = findAllocation(pointer);
+  if (allocation == nullptr) return;
+  const int device = allocation->device;
+  waitDevice(device);
+  if (lateMode && !inTask()) late::hostWaitedForDevice(device);
 }
 
 mcError_t releaseMemory(void* pointer, mcMemoryKind kind) {

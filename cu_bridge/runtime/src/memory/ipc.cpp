@@ -151,6 +151,7 @@ mcError_t mcIpcOpenMemHandle(void** pointer, const mcIpcHandle* handle) {
 }
 
 mcError_t mcIpcCloseMemHandle(void* pointer) {
+  if (!isForkedChild()) finishUses(pointer);
   const Writing<Imports> all;
   const auto found = all->references.find(pointer);
   if (found == all->references.end()) return fail(mcErrorInvalidValue);

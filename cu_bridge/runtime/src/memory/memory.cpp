@@ -6,15 +6,17 @@
 #include "memory/allocations.h"
 #include "memory/device_memory.h"
 #include "memory/pool.h"
+#include "profile/profile.h"
 #include "state/state.h"
 
 using namespace mc;
 
 namespace {
 constexpr unsigned int kMappedHostMemory = 2;  // with unified addressing every host allocation is mapped
-}
+}  // namespace
 
 mcError_t mcMalloc(void** pointer, size_t bytes) {
+  const ProfiledCall call(mcCallMalloc);
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
   if (pointer == nullptr) return fail(mcErrorInvalidValue);
@@ -31,20 +33,39 @@ mcError_t mcMallocManaged(void** pointer, size_t bytes, unsigned int flags) {
 }
 
 mcError_t mcFree(void* pointer) {
+  const ProfiledCall call(mcCallFree);
   if (isForkedChild()) return checkSticky();
   MC_RETURN_IF_CAPTURE_FORBIDS();
-  if (pointer != nullptr && returnToPool(pointer)) return checkSticky();
-  return releaseMemory(pointer, mcMemoryDevice);
+  if (pointer == nullptr) return checkSticky();
+  const FreedBlock block = takeFromProgram(pointer);
+  if (block.ofPool && !block.giveBack) return fail(mcErrorInvalidValue);  // free already
+  finishUses(pointer);
+  if (!block.ofPool) return releaseMemory(pointer, mcMemoryDevice);
+  block.giveBack();
+  return checkSticky();
 }
 
 mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
-  if (pointer == nullptr) return problem;
-  const mcError_t error = mcFree(pointer);
-  return problem != mcSuccess ? problem : error;
+  const mcError_t problem = checkUncaptured(stream);
+  if (pointer == nullptr || problem == mcErrorInvalidResourceHandle) return problem;
+  if (problem != mcSuccess || !isPending(stream)) {
+    const mcError_t error = mcFree(pointer);
+    return problem != mcSuccess ? problem : error;
+  }
+  const FreedBlock block = takeFromProgram(pointer);
+  if (!block.ofPool) return mcFree(pointer);
+  if (!block.giveBack) return fail(mcErrorInvalidValue);  // free already
+  return submit(
+      stream, "free", "",
+      [block] {
+        block.giveBack();
+        return mcSuccess;
+      },
+      mcTaskAlways);
 }
 
 mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
+  const ProfiledCall call(mcCallHostAlloc);
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
   constexpr unsigned int kKnownFlags = 7;  // portable, mapped, write-combined
@@ -54,7 +75,11 @@ mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
   return allocatePinned(flags | kMappedHostMemory, bytes, pointer);
 }
 
-mcError_t mcFreeHost(void* pointer) { return releaseMemory(pointer, mcMemoryHost); }
+mcError_t mcFreeHost(void* pointer) {
+  const ProfiledCall call(mcCallFreeHost);
+  if (!isForkedChild()) finishUses(pointer);
+  return releaseMemory(pointer, mcMemoryHost);
+}
 
 mcError_t mcHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   MC_RETURN_IF_STICKY();
@@ -68,6 +93,7 @@ mcError_t mcHostRegister(void* pointer, size_t bytes, unsigned int flags) {
 mcError_t mcHostUnregister(void* pointer) {
   Allocation allocation;
   if (pointer == nullptr) return fail(mcErrorInvalidValue);
+  if (!isForkedChild()) finishUses(pointer);
   if (!eraseAllocation(pointer, mcMemoryHost, Origin::Registered, &allocation)) {
     return fail(mcErrorHostMemoryNotRegistered);
   }

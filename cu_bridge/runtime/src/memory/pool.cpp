@@ -6,12 +6,15 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
-#include "device_limits.h"
+#include "capture/capture.h"
 #include "devices/device.h"
 #include "handle_table.h"
+#include "mc_device_limits.h"
 #include "memory/device_memory.h"
+#include "profile/profile.h"
 #include "state/locked.h"
 #include "state/state.h"
 #include "state/stream_table.h"
@@ -56,6 +59,7 @@ struct Pools {
     size_t bytes;
   };
   std::unordered_map<void*, Block> blocks;  // given out
+  std::unordered_set<const void*> all;      // and those that are free
 };
 
 mcMemoryPool* standardPool(int device) {
@@ -69,6 +73,7 @@ void trim(Pool& pool, uint64_t keep) {
   while (pool.reserved > keep && !pool.free.empty()) {
     const auto largest = std::prev(pool.free.end());
     pool.reserved -= largest->first;
+    Writing<Pools>()->all.erase(largest->second);
     releaseMemory(largest->second, mcMemoryDevice);
     pool.free.erase(largest);
   }
@@ -76,22 +81,55 @@ void trim(Pool& pool, uint64_t keep) {
 
 constexpr size_t kBlockUnit = 512;
 
+// Gives out at least `wanted` bytes of the pool. MemoryAllocation: there are none.
+mcError_t takeBlock(const std::shared_ptr<Pool>& owner, size_t wanted, void** pointer) {
+  Pool& pool = *owner;
+  size_t size = wanted;
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  const auto fit = pool.free.lower_bound(size);
+  // A block is not split, so one that is much too large stays for a request that needs it.
+  if (fit != pool.free.end() && fit->first <= size + size / 4 + kBlockUnit) {
+    size = fit->first;
+    *pointer = fit->second;
+    pool.free.erase(fit);
+  } else {
+    mcError_t error = allocateOn(pool.device, mcMemoryDevice, 0, size, pointer);
+    if (error == mcErrorMemoryAllocation && !pool.free.empty()) {
+      trim(pool, 0);
+      error = allocateOn(pool.device, mcMemoryDevice, 0, size, pointer);
+      if (error == mcSuccess) threadState.lastError = mcSuccess;
+    }
+    if (error != mcSuccess) return error;
+    pool.reserved += size;
+    pool.reservedHigh = std::max(pool.reservedHigh, pool.reserved);
+  }
+  pool.used += size;
+  pool.usedHigh = std::max(pool.usedHigh, pool.used);
+  const Writing<Pools> all;
+  all->all.insert(*pointer);
+  all->blocks[*pointer] = {owner, size};
+  return mcSuccess;
+}
+
 }  // namespace
 
-bool returnToPool(void* pointer) {
+FreedBlock takeFromProgram(void* pointer) {
   Pools::Block block{};
   {
     const Writing<Pools> all;
     const auto found = all->blocks.find(pointer);
-    if (found == all->blocks.end()) return false;
+    if (found == all->blocks.end()) return {all->all.count(pointer) != 0, nullptr};
     block = found->second;
     all->blocks.erase(found);
   }
-  const std::lock_guard<std::mutex> lock(block.pool->mutex);
-  block.pool->used -= block.bytes;
-  block.pool->free.emplace(block.bytes, pointer);
-  if (block.pool->reserved > block.pool->releaseThreshold) trim(*block.pool, block.pool->releaseThreshold);
-  return true;
+  const auto giveBack = [block, pointer] {
+    Pool& pool = *block.pool;
+    const std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.used -= block.bytes;
+    pool.free.emplace(block.bytes, pointer);
+    if (pool.reserved > pool.releaseThreshold) trim(pool, pool.releaseThreshold);
+  };
+  return {true, giveBack};
 }
 
 }  // namespace mc
@@ -201,7 +239,8 @@ mcError_t mcMemPoolTrimTo(mcMemoryPool_t handle, size_t bytesToKeep) {
 }
 
 mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
+  const ProfiledCall call(mcCallMallocAsync);
+  const mcError_t problem = checkUncaptured(stream);
   if (problem != mcSuccess) return problem;
   mcMemoryPool_t pool = nullptr;
   const mcError_t noPool = mcDeviceGetMemPool(&pool, streamDevice(stream));
@@ -209,35 +248,19 @@ mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream) {
 }
 
 mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t handle, mcStream_t stream) {
-  const mcError_t problem = mcStreamCheck(stream);
+  const mcError_t problem = checkUncaptured(stream);
   if (problem != mcSuccess) return problem;
   const std::shared_ptr<Pool> pool = poolOf(handle);
   if (pointer == nullptr || pool == nullptr) return fail(mcErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return mcSuccess;
   if (bytes > SIZE_MAX / 4) return fail(mcErrorMemoryAllocation);
-  size_t size = (bytes + kBlockUnit - 1) / kBlockUnit * kBlockUnit;
-  const std::lock_guard<std::mutex> lock(pool->mutex);
-  const auto fit = pool->free.lower_bound(size);
-  // A block is not split, so one that is much too large stays for a request that needs it.
-  if (fit != pool->free.end() && fit->first <= size + size / 4 + kBlockUnit) {
-    size = fit->first;
-    *pointer = fit->second;
-    pool->free.erase(fit);
-  } else {
-    mcError_t error = allocateOn(pool->device, mcMemoryDevice, 0, size, pointer);
-    if (error == mcErrorMemoryAllocation && !pool->free.empty()) {
-      trim(*pool, 0);
-      error = allocateOn(pool->device, mcMemoryDevice, 0, size, pointer);
-      if (error == mcSuccess) threadState.lastError = mcSuccess;
-    }
-    if (error != mcSuccess) return error;
-    pool->reserved += size;
-    pool->reservedHigh = std::max(pool->reservedHigh, pool->reserved);
-  }
-  pool->used += size;
-  pool->usedHigh = std::max(pool->usedHigh, pool->used);
-  const Writing<Pools> all;
-  all->blocks[*pointer] = {pool, size};
-  return mcSuccess;
+  const size_t size = (bytes + kBlockUnit - 1) / kBlockUnit * kBlockUnit;
+  const mcError_t error = takeBlock(pool, size, pointer);
+  if (error != mcErrorMemoryAllocation || !isPending(stream)) return error;
+  // Blocks whose free has not been reached.
+  waitTurn(stream);
+  const mcError_t again = takeBlock(pool, size, pointer);
+  if (again == mcSuccess) threadState.lastError = mcSuccess;
+  return again;
 }

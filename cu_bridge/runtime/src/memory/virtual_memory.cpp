@@ -1,7 +1,7 @@
 // Address ranges and physical memory as two things: a memfd is the physical memory, mapped into reserved addresses.
 //
-// Only the driver interface has these functions, and cudaGetLastError knows nothing of that interface's errors: they are
-// returned and not recorded. PyTorch's allocator asks for the last error after a refused cuMemCreate.
+// Only the driver interface has these functions, and cudaGetLastError knows nothing of that interface's errors: they
+// are returned and not recorded. PyTorch's allocator asks for the last error after a refused cuMemCreate.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -201,6 +201,7 @@ mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t m
 }
 
 mcError_t mcUnmap(void* pointer, size_t bytes) {
+  if (!isForkedChild()) finishUses(pointer);
   const Writing<VirtualMemory> all;
   const auto start = reinterpret_cast<uintptr_t>(pointer);
   if (!aligned(pointer, bytes)) return mcErrorInvalidValue;

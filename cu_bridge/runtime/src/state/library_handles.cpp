@@ -1,10 +1,10 @@
-// Handles of the libraries on top of the runtime, which may give each other theirs, or lie in their callers' memory: a hash
-// table of addresses, each with a kind. Objects that only one library knows may lie in a HandleTable of its own.
+// Handles of the libraries on top of the runtime, which may give each other theirs, or lie in their callers' memory: a
+// hash table of addresses, each with a kind. Objects that only one library knows may lie in a HandleTable of its own.
 //
 // Note [Reading without a lock]
 // Every call of a library asks for its handle, from any thread. An entry is one word, address and kind together, so a
-// reader sees all of it or nothing. Entries stay in their bucket's list for ever and are used again; a list is as long as
-// the most objects that its bucket has held at one time.
+// reader sees all of it or nothing. Entries stay in their bucket's list for ever and are used again; a list is as long
+// as the most objects that its bucket has held at one time.
 
 #include <array>
 #include <atomic>

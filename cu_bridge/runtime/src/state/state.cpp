@@ -20,12 +20,11 @@ namespace {
 struct ErrorEntry {
   int code;
   const char* name;
-  const char* driverName;
   const char* message;
 };
 
 constexpr ErrorEntry kErrors[] = {
-    {0, "Success", "SUCCESS", "no error"},
+    {0, "Success", "no error"},
 #include "error_table.inc"
 };
 
@@ -107,10 +106,6 @@ const char* mcGetErrorString(mcError_t error) {
     const auto found = all->withDetail.find(error);
     if (found != all->withDetail.end()) return found->second;
   }
-  return mcErrorMessage(error);
-}
-
-const char* mcErrorMessage(mcError_t error) {
   const ErrorEntry* entry = findError(error);
   return entry != nullptr ? entry->message : "unrecognized error code";
 }
@@ -118,11 +113,6 @@ const char* mcErrorMessage(mcError_t error) {
 const char* mcGetErrorName(mcError_t error) {
   const ErrorEntry* entry = findError(error);
   return entry != nullptr ? entry->name : nullptr;
-}
-
-const char* mcGetDriverErrorName(mcError_t error) {
-  const ErrorEntry* entry = findError(error);
-  return entry != nullptr ? entry->driverName : nullptr;
 }
 
 void mcReportRefusal(const char* library, const char* function, const char* status) {

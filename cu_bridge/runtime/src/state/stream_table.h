@@ -2,16 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "handle_table.h"
 #include "mc_runtime.h"
 #include "state/state.h"
+
+namespace mc {
+struct Timeline;  // queue/queue.h
+}
 
 struct mcStream {
   int device;  // visible index
   unsigned int flags;
   int priority;
   unsigned long long id;
+  std::shared_ptr<mc::Timeline> timeline;
 };
 
 namespace mc {

@@ -1,0 +1,243 @@
+// Graphs that can be launched: copies of a graph's nodes in the order in which they run.
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/capture.h"
+#include "capture/graph_node.h"
+#include "state/state.h"
+
+namespace mc {
+namespace {
+
+struct ExecNode;
+using ExecNodes = std::vector<ExecNode>;
+
+// A node as a launch runs it. The graph that it comes from may change or go.
+struct ExecNode {
+  std::string kind, label;
+  std::function<mcError_t()> work;
+  int device;
+  unsigned flags;
+  unsigned long long id;             // of the graph's node
+  std::vector<size_t> dependencies;  // numbers of nodes, in ascending order
+  std::vector<ExecNodes> bodies;
+  std::shared_ptr<mcGraphCondition> condition;
+  mcGraphConditionKind conditionKind;
+  bool enabled = true;
+};
+
+}  // namespace
+}  // namespace mc
+
+struct mcGraphExec {
+  std::shared_ptr<const mc::ExecNodes> nodes;
+  std::vector<std::shared_ptr<mcGraphCondition>> conditions;  // of the bodies too
+  unsigned flags;                                             // of a task that runs them
+};
+
+namespace mc {
+namespace {
+
+HandleTable<mcGraphExec> execs;
+
+using Conditions = std::vector<std::shared_ptr<mcGraphCondition>>;
+
+mcError_t copyForLaunch(const mcGraph& graph, ExecNodes* to, unsigned* flags, Conditions* all) {
+  std::vector<mcGraphNode*> sorted;
+  const mcError_t error = sortedNodes(graph, &sorted);
+  if (error != mcSuccess) return error;
+  all->insert(all->end(), graph.conditions.begin(), graph.conditions.end());
+  const auto numberOf = [&](const mcGraphNode* node) {
+    return static_cast<size_t>(std::find(sorted.begin(), sorted.end(), node) - sorted.begin());
+  };
+  for (const mcGraphNode* const node : sorted) {
+    ExecNode copy{node->kind, node->label, node->work, node->device,    node->flags,
+                  node->id,   {},          {},         node->condition, node->conditionKind};
+    for (const mcGraphNode* const before : node->dependencies) copy.dependencies.push_back(numberOf(before));
+    std::sort(copy.dependencies.begin(), copy.dependencies.end());
+    for (const auto& body : node->bodies) {
+      const mcError_t inside = copyForLaunch(*body, &copy.bodies.emplace_back(), flags, all);
+      if (inside != mcSuccess) return inside;
+    }
+    *flags |= node->flags;
+    to->push_back(std::move(copy));
+  }
+  return mcSuccess;
+}
+
+mcError_t runNodes(const ExecNodes& nodes);
+
+mcError_t runBodies(const ExecNode& node) {
+  if (node.condition == nullptr) return runNodes(node.bodies.front());
+  // Kernels set the value while the bodies run.
+  const volatile unsigned& value = node.condition->value;
+  if (node.conditionKind == mcGraphConditionWhile) {
+    mcError_t error = mcSuccess;
+    while (error == mcSuccess && value != 0) error = runNodes(node.bodies.front());
+    return error;
+  }
+  const size_t chosen = node.conditionKind == mcGraphConditionIf ? (value == 0 ? 1 : 0) : value;
+  return chosen < node.bodies.size() ? runNodes(node.bodies[chosen]) : mcSuccess;
+}
+
+mcError_t runNodes(const ExecNodes& nodes) {
+  const int device = threadState.device;
+  mcError_t error = mcSuccess;
+  for (const ExecNode& node : nodes) {
+    if (!node.enabled) continue;
+    threadState.device = node.device;
+    if (!node.bodies.empty()) {
+      error = runBodies(node);
+    } else {
+      error =
+          profiling() ? timed(nullptr, profiledWork(node.kind.c_str(), node.label.c_str()), node.work)() : node.work();
+    }
+    if (error != mcSuccess) break;
+  }
+  threadState.device = device;
+  return error;
+}
+
+// With `node` in its place or in that of a body; nullptr if there is none.
+ExecNode* findNode(ExecNodes* nodes, unsigned long long id) {
+  for (ExecNode& node : *nodes) {
+    if (node.id == id) return &node;
+    for (ExecNodes& body : node.bodies) {
+      if (ExecNode* const found = findNode(&body, id)) return found;
+    }
+  }
+  return nullptr;
+}
+
+// Changes one node of what the next launches run; launches that are pending keep theirs.
+template <class Change>
+mcError_t changeNode(mcGraphExec_t exec, mcGraphNode_t node, Change&& change) {
+  MC_RETURN_IF_STICKY();
+  if (!execs.contains(exec) || !nodeHandles.contains(node)) return fail(mcErrorInvalidValue);
+  auto changed = std::make_shared<ExecNodes>(*exec->nodes);
+  ExecNode* const found = findNode(changed.get(), node->id);
+  if (found == nullptr) return fail(mcErrorInvalidValue);
+  const mcError_t error = change(found);
+  if (error != mcSuccess) return fail(error);
+  exec->nodes = std::move(changed);
+  return mcSuccess;
+}
+
+// What keeps the nodes `from` from taking the place of `to`.
+mcGraphUpdateResult compare(const ExecNodes& to, const ExecNodes& from, unsigned long long* different) {
+  if (to.size() != from.size()) return mcGraphUpdateTopologyChanged;
+  for (size_t i = 0; i < to.size(); ++i) {
+    *different = from[i].id;
+    if (to[i].kind != from[i].kind) return mcGraphUpdateKindChanged;
+    if (to[i].dependencies != from[i].dependencies) return mcGraphUpdateTopologyChanged;
+    if (to[i].bodies.size() != from[i].bodies.size() || to[i].condition != from[i].condition ||
+        to[i].conditionKind != from[i].conditionKind) {
+      return mcGraphUpdateParametersChanged;
+    }
+    for (size_t body = 0; body < to[i].bodies.size(); ++body) {
+      const mcGraphUpdateResult inside = compare(to[i].bodies[body], from[i].bodies[body], different);
+      if (inside != mcGraphUpdateSuccess) return inside;
+    }
+  }
+  return mcGraphUpdateSuccess;
+}
+
+// Takes the work of `from`, whose nodes correspond. The nodes of the first graph stay the names of them.
+void takeWork(ExecNodes* to, const ExecNodes& from) {
+  for (size_t i = 0; i < to->size(); ++i) {
+    ExecNode& node = (*to)[i];
+    node.label = from[i].label;
+    node.work = from[i].work;
+    node.device = from[i].device;
+    node.flags = from[i].flags;
+    for (size_t body = 0; body < node.bodies.size(); ++body) takeWork(&node.bodies[body], from[i].bodies[body]);
+  }
+}
+
+}  // namespace
+}  // namespace mc
+
+using namespace mc;
+
+mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph) {
+  MC_RETURN_IF_STICKY();
+  if (exec == nullptr || !graphs.contains(graph)) return fail(mcErrorInvalidValue);
+  unsigned flags = 0;
+  const auto nodes = std::make_shared<ExecNodes>();
+  Conditions all;
+  const mcError_t error = copyForLaunch(*graph, nodes.get(), &flags, &all);
+  if (error != mcSuccess) return failWith(error, "the dependencies of the graph's nodes form a circle");
+  *exec = execs.create(nodes, std::move(all), flags & mcTaskWaits);
+  return mcSuccess;
+}
+
+mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
+  if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
+  const auto run = [nodes = exec->nodes, conditions = exec->conditions] {
+    for (const auto& condition : conditions) {
+      if (condition->assigned) condition->value = condition->initial;
+    }
+    return runNodes(*nodes);
+  };
+  return submit(stream, "graph", (std::to_string(exec->nodes->size()) + " nodes").c_str(), run, exec->flags);
+}
+
+mcError_t mcGraphUpload(mcGraphExec_t exec, mcStream_t stream) {
+  return execs.contains(exec) ? checkUncaptured(stream) : fail(mcErrorInvalidValue);
+}
+
+mcError_t mcGraphExecDestroy(mcGraphExec_t exec) {
+  return execs.destroy(exec) ? checkSticky() : fail(mcErrorInvalidValue);
+}
+
+mcError_t mcGraphExecReplace(mcGraphExec_t exec, mcGraphNode_t node, mcGraphNode_t by) {
+  if (!nodeHandles.contains(by)) return fail(mcErrorInvalidValue);
+  const mcError_t error = changeNode(exec, node, [by](ExecNode* found) {
+    if (found->kind != by->kind || !found->bodies.empty() || !by->bodies.empty()) return mcErrorInvalidValue;
+    found->label = by->label;
+    found->work = by->work;
+    found->device = by->device;
+    found->flags = by->flags;
+    return mcSuccess;
+  });
+  if (error == mcSuccess) exec->flags |= by->flags & mcTaskWaits;
+  return error;
+}
+
+mcError_t mcGraphExecEnable(mcGraphExec_t exec, mcGraphNode_t node, int enabled) {
+  return changeNode(exec, node, [enabled](ExecNode* found) {
+    const bool may = found->kind == "kernel" || found->kind == "memcpy" || found->kind == "memset";
+    if (may) found->enabled = enabled != 0;
+    return may ? mcSuccess : mcErrorInvalidValue;
+  });
+}
+
+mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphUpdateResult* result, mcGraphNode_t* node) {
+  MC_RETURN_IF_STICKY();
+  if (!execs.contains(exec) || !graphs.contains(graph) || result == nullptr) return fail(mcErrorInvalidValue);
+  if (node != nullptr) *node = nullptr;
+  *result = mcGraphUpdateError;
+  unsigned flags = 0;
+  ExecNodes wanted;
+  Conditions all;
+  const mcError_t error = copyForLaunch(*graph, &wanted, &flags, &all);
+  if (error != mcSuccess) return fail(error);
+  unsigned long long different = 0;
+  *result = compare(*exec->nodes, wanted, &different);
+  if (*result != mcGraphUpdateSuccess) {
+    for (const auto& candidate : graph->nodes) {
+      if (node != nullptr && candidate->id == different) *node = candidate.get();
+    }
+    return fail(mcErrorGraphExecUpdateFailure);
+  }
+  auto updated = std::make_shared<ExecNodes>(*exec->nodes);
+  takeWork(updated.get(), wanted);
+  exec->nodes = std::move(updated);
+  exec->flags = flags & mcTaskWaits;
+  return mcSuccess;
+}

@@ -1,0 +1,141 @@
+#include "profile/profile.h"
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "state/locked.h"
+#include "state/state.h"
+#include "state/stream_table.h"
+
+namespace mc {
+namespace {
+
+std::atomic<mcWorkListener> listener{nullptr};
+std::atomic<mcProfileClock> clockOfListener{nullptr};
+std::atomic<void (*)(int)> hook{nullptr};
+std::atomic<unsigned> lastCorrelation{0};
+
+thread_local unsigned currentCorrelation = 0;  // of the call that the thread is in
+thread_local int driverCalls = 0;
+
+int64_t now() {
+  const mcProfileClock clock = clockOfListener.load(std::memory_order_relaxed);
+  return clock == nullptr ? 0 : static_cast<int64_t>(clock());
+}
+
+void tell(const mcWorkRecord& record) {
+  const mcWorkListener to = listener.load(std::memory_order_acquire);
+  if (to != nullptr) to(&record);
+}
+
+unsigned nextCorrelation() { return lastCorrelation.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+void tellOfBegin(unsigned correlation) {
+  mcWorkRecord record{};
+  record.kind = mcWorkBegin;
+  record.correlation = correlation;
+  tell(record);
+}
+
+// Names given out live as long as the process.
+struct Names {
+  std::set<std::string> all;
+};
+const char* interned(const std::string& name) { return Writing<Names>()->all.insert(name).first->c_str(); }
+
+unsigned long long numberOf(mcStream_t stream) {
+  return isDefaultStream(stream) ? reinterpret_cast<uintptr_t>(stream) : stream->id;
+}
+
+}  // namespace
+
+void ProfiledCall::begin(mcCall call) {
+  if (currentCorrelation != 0) return;
+  call_ = call;
+  started_ = true;
+  outer_ = currentCorrelation;
+  currentCorrelation = correlation_ = nextCorrelation();
+  tellOfBegin(correlation_);
+  start_ = now();
+}
+
+void ProfiledCall::end() {
+  currentCorrelation = outer_;
+  mcWorkRecord record{};
+  record.kind = mcWorkCall;
+  record.call = call_;
+  record.ofDriver = driverCalls != 0 ? 1 : 0;
+  record.start = start_;
+  record.end = now();
+  record.correlation = correlation_;
+  record.device = threadState.device;
+  record.stream = isStream(stream_) ? numberOf(stream_) : 0;
+  record.result = threadState.lastError;
+  tell(record);
+}
+
+std::function<mcError_t()> timed(mcStream_t stream, ProfiledWork what, std::function<mcError_t()> work) {
+  what.record.device = streamDevice(stream);
+  what.record.stream = numberOf(stream);
+  what.record.correlation = currentCorrelation;
+  what.record.name = what.name.empty() ? nullptr : interned(what.name);
+  return [record = what.record, work = std::move(work)]() mutable {
+    // Calls inside of it are a part of it.
+    const unsigned outer = std::exchange(currentCorrelation, record.correlation);
+    record.start = now();
+    const mcError_t error = work();
+    record.end = now();
+    record.result = error;
+    currentCorrelation = outer;
+    tell(record);
+    return error;
+  };
+}
+
+}  // namespace mc
+
+using namespace mc;
+
+void mcProfileListen(mcWorkListener to, mcProfileClock clock) {
+  const bool was = listener.load() != nullptr;
+  clockOfListener.store(clock);
+  listener.store(to, std::memory_order_release);
+  const bool is = to != nullptr;
+  if (is == was) return;
+  activity.listeners.fetch_add(is ? 1 : -1);
+  if (const auto changed = hook.load()) changed(is ? 1 : 0);
+}
+
+void mcProfileSetHook(void (*changed)(int)) {
+  hook.store(changed);
+  if (changed != nullptr && listener.load() != nullptr) changed(1);
+}
+
+int64_t mcProfileNow(void) { return now(); }
+
+unsigned int mcProfileBegin(void) {
+  const unsigned correlation = nextCorrelation();
+  tellOfBegin(correlation);
+  return correlation;
+}
+
+void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start, int64_t end) {
+  if (!profiling() || name == nullptr || !isStream(stream)) return;
+  mcWorkRecord record{};
+  record.kind = mcWorkCall;
+  record.call = mcCallLaunchKernel;
+  record.start = start;
+  record.end = end;
+  record.device = streamDevice(stream);
+  record.stream = numberOf(stream);
+  record.correlation = correlation;
+  tell(record);
+  record.kind = mcWorkKernel;
+  record.name = interned(name);
+  record.grid = record.block = {1, 1, 1};
+  tell(record);
+}
+
+void mcProfileDriverCall(int change) { driverCalls += change; }

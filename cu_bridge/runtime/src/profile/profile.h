@@ -1,0 +1,55 @@
+// What a profiler is told: calls of the program, and the work that they begin. See Note [Profiling].
+//
+// Note [Profiling]
+// ~~~~~~~~~~~~~~~~
+// One listener of the process (libcupti) gets a record of each call and of each piece of work when it is over, in the
+// thread that made or ran it, with the times of the listener's own clock. A call has a number, and the work that it
+// begins carries the same one, also when the work runs later and elsewhere. While nobody listens, a call costs one look
+// at a counter that it looks at anyway (activity.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "mc_runtime.h"
+#include "state/activity.h"
+
+namespace mc {
+
+inline bool profiling() { return __builtin_expect(activity.listeners.load(std::memory_order_relaxed) != 0, 0); }
+
+// The span of one call of the program. A call inside of another is a part of that one.
+class ProfiledCall {
+ public:
+  explicit ProfiledCall(mcCall call) {
+    if (profiling()) begin(call);
+  }
+  ~ProfiledCall() {
+    if (started_) end();
+  }
+  ProfiledCall(const ProfiledCall&) = delete;
+  ProfiledCall& operator=(const ProfiledCall&) = delete;
+  void waitsFor(mcStream_t stream) { stream_ = stream; }
+
+ private:
+  void begin(mcCall call);
+  void end();
+
+  mcCall call_{};
+  bool started_ = false;
+  mcStream_t stream_ = nullptr;
+  int64_t start_ = 0;
+  unsigned correlation_ = 0, outer_ = 0;
+};
+
+// A piece of work, to be told about when it has run. The rest of the record is filled in by timed().
+struct ProfiledWork {
+  mcWorkRecord record{};
+  std::string name{};
+};
+
+// `work` that tells the listener of itself. Called inside the call that begins it.
+std::function<mcError_t()> timed(mcStream_t stream, ProfiledWork what, std::function<mcError_t()> work);
+
+}  // namespace mc

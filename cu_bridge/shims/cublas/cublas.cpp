@@ -1,4 +1,5 @@
-// cuBLAS: handles, their settings, and copies. What is computed is in level1.h and the other families, and in typed.cpp.
+// cuBLAS: handles, their settings, and copies. What is computed is in level1.h and the other families, and in
+// typed.cpp.
 
 #include "blas.h"
 

@@ -9,8 +9,8 @@
 
 #include "contexts.h"
 #include "device_facts.h"
-#include "device_limits.h"
 #include "handle_table.h"
+#include "mc_device_limits.h"
 
 namespace {
 
@@ -29,10 +29,10 @@ int deviceOf(CUcontext context) {
 
 // Note [Context stack]
 // ~~~~~~~~~~~~~~~~~~~~
-// A thread's stack begins with the context of its device, as after a first call of the runtime interface. The top of the
-// stack is the current device's context, so that cudaSetDevice and cuCtxSetCurrent see each other: the primary one, unless
-// one that was created is on top and still its device's. The others are here.
-// Without any, the thread has no context, and what needs one fails, until the runtime interface or a push brings one.
+// A thread's stack begins with the context of its device, as after a first call of the runtime interface. The top of
+// the stack is the current device's context, so that cudaSetDevice and cuCtxSetCurrent see each other: the primary one,
+// unless one that was created is on top and still its device's. The others are here. Without any, the thread has no
+// context, and what needs one fails, until the runtime interface or a push brings one.
 thread_local std::vector<CUcontext> contextsBelow;
 thread_local CUcontext createdOnTop = nullptr;
 
@@ -300,8 +300,10 @@ CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam*, int affinities
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
   if (parameters != nullptr) {
     const bool affinity = parameters->execAffinityParams != nullptr, graphics = parameters->cigParams != nullptr;
-    if (affinity == graphics) return CUDA_ERROR_INVALID_VALUE;
-    return affinity ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : CUDA_ERROR_NOT_SUPPORTED;
+    if (affinity && graphics) return CUDA_ERROR_INVALID_VALUE;
+    if (graphics) return CUDA_ERROR_NOT_SUPPORTED;
+    // NVIDIA's own programs hand over a structure of zeros for a context like any other.
+    return cuCtxCreate_v3(context, parameters->execAffinityParams, parameters->numExecAffinityParams, flags, device);
   }
   return createContext(context, flags, device);
 }

@@ -21,6 +21,11 @@ CUresult allocate(CUdeviceptr* out, size_t bytes, Allocate&& call) {
   return result(error);
 }
 
+// After work on the default stream, for a function that returns when it is done.
+CUresult finished(CUresult submitted) {
+  return submitted != CUDA_SUCCESS || *mcPendingWork() == 0 ? submitted : result(mcStreamSynchronize(nullptr));
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -149,19 +154,19 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstr
 }
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
   NEEDS_CONTEXT();
-  return cuMemcpyAsync(dst, src, bytes, nullptr);
+  return finished(cuMemcpyAsync(dst, src, bytes, nullptr));
 }
 CUresult cuMemcpyHtoD(CUdeviceptr dst, const void* src, size_t bytes) {
   NEEDS_CONTEXT();
-  return cuMemcpyHtoDAsync(dst, src, bytes, nullptr);
+  return finished(cuMemcpyHtoDAsync(dst, src, bytes, nullptr));
 }
 CUresult cuMemcpyDtoH(void* dst, CUdeviceptr src, size_t bytes) {
   NEEDS_CONTEXT();
-  return cuMemcpyDtoHAsync(dst, src, bytes, nullptr);
+  return finished(cuMemcpyDtoHAsync(dst, src, bytes, nullptr));
 }
 CUresult cuMemcpyDtoD(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
   NEEDS_CONTEXT();
-  return cuMemcpyDtoDAsync(dst, src, bytes, nullptr);
+  return finished(cuMemcpyDtoDAsync(dst, src, bytes, nullptr));
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, size_t count, CUstream stream) {
@@ -175,15 +180,15 @@ CUresult cuMemsetD32Async(CUdeviceptr memory, unsigned int value, size_t count, 
 }
 CUresult cuMemsetD8(CUdeviceptr memory, unsigned char value, size_t count) {
   NEEDS_CONTEXT();
-  return cuMemsetD8Async(memory, value, count, nullptr);
+  return finished(cuMemsetD8Async(memory, value, count, nullptr));
 }
 CUresult cuMemsetD16(CUdeviceptr memory, unsigned short value, size_t count) {
   NEEDS_CONTEXT();
-  return cuMemsetD16Async(memory, value, count, nullptr);
+  return finished(cuMemsetD16Async(memory, value, count, nullptr));
 }
 CUresult cuMemsetD32(CUdeviceptr memory, unsigned int value, size_t count) {
   NEEDS_CONTEXT();
-  return cuMemsetD32Async(memory, value, count, nullptr);
+  return finished(cuMemsetD32Async(memory, value, count, nullptr));
 }
 
 // ---- Virtual memory -------------------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
-// Modules: shared objects of the host, made by cucc or NVRTC, loaded from memory. See Note [Modules].
+// Modules: shared objects of the host, made by cucc or NVRTC, and object files, made by Triton, loaded from memory. See
+// Note [Modules].
 //
 // Note [Modules]
 // ~~~~~~~~~~~~~~
 // cucc's code registers its kernels with the runtime while the shared object loads, under the address of their host
-// functions, and these carry the kernels' mangled names. So a function of a module is a symbol of the shared object that
-// the runtime knows as a kernel, and its handle is that address. What NVIDIA's compilers make (cubin, PTX, fat binary)
-// cannot run here and is refused as what it is.
+// functions, and these carry the kernels' mangled names. So a function of a module is a symbol of the shared object
+// that the runtime knows as a kernel, and its handle is that address. An object file has a table of its kernels; the
+// runtime places it in memory itself, as there may be no linker, and finds the kernels by the names of the table. What
+// NVIDIA's compilers make (cubin, PTX, fat binary) cannot run here and is refused as what it is.
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
@@ -25,9 +27,11 @@
 #include "module_image.h"
 #include "result.h"
 
+// Either a shared object, with the handle and the file that it was opened by, or an object file.
 struct CUmod_st {
   void* handle = nullptr;
   int file = -1;
+  mcModule_t object = nullptr;
 };
 
 namespace {
@@ -45,11 +49,25 @@ Modules& modules() {
   return *instance;
 }
 
-void* handleOf(CUmodule module) {
+// What the module is; neither form where it is none.
+CUmod_st partsOf(CUmodule module) {
   Modules& all = modules();
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto found = all.live.find(module);
-  return found == all.live.end() ? nullptr : found->second->handle;
+  return found == all.live.end() ? CUmod_st{} : *found->second;
+}
+
+bool isModule(CUmodule module) {
+  const CUmod_st parts = partsOf(module);
+  return parts.handle != nullptr || parts.object != nullptr;
+}
+
+CUresult keep(CUmodule* out, std::unique_ptr<CUmod_st> module) {
+  Modules& all = modules();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  *out = module.get();
+  all.live[module.get()] = std::move(module);
+  return CUDA_SUCCESS;
 }
 
 // A library handle is a module's, a kernel's a function's.
@@ -78,11 +96,13 @@ CUresult loadShared(CUmodule* out, const char* bytes, size_t size) {
     return error;
   }
   module->file = file;
-  Modules& all = modules();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  *out = module.get();
-  all.live[module.get()] = std::move(module);
-  return CUDA_SUCCESS;
+  return keep(out, std::move(module));
+}
+
+CUresult loadObject(CUmodule* out, const void* bytes, size_t size) {
+  auto module = std::make_unique<CUmod_st>();
+  const mcError_t error = mcModuleLoadObject(&module->object, bytes, size);
+  return error != mcSuccess ? result(error) : keep(out, std::move(module));
 }
 
 CUresult load(CUmodule* out, const void* image) {
@@ -94,6 +114,7 @@ CUresult load(CUmodule* out, const void* image) {
   if (mcStickyError() != mcSuccess) return result(mcStickyError());
   switch (imageKind(image)) {
     case ImageKind::kModule: return loadShared(out, static_cast<const char*>(image), moduleSize(image));
+    case ImageKind::kObject: return loadObject(out, image, moduleSize(image));
     case ImageKind::kModuleText: {
       const std::string module = moduleFromText(static_cast<const char*>(image));
       if (module.empty()) return fail(mcErrorInvalidKernelImage, "text form of a module, damaged");
@@ -104,17 +125,22 @@ CUresult load(CUmodule* out, const void* image) {
     case ImageKind::kGpuCode: return fail(mcErrorNoKernelImageForDevice, "cubin of an NVIDIA GPU");
     case ImageKind::kUnknown: break;
   }
-  return fail(mcErrorInvalidKernelImage, "neither a module of cucc nor one of NVRTC");
+  return fail(mcErrorInvalidKernelImage, "neither a module of cucc or NVRTC nor a kernel of Triton");
 }
 
 CUresult findFunction(CUfunction* function, CUmodule module, const char* name) {
   if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  void* const handle = handleOf(module);
-  if (handle == nullptr) return fail(mcErrorInvalidResourceHandle, "module");
-  void* const found = dlsym(handle, name);
-  // A symbol of a library that the module needs is none of the module's.
-  if (found == nullptr || mcKernelCheck(found) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
-  *function = static_cast<CUfunction>(found);
+  const CUmod_st parts = partsOf(module);
+  if (parts.handle == nullptr && parts.object == nullptr) return fail(mcErrorInvalidResourceHandle, "module");
+  const void* found = nullptr;
+  if (parts.object != nullptr) {
+    if (mcModuleGetKernel(&found, parts.object, name) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
+  } else {
+    found = dlsym(parts.handle, name);
+    // A symbol of a library that the module needs is none of the module's.
+    if (found == nullptr || mcKernelCheck(found) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
+  }
+  *function = static_cast<CUfunction>(const_cast<void*>(found));
   Modules& all = modules();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.owners[*function] = module;
@@ -167,6 +193,13 @@ CUresult checkLibraryOptions(const CUjit_option* options, void** values, unsigne
 
 using Launcher = mcError_t (*)(const void*, mcDim3, mcDim3, void**, size_t, mcStream_t);
 
+// What a kernel does wrong while it runs. On hardware the launch has returned by then, and it is the next call that
+// fails: the error is a lasting one here as well.
+bool isFault(mcError_t error) {
+  return error == mcErrorAssert || error == mcErrorIllegalAddress || error == mcErrorLaunchFailure ||
+         error == mcErrorLaunchTimeout;
+}
+
 CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 block, unsigned int sharedBytes,
                 CUstream stream, void** arguments, void** extra) {
   std::vector<void*> unpacked;
@@ -178,7 +211,11 @@ CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 bloc
     if (error != CUDA_SUCCESS) return error;
     arguments = unpacked.data();
   }
-  return result(launcher(function, grid, block, arguments, sharedBytes, own(stream)));
+  const bool whole = mcStickyError() == mcSuccess;
+  mcProfileDriverCall(1);
+  const mcError_t error = launcher(function, grid, block, arguments, sharedBytes, own(stream));
+  mcProfileDriverCall(-1);
+  return whole && isFault(error) ? CUDA_SUCCESS : result(error);
 }
 
 }  // namespace
@@ -216,7 +253,8 @@ CUresult cuModuleLoad(CUmodule* module, const char* path) {
   for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, file.get())) != 0;) image.append(buffer, got);
   const size_t bytes = image.size();
   image.append(64, '\0');
-  if (imageKind(image.data()) == ImageKind::kModule && moduleSize(image.data()) > bytes) {
+  const ImageKind kind = imageKind(image.data());
+  if ((kind == ImageKind::kModule || kind == ImageKind::kObject) && moduleSize(image.data()) > bytes) {
     return fail(mcErrorInvalidKernelImage, (std::string(path) + ", cut short").c_str());
   }
   return load(module, image.data());
@@ -234,6 +272,10 @@ CUresult cuModuleUnload(CUmodule module) {
     for (auto it = all.owners.begin(); it != all.owners.end();) {
       it = it->second == module ? all.owners.erase(it) : std::next(it);
     }
+  }
+  if (gone->object != nullptr) {
+    mcModuleUnregister(gone->object);
+    return CUDA_SUCCESS;
   }
   dlclose(gone->handle);
   // The loader knows a library by the name it was opened with. As long as this one stays (it may not be unloadable),
@@ -253,13 +295,17 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
 
 CUresult cuModuleGetGlobal(CUdeviceptr* pointer, size_t* bytes, CUmodule module, const char* name) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  void* const handle = handleOf(module);
-  if (handle == nullptr) return fail(mcErrorInvalidResourceHandle, "module");
-  void* const found = dlsym(handle, name);
-  if (found == nullptr) return fail(mcErrorSymbolNotFound, name);
+  const CUmod_st parts = partsOf(module);
+  if (parts.handle == nullptr && parts.object == nullptr) return fail(mcErrorInvalidResourceHandle, "module");
   void* address = nullptr;
   size_t size = 0;
-  if (mcVariableGet(&address, &size, found) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
+  if (parts.object != nullptr) {
+    if (mcModuleGetVariable(&address, &size, parts.object, name) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
+  } else {
+    void* const found = dlsym(parts.handle, name);
+    if (found == nullptr) return fail(mcErrorSymbolNotFound, name);
+    if (mcVariableGet(&address, &size, found) != mcSuccess) return fail(mcErrorSymbolNotFound, name);
+  }
   if (pointer != nullptr) *pointer = ::pointer(address);
   if (bytes != nullptr) *bytes = size;
   return CUDA_SUCCESS;
@@ -286,7 +332,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_optio
 CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload(moduleOf(library)); }
 CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (handleOf(moduleOf(library)) == nullptr) return fail(mcErrorInvalidResourceHandle, "library");
+  if (!isModule(moduleOf(library))) return fail(mcErrorInvalidResourceHandle, "library");
   *module = moduleOf(library);
   return CUDA_SUCCESS;
 }
@@ -339,11 +385,11 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = static_cast<int>(facts.maxThreads); break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.maxDynamicShared); break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.staticShared); break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = kKernelRegisters; break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = mc::limits::kKernelRegisters; break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
     default:
       if (attribute < 0 || attribute > kLastFunctionAttribute) return CUDA_ERROR_INVALID_VALUE;
-      *value = attribute == kPtxVersion || attribute == kBinaryVersion ? kKernelVersion : 0;
+      *value = attribute == kPtxVersion || attribute == kBinaryVersion ? mc::limits::kCapability : 0;
   }
   return CUDA_SUCCESS;
 }
@@ -368,6 +414,41 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
   constexpr unsigned int kDisableCachingOverride = 1;
   RETURN_IF_WRONG(checkFlags(flags, kDisableCachingOverride));
   return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, blockSize, dynamicSharedBytes);
+}
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* blockSize, CUfunction function,
+                                                   CUoccupancyB2DSize dynamicSharedBytesOf, size_t dynamicSharedBytes,
+                                                   int blockSizeLimit, unsigned int flags) {
+  constexpr unsigned int kDisableCachingOverride = 1;
+  RETURN_IF_WRONG(checkFlags(flags, kDisableCachingOverride));
+  if (minGridSize == nullptr || blockSize == nullptr || blockSizeLimit < 0) return CUDA_ERROR_INVALID_VALUE;
+  RETURN_IF_WRONG(mcKernelCheck(function));
+  int device = 0;
+  mcDeviceProperties properties;
+  mcError_t error = mcGetDevice(&device);
+  if (error == mcSuccess) error = mcGetDeviceProperties(&properties, device);
+  RETURN_IF_WRONG(error);
+  constexpr int kWarp = 32;
+  int most = static_cast<int>(kernelFacts(function).maxThreads);
+  if (blockSizeLimit > 0 && blockSizeLimit < most) most = blockSizeLimit;
+  int bestSize = 0, bestBlocks = 0;
+  for (int warps = (most + kWarp - 1) / kWarp; warps > 0; --warps) {
+    const int size = warps * kWarp < most ? warps * kWarp : most;
+    const size_t bytes = dynamicSharedBytesOf != nullptr ? dynamicSharedBytesOf(size) : dynamicSharedBytes;
+    const auto blocks = static_cast<int>(mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(size), bytes));
+    if (blocks * size > bestBlocks * bestSize) {
+      bestSize = size;
+      bestBlocks = blocks;
+    }
+  }
+  *minGridSize = bestBlocks * properties.multiprocessors;
+  *blockSize = bestSize;
+  return CUDA_SUCCESS;
+}
+CUresult cuOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize, CUfunction function,
+                                          CUoccupancyB2DSize dynamicSharedBytesOf, size_t dynamicSharedBytes,
+                                          int blockSizeLimit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, function, dynamicSharedBytesOf,
+                                                   dynamicSharedBytes, blockSizeLimit, 0);
 }
 
 }  // extern "C"

@@ -13,7 +13,9 @@
 
 namespace mxmaca {
 
+// Driver functions return their errors and remember none: cudaGetLastError does not speak of them.
 inline CUresult result(mcError_t error) {
+  if (error != mcSuccess) mcGetLastError();
   switch (error) {
     case mcErrorInvalidDeviceFunction: return CUDA_ERROR_INVALID_HANDLE;
     case mcErrorInvalidSymbol: return CUDA_ERROR_NOT_FOUND;

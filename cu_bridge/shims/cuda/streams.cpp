@@ -8,7 +8,7 @@ template <class Value>
 CUresult writeValue(CUstream stream, CUdeviceptr target, Value value, unsigned int flags) {
   constexpr unsigned int kNoMemoryBarrier = 1;
   mcPointerAttributes attributes;
-  RETURN_IF_WRONG(mcStreamCheck(own(stream)));
+  RETURN_IF_WRONG(mcStreamCheck(own(stream)));  // waits: the value is written at once
   RETURN_IF_WRONG(checkFlags(flags, kNoMemoryBarrier));
   RETURN_IF_WRONG(mcPointerGetAttributes(&attributes, address(target)));
   const size_t offset = reinterpret_cast<uintptr_t>(address(target)) - reinterpret_cast<uintptr_t>(attributes.base);

@@ -1,4 +1,5 @@
-// The CUDA runtime on top of the simulated device: names, types and versions, no behaviour of its own. Errors and devices.
+// The CUDA runtime on top of the simulated device: names, types and versions, no behaviour of its own. Errors and
+// devices.
 
 #include <dlfcn.h>
 

@@ -66,8 +66,8 @@ cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 grid, dim3 block,
   return result(mcLaunchCooperative(func, own(grid), own(block), args, sharedBytes, own(stream)));
 }
 
-// A kernel handle is the address of its host function. Code of the compiler's asks for the handle of each kernel that it
-// launches, and hears from the launch if it is none.
+// A kernel handle is the address of its host function. Code of the compiler's asks for the handle of each kernel that
+// it launches, and hears from the launch if it is none.
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* func) {
   if (kernel == nullptr) return fail(mcErrorInvalidValue);
   *kernel = static_cast<cudaKernel_t>(const_cast<void*>(func));
@@ -97,8 +97,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   const mcKernelFacts facts = kernelFacts(func);
   attributes->maxThreadsPerBlock = static_cast<int>(facts.maxThreads);
   attributes->sharedSizeBytes = facts.staticShared;
-  attributes->numRegs = kKernelRegisters;
-  attributes->ptxVersion = attributes->binaryVersion = kKernelVersion;
+  attributes->numRegs = mc::limits::kKernelRegisters;
+  attributes->ptxVersion = attributes->binaryVersion = mc::limits::kCapability;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(facts.maxDynamicShared);
   attributes->preferredShmemCarveout = -1;
   return cudaSuccess;

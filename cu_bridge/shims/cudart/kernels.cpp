@@ -59,6 +59,10 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
 }
 unsigned int __cudaWarpActive(const char* file, int line) { return mcWarpActive(file, line); }
 void __cudaThreadYield(void) { mcThreadYield(); }
+void __cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value) {
+  const mcError_t error = mcGraphConditionSet(handle, value);
+  if (error != mcSuccess) mcKernelFail(error, "cudaGraphSetConditional() of an unknown handle");
+}
 void __cudaKernelFail(int error, const char* what) { mcKernelFail(static_cast<mcError_t>(error), what); }
 void __cudaAssertFail(const char* expression, const char* file, unsigned int line, const char* function) noexcept {
   mcKernelAssertFail(expression, file, line, function);

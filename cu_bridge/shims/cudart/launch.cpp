@@ -2,10 +2,10 @@
 //
 // Note [Launch attributes]
 // ~~~~~~~~~~~~~~~~~~~~~~~~
-// An attribute asks for one of three things. Something that a program sees: a grid whose blocks all run at once, an event
-// that is recorded. That is done, or refused where the device has none of it (clusters need compute capability 9.0, and
-// this device has 8.0). A preference: caches, priorities, when the next kernel may begin. The order in which work runs
-// here is one that every preference allows. And something that is no attribute, or no value of one: an error.
+// An attribute asks for one of three things. Something that a program sees: a grid whose blocks all run at once, an
+// event that is recorded. That is done, or refused where the device has none of it (clusters need compute capability
+// 9.0, and this device has 8.0). A preference: caches, priorities, when the next kernel may begin. The order in which
+// work runs here is one that every preference allows. And something that is no attribute, or no value of one: an error.
 
 #include "checks.h"
 #include "mc_kernel.h"

@@ -5,6 +5,15 @@
 
 #include "convert.h"
 
+namespace {
+// After work on the default stream, for a function that returns when it is done.
+template <class Error>
+cudaError_t finished(Error submitted) {
+  const auto error = static_cast<mcError_t>(submitted);
+  return result(error != mcSuccess || *mcPendingWork() == 0 ? error : mcStreamSynchronize(nullptr));
+}
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -69,7 +78,7 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpy
 }
 cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
-  return result(mcMemcpy2DAsync(dst, dpitch, src, spitch, width, height, own(kind), nullptr));
+  return finished(mcMemcpy2DAsync(dst, dpitch, src, spitch, width, height, own(kind), nullptr));
 }
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream) {
@@ -87,7 +96,7 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int s
 }
 
 cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
-  return cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, nullptr);
+  return finished(cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, nullptr));
 }
 
 cudaError_t cudaMemset(void* pointer, int value, size_t count) { return result(mcMemset(pointer, value, count)); }
@@ -95,7 +104,7 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, size_t count, cudaStream_t
   return result(mcMemsetAsync(pointer, value, count, own(stream)));
 }
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-  return cudaMemset2DAsync(pointer, pitch, value, width, height, nullptr);
+  return finished(cudaMemset2DAsync(pointer, pitch, value, width, height, nullptr));
 }
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
@@ -195,10 +204,10 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t coun
   return result(mcMemcpyAsync(dst, place, count, mcMemcpyDefault, own(stream)));
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind) {
-  return cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, nullptr);
+  return finished(cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, nullptr));
 }
 cudaError_t cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind) {
-  return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, nullptr);
+  return finished(cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, nullptr));
 }
 
 // ---- Stream-ordered memory ------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 // Streams, events, captures and graphs.
 
-#include <cstring>
-
 #include "convert.h"
 
 #pragma GCC visibility push(default)
@@ -33,16 +31,42 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
                                   unsigned int flags) {
   if (callback == nullptr || flags != 0) return fail(mcErrorInvalidValue);
-  const mcError_t error = mcStreamCheck(own(stream));
-  if (error == mcSuccess) callback(stream, cudaSuccess, userData);
-  return result(error);
+  struct Call {
+    cudaStreamCallback_t callback;
+    cudaStream_t stream;
+    void* userData;
+  };
+  const auto run = [](void* data) {
+    const Call& call = *static_cast<Call*>(data);
+    call.callback(call.stream, result(mcStickyError()), call.userData);
+    return mcSuccess;
+  };
+  // Callbacks cannot be captured.
+  mcCaptureStatus status = mcCaptureNone;
+  RETURN_IF_WRONG(mcStreamCaptureInfo(own(stream), &status, nullptr, nullptr, nullptr, nullptr));
+  if (status != mcCaptureNone) return result(mcStreamCheck(own(stream)));
+  return result(mcStreamSubmit(own(stream), "host", "callback", mcTaskWaits | mcTaskAlways, run,
+                               new Call{callback, stream, userData},
+                               [](void* data) { delete static_cast<Call*>(data); }));
 }
 
 // ---- Capture and graphs ---------------------------------------------------------------------------------------------
 
-cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*, const cudaGraphEdgeData*,
-                                          size_t, cudaStreamCaptureMode) {
-  return unsupported("cudaStreamBeginCaptureToGraph");
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
+                                          const cudaGraphEdgeData* edges, size_t count, cudaStreamCaptureMode mode) {
+  RETURN_IF_WRONG(checkEdges(edges, count));
+  return result(mcStreamBeginCaptureToGraph(own(stream), own(graph), own(dependencies), count, own(mode)));
+}
+#if MXMACA_CUDA_MAJOR >= 13
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                const cudaGraphEdgeData* edges, size_t count, unsigned int flags) {
+  RETURN_IF_WRONG(checkEdges(edges, count));
+#else
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count,
+                                                unsigned int flags) {
+#endif
+  RETURN_IF_WRONG(checkFlags(flags, cudaStreamSetCaptureDependencies));
+  return result(mcStreamUpdateCapture(own(stream), own(nodes), count, flags == cudaStreamSetCaptureDependencies));
 }
 
 namespace {
@@ -73,19 +97,6 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0) return unsupported("graphs that device code launches");
   return result(mcGraphInstantiate(own(exec), own(graph)));
 }
-#if MXMACA_CUDA_MAJOR >= 13
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, cudaGraphEdgeData* edges,
-                                         size_t* count) {
-  const size_t room = count == nullptr ? 0 : *count;
-  const mcError_t error = mcGraphNodeDependencies(own(node), own(dependencies), count);
-  if (error == mcSuccess && edges != nullptr) std::memset(edges, 0, (*count < room ? *count : room) * sizeof *edges);
-  return result(error);
-}
-#else
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, size_t* count) {
-  return result(mcGraphNodeDependencies(own(node), own(dependencies), count));
-}
-#endif
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
   return cudaGraphInstantiate(exec, graph, flags);
 }

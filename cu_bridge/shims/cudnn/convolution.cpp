@@ -262,9 +262,9 @@ MXMACA_EXPORT Status cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutio
   return CUDNN_STATUS_SUCCESS;
 }
 
-// ---- Algorithms -----------------------------------------------------------------------------------------------------------
-// The questions about the algorithms of one direction. `A a, B b, C c` are the descriptors as its functions have them, and
-// x, w, y the input, filter and output among them.
+// ---- Algorithms -----------------------------------------------------------------------------------------------------
+// The questions about the algorithms of one direction. `A a, B b, C c` are the descriptors as its functions have them,
+// and x, w, y the input, filter and output among them.
 #define ALGORITHMS(Way, Kind, number, A, a, B, b, C, c, x, w, y)                                       \
   MXMACA_EXPORT Status cudnnGetConvolution##Way##AlgorithmMaxCount(cudnnHandle_t handle, int* count) { \
     return one(handle, count);                                                                         \
@@ -293,7 +293,7 @@ ALGORITHMS(BackwardData, BwdData, BWD_DATA_ALGO_1, cudnnFilterDescriptor_t, w, c
 ALGORITHMS(BackwardFilter, BwdFilter, BWD_FILTER_ALGO_1, cudnnTensorDescriptor_t, x, cudnnTensorDescriptor_t, dy,
            cudnnFilterDescriptor_t, dw, x, dw, dy)
 
-// ---- Forward --------------------------------------------------------------------------------------------------------------
+// ---- Forward --------------------------------------------------------------------------------------------------------
 MXMACA_EXPORT Status cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                              const cudnnTensorDescriptor_t xDesc, const void* x,
                                              const cudnnFilterDescriptor_t wDesc, const void* w,
@@ -341,7 +341,7 @@ MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
   });
 }
 
-// ---- Backward -------------------------------------------------------------------------------------------------------------
+// ---- Backward -------------------------------------------------------------------------------------------------------
 MXMACA_EXPORT Status cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
                                                   const cudnnFilterDescriptor_t wDesc, const void* w,
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,

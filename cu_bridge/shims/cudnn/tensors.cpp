@@ -174,7 +174,7 @@ MXMACA_EXPORT Status cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t fil
   return bytesOf(filter->tensor, bytes);
 }
 
-// ---- Element by element ---------------------------------------------------------------------------------------------------
+// ---- Element by element ---------------------------------------------------------------------------------------------
 MXMACA_EXPORT Status cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t desc, void* y,
                                     const void* value) {
   return guarded(handle, [&]() -> Status {
@@ -256,7 +256,7 @@ MXMACA_EXPORT Status cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDesc
   });
 }
 
-// ---- Reductions -----------------------------------------------------------------------------------------------------------
+// ---- Reductions -----------------------------------------------------------------------------------------------------
 MXMACA_EXPORT Status cudnnCreateReduceTensorDescriptor(cudnnReduceTensorDescriptor_t* desc) { return create(desc); }
 MXMACA_EXPORT Status cudnnDestroyReduceTensorDescriptor(cudnnReduceTensorDescriptor_t desc) { return destroy(desc); }
 MXMACA_EXPORT Status cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_t desc, cudnnReduceTensorOp_t op,

@@ -170,7 +170,7 @@ cufftResult estimate(int rank, const Integer* n, const Integer* inembed, int64_t
                types.execution());
 }
 
-// ---- Execution ----------------------------------------------------------------------------------------------------------
+// ---- Execution ------------------------------------------------------------------------------------------------------
 // Place of the first element of each row of one transform.
 template <class Visit>
 void eachRow(const std::vector<int64_t>& lengths, const std::vector<int64_t>& embed, int64_t stride, Visit&& visit) {

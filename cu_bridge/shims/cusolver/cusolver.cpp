@@ -6,8 +6,6 @@ using namespace mxmaca;
 using Status = cusolverStatus_t;
 
 namespace {
-constexpr int kVersion = MXMACA_CUDA_MAJOR == 12 ? 11601 : 12000;
-
 template <class Info, class Value>
 Status set(Info* info, Value JacobiLimits::* field, Value value, bool valid) {
   MXMACA_REQUIRE(live(info) && valid);
@@ -60,9 +58,9 @@ Status cusolverDnDestroyGesvdjInfo(gesvdjInfo_t info) { return destroyDescriptor
 JACOBI_LIMITS(syevj)
 JACOBI_LIMITS(gesvdj)
 
-Status cusolverGetVersion(int* version) { return getVersion<Status>(version, kVersion); }
+Status cusolverGetVersion(int* version) { return getVersion<Status>(version, CUSOLVER_VERSION); }
 Status cusolverGetProperty(libraryPropertyType type, int* value) {
-  return getProperty<Status>(type, value, kVersion / 1000, kVersion / 100 % 10, kVersion % 100);
+  return getProperty<Status>(type, value, CUSOLVER_VER_MAJOR, CUSOLVER_VER_MINOR, CUSOLVER_VER_PATCH);
 }
 
 }  // extern "C"

@@ -47,7 +47,7 @@ inline Status needsNone(size_t* device, size_t* host) {
   return CUSOLVER_STATUS_SUCCESS;
 }
 
-// ---- Cholesky -----------------------------------------------------------------------------------------------------------
+// ---- Cholesky -------------------------------------------------------------------------------------------------------
 template <class T>
 Status potrf_bufferSize(cublasFillMode_t uplo, Index n, T*, Index lda, int* lwork) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
@@ -96,7 +96,7 @@ Status potrsBatched(cublasFillMode_t uplo, Index n, Index nrhs, T** A, Index lda
   return status;
 }
 
-// ---- LU and LDL -----------------------------------------------------------------------------------------------------------
+// ---- LU and LDL -----------------------------------------------------------------------------------------------------
 template <class T>
 Status getrf_bufferSize(Index m, Index n, T*, Index lda, int* lwork) {
   MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
@@ -163,7 +163,7 @@ Status sytrf(cublasFillMode_t uplo, Index n, T* A, Index lda, int* pivots, T*, I
   return report(info, found);
 }
 
-// ---- QR -------------------------------------------------------------------------------------------------------------------
+// ---- QR -------------------------------------------------------------------------------------------------------------
 template <class T>
 Status geqrf_bufferSize(Index m, Index n, T*, Index lda, int* lwork) {
   MXMACA_REQUIRE(m >= 0 && n >= 0 && lda >= least(m));
@@ -211,7 +211,7 @@ Status ormqr(cublasSideMode_t side, cublasOperation_t trans, Index m, Index n, I
                 kColumnMajor, letter(side), letter(trans), m, n, k, A, lda, tau, C, ldc));
 }
 
-// ---- Singular values --------------------------------------------------------------------------------------------------------
+// ---- Singular values ------------------------------------------------------------------------------------------------
 template <class T>
 Status gesvd_bufferSize(Index m, Index n, int* lwork) {
   MXMACA_REQUIRE(m >= 0 && n >= 0);
@@ -340,7 +340,7 @@ Status gesvdaStridedBatched(cusolverEigMode_t jobz, Index rank, Index m, Index n
   return CUSOLVER_STATUS_SUCCESS;
 }
 
-// ---- Eigenvalues ------------------------------------------------------------------------------------------------------------
+// ---- Eigenvalues ----------------------------------------------------------------------------------------------------
 template <class T>
 Status syevd_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T*, Index lda, const Real<T>*,
                         int* lwork) {
@@ -396,7 +396,7 @@ Status syevjBatched(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A
   return status;
 }
 
-// ---- Types chosen at run time -----------------------------------------------------------------------------------------------
+// ---- Types chosen at run time ---------------------------------------------------------------------------------------
 // Calls `work` with the type; both other types must go with it.
 template <class Work>
 Status withType(cudaDataType type, Work&& work) {

@@ -227,7 +227,8 @@ inline Status needsLittle(size_t* bytes) {
   *bytes = 16;  // nothing is kept there; callers tell the two calls of a function apart by the pointer
   return CUSPARSE_STATUS_SUCCESS;
 }
-// The size of a buffer, and a preparation, which needs the matrix alone. `checked`: what the arguments' check has found.
+// The size of a buffer, and a preparation, which needs the matrix alone. `checked`: what the arguments' check has
+// found.
 inline Status sizeOfBuffer(cusparseHandle_t handle, bool good, Status checked, size_t* bytes) {
   return guarded(handle, [=]() -> Status {
     MXMACA_REQUIRE(good);

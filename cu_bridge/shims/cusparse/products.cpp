@@ -55,7 +55,7 @@ Status checkSddmm(cusparseOperation_t opA, cusparseOperation_t opB, const void* 
 
 }  // namespace
 
-// ---- Vectors ----------------------------------------------------------------------------------------------------------------
+// ---- Vectors --------------------------------------------------------------------------------------------------------
 namespace {
 Index elementAt(const cusparseSpVecDescr& x, Index i) {
   return inRange(readIndex(x.indices, x.indexType, i) - x.base, x.size);
@@ -129,7 +129,7 @@ MXMACA_EXPORT Status cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t o
   });
 }
 
-// ---- Matrices ---------------------------------------------------------------------------------------------------------------
+// ---- Matrices -------------------------------------------------------------------------------------------------------
 MXMACA_EXPORT Status cusparseSpMV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                              cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, const void* beta,
                                              cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t algorithm,

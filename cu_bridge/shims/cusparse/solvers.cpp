@@ -139,7 +139,7 @@ MXMACA_EXPORT Status cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperati
   });
 }
 
-// ---- Sparse and dense ---------------------------------------------------------------------------------------------------------
+// ---- Sparse and dense -----------------------------------------------------------------------------------------------
 namespace {
 Status checkBoth(cusparseConstSpMatDescr_t sparse, cusparseConstDnMatDescr_t dense) {
   MXMACA_REQUIRE(live(sparse) && live(dense) && sparse->rows == dense->rows && sparse->columns == dense->columns);

@@ -1,7 +1,7 @@
 // cuSPARSELt: version only.
 
 #pragma GCC visibility push(default)
-#include "mxmaca_cuda_version.h"
+#include "mxmaca/versions/cusparselt.h"
 
 namespace {
 enum Status { kNotInitialized = 1, kInvalidValue = 3 };
@@ -10,7 +10,7 @@ enum Status { kNotInitialized = 1, kInvalidValue = 3 };
 extern "C" int cusparseLtGetVersion(const void* handle, int* version) {
   if (handle == nullptr) return kNotInitialized;
   if (version == nullptr) return kInvalidValue;
-  *version = MXMACA_CUDA_MAJOR == 12 ? 602 : 801;
+  *version = CUSPARSELT_VERSION;
   return 0;
 }
 #pragma GCC visibility pop

@@ -16,6 +16,7 @@
 
 #include "mc_runtime.h"
 #include "refuse.h"
+#include "status.h"
 #include "uuid.h"
 
 #pragma GCC visibility push(default)
@@ -38,6 +39,15 @@ enum Status {
   kNotFound = 6,
   kInsufficientSize = 7,
   kArgumentVersionMismatch = 25,
+};
+constexpr mxmaca::StatusName kStatuses[] = {
+    MXMACA_STATUS(kSuccess, "The operation was successful"),
+    MXMACA_STATUS(kUninitialized, "Uninitialized"),
+    MXMACA_STATUS(kInvalidArgument, "Invalid Argument"),
+    MXMACA_STATUS(kNotSupported, "Not Supported"),
+    MXMACA_STATUS(kNotFound, "Not Found"),
+    MXMACA_STATUS(kInsufficientSize, "Insufficient Size"),
+    MXMACA_STATUS(kArgumentVersionMismatch, "Argument version mismatch"),
 };
 
 // Initialisations that no shutdown has ended yet.
@@ -202,16 +212,7 @@ int nvmlShutdown(void) {
 }
 
 const char* nvmlErrorString(int status) {
-  switch (status) {
-    case kSuccess: return "The operation was successful";
-    case kUninitialized: return "Uninitialized";
-    case kInvalidArgument: return "Invalid Argument";
-    case kNotSupported: return "Not Supported";
-    case kNotFound: return "Not Found";
-    case kInsufficientSize: return "Insufficient Size";
-    case kArgumentVersionMismatch: return "Argument version mismatch";
-    default: return "Unknown Error";
-  }
+  return mxmaca::statusText(kStatuses, status, &mxmaca::StatusName::text, "Unknown Error");
 }
 
 int nvmlSystemGetDriverVersion(char* version, unsigned int length) {

@@ -100,17 +100,17 @@ std::string keyOf(const Source& source, const std::string& sdk) {
   return hash.hex();
 }
 
-// ---- The cache -------------------------------------------------------------------------------------------------------
+// ---- The cache ------------------------------------------------------------------------------------------------------
 // Note: sealed modules
 // ~~~~~~~~~~~~~~~~~~~~
 // What is loaded from the cache runs in the user's programs, so it must be what this user's compiler wrote there. The
-// cache is a private folder (PrivateFolder). A file KEY.module in it says what it was made of, and begins with a seal: an
-// HMAC over its name and the rest, with a key that is kept in another folder. Damage breaks the seal, and so does who
-// writes a file, a digest or the whole cache without being able to read the key. Whatever is not as it should be is
+// cache is a private folder (PrivateFolder). A file KEY.module in it says what it was made of, and begins with a seal:
+// an HMAC over its name and the rest, with a key that is kept in another folder. Damage breaks the seal, and so does
+// who writes a file, a digest or the whole cache without being able to read the key. Whatever is not as it should be is
 // compiled anew and replaced.
 //
-// Form: the line kForm, 32 bytes of seal; lines "name EXPRESSION-NUMBER MANGLED" and "file MODIFIED CHANGED BYTES PATH";
-// the line "module"; the shared object.
+// Form: the line kForm, 32 bytes of seal; lines "name EXPRESSION-NUMBER MANGLED" and "file MODIFIED CHANGED BYTES
+// PATH"; the line "module"; the shared object.
 
 constexpr char kForm[] = "mxmaca module 2\n";
 constexpr char kKeyName[] = "cache.key";

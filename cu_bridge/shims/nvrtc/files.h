@@ -40,8 +40,8 @@ class PrivateFolder {
   explicit PrivateFolder(const std::string& path);
   const std::string& path() const { return path_; }
 
-  // False where there is no such file. Refused are links, files of other users, and files of which others have one of the
-  // rights `forbidden` (mode bits).
+  // False where there is no such file. Refused are links, files of other users, and files of which others have one of
+  // the rights `forbidden` (mode bits).
   bool read(const std::string& name, unsigned forbidden, std::string* content) const;
   // Writes beside the place and moves there: the file is whole or absent. Its mode is 0600.
   void write(const std::string& name, const std::string& content) const;

@@ -8,6 +8,7 @@
 #include "handle_table.h"
 #include "module_image.h"
 #include "refuse.h"
+#include "status.h"
 
 #pragma GCC visibility push(default)
 #include "nvrtc.h"
@@ -20,6 +21,23 @@ struct _nvrtcProgram {
 };
 
 namespace {
+
+// A message is the name.
+constexpr mxmaca::StatusName kStatuses[] = {
+    MXMACA_STATUS(NVRTC_SUCCESS, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_OUT_OF_MEMORY, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_PROGRAM_CREATION_FAILURE, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_INVALID_INPUT, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_INVALID_PROGRAM, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_INVALID_OPTION, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_COMPILATION, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_INTERNAL_ERROR, nullptr),
+    MXMACA_STATUS(NVRTC_ERROR_TIME_FILE_WRITE_FAILED, nullptr),
+};
 
 nvrtcResult giveSize(const std::string& value, size_t extra, size_t* size) {
   if (size == nullptr) return NVRTC_ERROR_INVALID_INPUT;
@@ -50,23 +68,7 @@ nvrtcResult nvrtcVersion(int* major, int* minor) {
 }
 
 const char* nvrtcGetErrorString(nvrtcResult result) {
-  constexpr const char* kNames[] = {
-      "NVRTC_SUCCESS",
-      "NVRTC_ERROR_OUT_OF_MEMORY",
-      "NVRTC_ERROR_PROGRAM_CREATION_FAILURE",
-      "NVRTC_ERROR_INVALID_INPUT",
-      "NVRTC_ERROR_INVALID_PROGRAM",
-      "NVRTC_ERROR_INVALID_OPTION",
-      "NVRTC_ERROR_COMPILATION",
-      "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE",
-      "NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION",
-      "NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
-      "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
-      "NVRTC_ERROR_INTERNAL_ERROR",
-      "NVRTC_ERROR_TIME_FILE_WRITE_FAILED",
-  };
-  const int number = result;
-  return number >= 0 && number < 13 ? kNames[number] : "NVRTC_ERROR unknown";
+  return mxmaca::statusText(kStatuses, result, &mxmaca::StatusName::name, "NVRTC_ERROR unknown");
 }
 
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char* name, int headerCount,

@@ -1,0 +1,112 @@
+// Statuses of CUPTI and the layouts of its activity records, as far as one is made here. Later versions of a record add
+// fields at its end, so a reader of any version finds what it knows; the records here are as long as the longest
+// version.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mxmaca::cupti {
+
+enum Status {
+  kSuccess = 0,
+  kInvalidParameter = 1,
+  kParameterSizeNotSufficient = 10,
+  kMaxLimitReached = 12,
+  kQueueEmpty = 18,
+  kInvalidKind = 21,
+  kNotSupported = 27,
+  kUnknown = 999
+};
+
+inline bool isBetween(int least, int number, int most) { return number >= least && number <= most; }
+
+enum ActivityKind {
+  kActivityMemcpy = 1,
+  kActivityMemset = 2,
+  kActivityKernel = 3,
+  kActivityDriver = 4,
+  kActivityRuntime = 5,
+  kActivityConcurrentKernel = 10,
+  kActivityOverhead = 17,
+  kActivitySynchronization = 38,
+  kActivityExternalCorrelation = 39
+};
+constexpr int kLastActivityKind = 63;  // that this release may know
+
+struct alignas(8) KernelRecord {
+  uint32_t kind;
+  uint8_t cacheConfig, sharedMemoryConfig;
+  uint16_t registersPerThread;
+  uint32_t partitionedCacheRequested, partitionedCacheExecuted;
+  uint64_t start, end, completed;
+  uint32_t deviceId, contextId, streamId;
+  int32_t grid[3], block[3];
+  int32_t staticSharedMemory, dynamicSharedMemory;
+  uint32_t localMemoryPerThread, localMemoryTotal;
+  uint32_t correlationId;
+  int64_t gridId;
+  const char* name;
+  void* reserved;
+  uint64_t queued, submitted;
+  uint8_t launchType, carveoutIsRequested, carveoutRequested, padding;
+  uint32_t sharedMemoryExecuted;
+  uint64_t graphNodeId;
+  uint8_t later[96];  // graph, channel, cluster
+};
+static_assert(offsetof(KernelRecord, name) == 104 && offsetof(KernelRecord, correlationId) == 92, "CUPTI's layout");
+
+struct alignas(8) MemcpyRecord {
+  uint32_t kind;
+  uint8_t copyKind, sourceKind, targetKind, flags;
+  uint64_t bytes, start, end;
+  uint32_t deviceId, contextId, streamId, correlationId, runtimeCorrelationId, padding;
+  void* reserved;
+  uint64_t graphNodeId;
+  uint8_t later[32];
+};
+static_assert(offsetof(MemcpyRecord, correlationId) == 44, "CUPTI's layout");
+
+struct alignas(8) MemsetRecord {
+  uint32_t kind, value;
+  uint64_t bytes, start, end;
+  uint32_t deviceId, contextId, streamId, correlationId;
+  uint16_t flags, memoryKind;
+  uint32_t padding;
+  void* reserved;
+  uint64_t graphNodeId;
+  uint8_t later[32];
+};
+static_assert(offsetof(MemsetRecord, correlationId) == 44, "CUPTI's layout");
+
+struct alignas(8) CallRecord {
+  uint32_t kind, callbackId;
+  uint64_t start, end;
+  uint32_t processId, threadId, correlationId, returnValue;
+};
+static_assert(sizeof(CallRecord) == 40, "CUPTI's layout");
+
+struct alignas(8) CorrelationRecord {
+  uint32_t kind, externalKind;
+  uint64_t externalId;
+  uint32_t correlationId, reserved;
+};
+static_assert(sizeof(CorrelationRecord) == 24, "CUPTI's layout");
+
+struct alignas(8) SynchronizationRecord {
+  uint32_t kind, type;
+  uint64_t start, end;
+  uint32_t correlationId, contextId, streamId, eventId;
+  uint8_t later[16];
+};
+static_assert(offsetof(SynchronizationRecord, streamId) == 32, "CUPTI's layout");
+
+struct alignas(8) OverheadRecord {
+  uint32_t kind, overheadKind, objectKind, object[3];
+  uint64_t start, end;
+  uint32_t correlationId, reserved;
+  uint8_t later[16];
+};
+static_assert(offsetof(OverheadRecord, start) == 24, "CUPTI's layout");
+
+}  // namespace mxmaca::cupti

@@ -35,7 +35,7 @@ __device__ inline int nth_bit(unsigned mask, unsigned n) {
 }
 }  // namespace details
 
-// ---- Block ----------------------------------------------------------------------------------------------------------------
+// ---- Block ----------------------------------------------------------------------------------------------------------
 class thread_block {
  public:
   static __device__ void sync() { __syncthreads(); }
@@ -53,7 +53,7 @@ class thread_block {
 };
 __device__ inline thread_block this_thread_block() { return thread_block(); }
 
-// ---- Grid -----------------------------------------------------------------------------------------------------------------
+// ---- Grid -----------------------------------------------------------------------------------------------------------
 class grid_group {
  public:
   __device__ bool is_valid() const { return true; }
@@ -75,7 +75,7 @@ class grid_group {
 };
 __device__ inline grid_group this_grid() { return grid_group(); }
 
-// ---- Groups within a warp -----------------------------------------------------------------------------------------------------
+// ---- Groups within a warp -------------------------------------------------------------------------------------------
 namespace details {
 
 // What tiles and coalesced groups share: a mask of lanes; ranks count its set bits.
@@ -198,7 +198,7 @@ class thread_block_tile : public details::lane_group {
   static __device__ unsigned parent_size() { return size_of_parent<Parent>::get(); }
 };
 
-// ---- Partitions -----------------------------------------------------------------------------------------------------------------
+// ---- Partitions -----------------------------------------------------------------------------------------------------
 template <unsigned Size, class Parent>
 __device__ thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
   return thread_block_tile<Size, Parent>();
@@ -260,7 +260,7 @@ __device__ coalesced_group binary_partition(const Group& group, bool predicate) 
   return coalesced_group(predicate ? yes : no, predicate && no != 0 ? 1 : 0, (yes != 0) + (no != 0));
 }
 
-// ---- On any group -----------------------------------------------------------------------------------------------------------------
+// ---- On any group ---------------------------------------------------------------------------------------------------
 template <class Group>
 __device__ void sync(const Group& group) {
   group.sync();

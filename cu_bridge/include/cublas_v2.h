@@ -12,17 +12,9 @@
 #include "cuda_fp16.h"
 #include "driver_types.h"
 #include "library_types.h"
+#include "mxmaca/versions/cublas.h"
 
-#define CUBLAS_VER_MAJOR MXMACA_CUDA_MAJOR
-#if MXMACA_CUDA_MAJOR == 12
-#define CUBLAS_VER_MINOR 4
-#define CUBLAS_VER_PATCH 5
-#else
-#define CUBLAS_VER_MINOR 1
-#define CUBLAS_VER_PATCH 0
-#endif
 #define CUBLAS_VER_BUILD 0
-#define CUBLAS_VERSION (CUBLAS_VER_MAJOR * 10000 + CUBLAS_VER_MINOR * 100 + CUBLAS_VER_PATCH)
 
 typedef struct cublasContext* cublasHandle_t;
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "driver_types.h"
-#include "mxmaca/driver_attributes.h"
+#include "mxmaca_driver_attributes.h"
 #include "mxmaca_driver_error_codes.h"
 
 typedef int CUdevice;
@@ -27,6 +27,7 @@ typedef struct CUgreenCtx_st* CUgreenCtx;
 typedef struct CUdevResourceDesc_st* CUdevResourceDesc;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef void(CUDA_CB* CUhostFn)(void* userData);
+typedef size_t(CUDA_CB* CUoccupancyB2DSize)(int blockSize);
 typedef void(CUDA_CB* CUstreamCallback)(CUstream stream, CUresult status, void* userData);
 
 #define CU_STREAM_LEGACY ((CUstream)0x1)
@@ -419,6 +420,7 @@ CUresult cuStreamBeginCapture(CUstream stream, enum cudaStreamCaptureMode mode);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
 CUresult cuThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags);
+CUresult cuGraphUpload(CUgraphExec exec, CUstream stream);
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuGraphExecDestroy(CUgraphExec exec);
@@ -460,6 +462,12 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
                                                      size_t dynamicSharedBytes);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int blockSize,
                                                               size_t dynamicSharedBytes, unsigned int flags);
+CUresult cuOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize, CUfunction function,
+                                          CUoccupancyB2DSize dynamicSharedBytesOf, size_t dynamicSharedBytes,
+                                          int blockSizeLimit);
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* blockSize, CUfunction function,
+                                                   CUoccupancyB2DSize dynamicSharedBytesOf, size_t dynamicSharedBytes,
+                                                   int blockSizeLimit, unsigned int flags);
 CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
                         unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,
                         CUstream stream, void** arguments, void** extra);
@@ -491,3 +499,5 @@ CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green);
 #ifdef __cplusplus
 }  // extern "C"
 #endif
+
+#include "mxmaca/driver_arrays.h"

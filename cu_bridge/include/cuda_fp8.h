@@ -1,5 +1,5 @@
-// The two 8-bit floating-point formats of the OCP specification "OFP8" (2023): E4M3 (no infinities, one NaN per sign) and
-// E5M2 (as IEEE 754 would have it).
+// The two 8-bit floating-point formats of the OCP specification "OFP8" (2023): E4M3 (no infinities, one NaN per sign)
+// and E5M2 (as IEEE 754 would have it).
 #pragma once
 #define __CUDA_FP8_H__
 

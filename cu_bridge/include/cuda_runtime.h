@@ -147,7 +147,7 @@ inline cudaError_t cudaFuncSetCacheConfig(T* func, cudaFuncCache config) {
 #include <string.h>
 #include <time.h>
 
-#include "device_launch_parameters.h"
+#define __DEVICE_LAUNCH_PARAMETERS_H__  // device_launch_parameters.h has nothing that is not here
 #include "mxmaca/atomics.h"
 #include "mxmaca/device_library.h"
 #include "mxmaca/execution.h"

@@ -458,4 +458,4 @@ cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescr
 }
 #endif
 
-#include "cudnn_adv.h"
+#include "mxmaca/cudnn_advanced.h"

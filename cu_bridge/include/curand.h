@@ -6,17 +6,9 @@
 
 #include "driver_types.h"
 #include "library_types.h"
+#include "mxmaca/versions/curand.h"
 
-#define CURAND_VER_MAJOR 10
-#if MXMACA_CUDA_MAJOR == 12
-#define CURAND_VER_MINOR 3
-#define CURAND_VER_PATCH 5
-#else
-#define CURAND_VER_MINOR 4
-#define CURAND_VER_PATCH 0
-#endif
 #define CURAND_VER_BUILD 0
-#define CURAND_VERSION (CURAND_VER_MAJOR * 1000 + CURAND_VER_MINOR * 100 + CURAND_VER_PATCH)
 
 typedef struct curandGenerator_st* curandGenerator_t;
 typedef struct curandDiscreteDistribution_st* curandDiscreteDistribution_t;

@@ -12,7 +12,7 @@
 
 #define CURAND_FN static inline __host__ __device__
 
-// ---- Philox -----------------------------------------------------------------------------------------------------------
+// ---- Philox ---------------------------------------------------------------------------------------------------------
 CURAND_FN void skipahead(unsigned long long n, curandStatePhilox4_32_10_t* state) {
   state->STATE += static_cast<unsigned>(n & 3);
   n >>= 2;
@@ -57,7 +57,7 @@ CURAND_FN uint4 curand4(curandStatePhilox4_32_10_t* state) {
   }
 }
 
-// ---- XORWOW: G. Marsaglia, "Xorshift RNGs" (2003) -------------------------------------------------------------------------
+// ---- XORWOW: G. Marsaglia, "Xorshift RNGs" (2003) -------------------------------------------------------------------
 typedef struct curandStateXORWOW {
   unsigned int d, v[5];
   int boxmuller_flag;
@@ -96,7 +96,7 @@ CURAND_FN void curand_init(unsigned long long seed, unsigned long long subsequen
   skipahead(offset, state);
 }
 
-// ---- MRG32k3a: P. L'Ecuyer, "Good parameters and implementations for combined multiple recursive generators" (1999) ---------
+// ---- MRG32k3a: P. L'Ecuyer, "Good parameters and implementations for combined multiple recursive generators" (1999) -
 typedef struct curandStateMRG32k3a {
   unsigned int s1[3], s2[3];
   int boxmuller_flag;
@@ -210,7 +210,7 @@ CURAND_FN void curand_init(unsigned long long seed, unsigned long long subsequen
   skipahead(offset, state);
 }
 
-// ---- From words to numbers ---------------------------------------------------------------------------------------------------
+// ---- From words to numbers ------------------------------------------------------------------------------------------
 namespace mxmaca {
 
 // (0, 1], from one word.
@@ -293,7 +293,7 @@ CURAND_FN double4 curand_uniform4_double(curandStatePhilox4_32_10_t* state) {
   return make_double4(a.x, a.y, b.x, b.y);
 }
 
-// ---- Normal ------------------------------------------------------------------------------------------------------------------
+// ---- Normal ---------------------------------------------------------------------------------------------------------
 #define MXMACA_WORDS(State)                                \
   CURAND_FN float2 curand_normal2(State* state) {          \
     const unsigned x = curand(state), y = curand(state);   \

@@ -6,6 +6,9 @@
 
 #include "cublas_v2.h"
 #include "library_types.h"
+#include "mxmaca/versions/cusolver.h"
+
+#define CUSOLVER_VER_BUILD 0
 
 typedef int cusolver_int_t;
 

@@ -8,13 +8,9 @@
 #include "cuComplex.h"
 #include "driver_types.h"
 #include "library_types.h"
+#include "mxmaca/versions/cusparse.h"
 
-#define CUSPARSE_VER_MAJOR 12
-#if MXMACA_CUDA_MAJOR == 12
-#define CUSPARSE_VERSION 12301
-#else
-#define CUSPARSE_VERSION 12602
-#endif
+#define CUSPARSE_VER_BUILD 0
 
 typedef struct cusparseContext* cusparseHandle_t;
 typedef struct cusparseMatDescr* cusparseMatDescr_t;

@@ -9,7 +9,7 @@
 
 #define MXMACA_MODES(one) one(rn, nearest) one(rz, zero) one(ru, up) one(rd, down)
 
-// ---- One operation, rounded once, never fused with its neighbour -----------------------------------------------------
+// ---- One operation, rounded once, never fused with its neighbour ----------------------------------------------------
 #define MXMACA_FLOAT(suffix, mode)                                                                     \
   MXMACA_HD float __fadd_##suffix(float a, float b) {                                                  \
     return mxmaca::in_mode<mxmaca::Rounding::mode>(mxmaca::Add(), a, b);                               \
@@ -85,7 +85,7 @@ __attribute__((always_inline)) MXMACA_HD void __sincosf(float x, float* sine, fl
 }
 }
 
-// ---- Conversions: floating point to integer saturates, NaN as PTX's cvt has it ------------------------------------------
+// ---- Conversions: floating point to integer saturates, NaN as PTX's cvt has it --------------------------------------
 #define MXMACA_TO_INTEGER(name, type)                                                                              \
   MXMACA_HD type __float2##name##_rn(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::nearest); }   \
   MXMACA_HD type __float2##name##_rz(float a) { return mxmaca::to_integer<type>(a, mxmaca::Rounding::zero); }      \
@@ -126,7 +126,7 @@ MXMACA_MODES(MXMACA_FROM_INTEGER)
 MXMACA_HD double __int2double_rn(int a) { return a; }
 MXMACA_HD double __uint2double_rn(unsigned a) { return a; }
 
-// ---- Casts of bits ------------------------------------------------------------------------------------------------------
+// ---- Casts of bits --------------------------------------------------------------------------------------------------
 MXMACA_HD int __float_as_int(float a) { return mxmaca::bit_cast<int>(a); }
 MXMACA_HD unsigned __float_as_uint(float a) { return mxmaca::bit_cast<unsigned>(a); }
 MXMACA_HD float __int_as_float(int a) { return mxmaca::bit_cast<float>(a); }
@@ -139,7 +139,7 @@ MXMACA_HD double __hiloint2double(int hi, int lo) {
   return mxmaca::bit_cast<double>(static_cast<uint64_t>(static_cast<uint32_t>(hi)) << 32 | static_cast<uint32_t>(lo));
 }
 
-// ---- Integers -----------------------------------------------------------------------------------------------------------
+// ---- Integers -------------------------------------------------------------------------------------------------------
 MXMACA_HD int __popc(unsigned a) { return __builtin_popcount(a); }
 MXMACA_HD int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
 MXMACA_HD int __clz(int a) { return a == 0 ? 32 : __builtin_clz(static_cast<unsigned>(a)); }
@@ -226,7 +226,7 @@ MXMACA_HD unsigned __fns(unsigned mask, unsigned base, int offset) {
   return 0xffffffffU;
 }
 
-// ---- Dot products of four or two numbers in a word -------------------------------------------------------------------------
+// ---- Dot products of four or two numbers in a word ------------------------------------------------------------------
 MXMACA_HD int __dp4a(int a, int b, int c) {
   uint32_t sum = static_cast<uint32_t>(c);
   for (int i = 0; i < 4; ++i) {
@@ -259,7 +259,7 @@ MXMACA_DP2A(__dp2a_lo, 0)
 MXMACA_DP2A(__dp2a_hi, 2)
 #undef MXMACA_DP2A
 
-// ---- Loads and stores with a cache hint: the hint changes no value ------------------------------------------------------------
+// ---- Loads and stores with a cache hint: the hint changes no value --------------------------------------------------
 #define MXMACA_LOAD(name)              \
   template <class T>                   \
   MXMACA_HD T name(const T* pointer) { \

@@ -7,6 +7,7 @@
 #include "host_defines.h"
 #include "mxmaca_cuda_error_codes.h"
 #include "mxmaca_cuda_version.h"
+#include "mxmaca_device_attributes.h"
 #include "vector_types.h"
 
 typedef struct CUstream_st* cudaStream_t;
@@ -237,133 +238,6 @@ enum cudaMemoryAdvise {
   cudaMemAdviseUnsetAccessedBy = 6,
 };
 
-enum cudaDeviceAttr {
-  cudaDevAttrMaxThreadsPerBlock = 1,
-  cudaDevAttrMaxBlockDimX = 2,
-  cudaDevAttrMaxBlockDimY = 3,
-  cudaDevAttrMaxBlockDimZ = 4,
-  cudaDevAttrMaxGridDimX = 5,
-  cudaDevAttrMaxGridDimY = 6,
-  cudaDevAttrMaxGridDimZ = 7,
-  cudaDevAttrMaxSharedMemoryPerBlock = 8,
-  cudaDevAttrTotalConstantMemory = 9,
-  cudaDevAttrWarpSize = 10,
-  cudaDevAttrMaxPitch = 11,
-  cudaDevAttrMaxRegistersPerBlock = 12,
-  cudaDevAttrClockRate = 13,
-  cudaDevAttrTextureAlignment = 14,
-  cudaDevAttrGpuOverlap = 15,
-  cudaDevAttrMultiProcessorCount = 16,
-  cudaDevAttrKernelExecTimeout = 17,
-  cudaDevAttrIntegrated = 18,
-  cudaDevAttrCanMapHostMemory = 19,
-  cudaDevAttrComputeMode = 20,
-  cudaDevAttrMaxTexture1DWidth = 21,
-  cudaDevAttrMaxTexture2DWidth = 22,
-  cudaDevAttrMaxTexture2DHeight = 23,
-  cudaDevAttrMaxTexture3DWidth = 24,
-  cudaDevAttrMaxTexture3DHeight = 25,
-  cudaDevAttrMaxTexture3DDepth = 26,
-  cudaDevAttrMaxTexture2DLayeredWidth = 27,
-  cudaDevAttrMaxTexture2DLayeredHeight = 28,
-  cudaDevAttrMaxTexture2DLayeredLayers = 29,
-  cudaDevAttrSurfaceAlignment = 30,
-  cudaDevAttrConcurrentKernels = 31,
-  cudaDevAttrEccEnabled = 32,
-  cudaDevAttrPciBusId = 33,
-  cudaDevAttrPciDeviceId = 34,
-  cudaDevAttrTccDriver = 35,
-  cudaDevAttrMemoryClockRate = 36,
-  cudaDevAttrGlobalMemoryBusWidth = 37,
-  cudaDevAttrL2CacheSize = 38,
-  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-  cudaDevAttrAsyncEngineCount = 40,
-  cudaDevAttrUnifiedAddressing = 41,
-  cudaDevAttrMaxTexture1DLayeredWidth = 42,
-  cudaDevAttrMaxTexture1DLayeredLayers = 43,
-  cudaDevAttrMaxTexture2DGatherWidth = 45,
-  cudaDevAttrMaxTexture2DGatherHeight = 46,
-  cudaDevAttrMaxTexture3DWidthAlt = 47,
-  cudaDevAttrMaxTexture3DHeightAlt = 48,
-  cudaDevAttrMaxTexture3DDepthAlt = 49,
-  cudaDevAttrPciDomainId = 50,
-  cudaDevAttrTexturePitchAlignment = 51,
-  cudaDevAttrMaxTextureCubemapWidth = 52,
-  cudaDevAttrMaxTextureCubemapLayeredWidth = 53,
-  cudaDevAttrMaxTextureCubemapLayeredLayers = 54,
-  cudaDevAttrMaxSurface1DWidth = 55,
-  cudaDevAttrMaxSurface2DWidth = 56,
-  cudaDevAttrMaxSurface2DHeight = 57,
-  cudaDevAttrMaxSurface3DWidth = 58,
-  cudaDevAttrMaxSurface3DHeight = 59,
-  cudaDevAttrMaxSurface3DDepth = 60,
-  cudaDevAttrMaxSurface1DLayeredWidth = 61,
-  cudaDevAttrMaxSurface1DLayeredLayers = 62,
-  cudaDevAttrMaxSurface2DLayeredWidth = 63,
-  cudaDevAttrMaxSurface2DLayeredHeight = 64,
-  cudaDevAttrMaxSurface2DLayeredLayers = 65,
-  cudaDevAttrMaxSurfaceCubemapWidth = 66,
-  cudaDevAttrMaxSurfaceCubemapLayeredWidth = 67,
-  cudaDevAttrMaxSurfaceCubemapLayeredLayers = 68,
-  cudaDevAttrMaxTexture1DLinearWidth = 69,
-  cudaDevAttrMaxTexture2DLinearWidth = 70,
-  cudaDevAttrMaxTexture2DLinearHeight = 71,
-  cudaDevAttrMaxTexture2DLinearPitch = 72,
-  cudaDevAttrMaxTexture2DMipmappedWidth = 73,
-  cudaDevAttrMaxTexture2DMipmappedHeight = 74,
-  cudaDevAttrComputeCapabilityMajor = 75,
-  cudaDevAttrComputeCapabilityMinor = 76,
-  cudaDevAttrMaxTexture1DMipmappedWidth = 77,
-  cudaDevAttrStreamPrioritiesSupported = 78,
-  cudaDevAttrGlobalL1CacheSupported = 79,
-  cudaDevAttrLocalL1CacheSupported = 80,
-  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-  cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-  cudaDevAttrManagedMemory = 83,
-  cudaDevAttrIsMultiGpuBoard = 84,
-  cudaDevAttrMultiGpuBoardGroupID = 85,
-  cudaDevAttrHostNativeAtomicSupported = 86,
-  cudaDevAttrSingleToDoublePrecisionPerfRatio = 87,
-  cudaDevAttrPageableMemoryAccess = 88,
-  cudaDevAttrConcurrentManagedAccess = 89,
-  cudaDevAttrComputePreemptionSupported = 90,
-  cudaDevAttrCanUseHostPointerForRegisteredMem = 91,
-  cudaDevAttrCooperativeLaunch = 95,
-  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-  cudaDevAttrCanFlushRemoteWrites = 98,
-  cudaDevAttrHostRegisterSupported = 99,
-  cudaDevAttrPageableMemoryAccessUsesHostPageTables = 100,
-  cudaDevAttrDirectManagedMemAccessFromHost = 101,
-  cudaDevAttrMaxBlocksPerMultiprocessor = 106,
-  cudaDevAttrMaxPersistingL2CacheSize = 108,
-  cudaDevAttrMaxAccessPolicyWindowSize = 109,
-  cudaDevAttrReservedSharedMemoryPerBlock = 111,
-  cudaDevAttrSparseCudaArraySupported = 112,
-  cudaDevAttrHostRegisterReadOnlySupported = 113,
-  cudaDevAttrTimelineSemaphoreInteropSupported = 114,
-  cudaDevAttrMemoryPoolsSupported = 115,
-  cudaDevAttrGPUDirectRDMASupported = 116,
-  cudaDevAttrGPUDirectRDMAFlushWritesOptions = 117,
-  cudaDevAttrGPUDirectRDMAWritesOrdering = 118,
-  cudaDevAttrMemoryPoolSupportedHandleTypes = 119,
-  cudaDevAttrClusterLaunch = 120,
-  cudaDevAttrDeferredMappingCudaArraySupported = 121,
-  cudaDevAttrIpcEventSupport = 125,
-  cudaDevAttrMemSyncDomainCount = 126,
-  cudaDevAttrNumaConfig = 130,
-  cudaDevAttrNumaId = 131,
-  cudaDevAttrMpsEnabled = 133,
-  cudaDevAttrHostNumaId = 134,
-  cudaDevAttrD3D12CigSupported = 135,
-  cudaDevAttrVulkanCigSupported = 138,
-  cudaDevAttrGpuPciDeviceId = 139,
-  cudaDevAttrGpuPciSubsystemId = 140,
-  cudaDevAttrHostNumaMemoryPoolsSupported = 142,
-  cudaDevAttrHostNumaMultinodeIpcSupported = 143,
-  cudaDevAttrHostMemoryPoolsSupported = 144,
-  cudaDevAttrOnlyPartialHostNativeAtomicSupported = 147,
-};
-
 typedef enum cudaStreamCaptureMode cudaStreamCaptureMode;
 
 struct cudaMemLocation {
@@ -431,6 +305,38 @@ typedef struct cudaIpcMemHandle_st {
   char reserved[64];
 } cudaIpcMemHandle_t;
 
+enum cudaAccessProperty {
+  cudaAccessPropertyNormal = 0,
+  cudaAccessPropertyStreaming = 1,
+  cudaAccessPropertyPersisting = 2,
+};
+
+// Memory whose lines a cache keeps (`hitProp`) for a share of the accesses (`hitRatio`, 0 to 1).
+struct cudaAccessPolicyWindow {
+  void* base_ptr;
+  size_t num_bytes;
+  float hitRatio;
+  enum cudaAccessProperty hitProp;
+  enum cudaAccessProperty missProp;
+};
+
+enum cudaSynchronizationPolicy {
+  cudaSyncPolicyAuto = 1,
+  cudaSyncPolicySpin = 2,
+  cudaSyncPolicyYield = 3,
+  cudaSyncPolicyBlockingSync = 4,
+};
+
+typedef enum cudaLaunchMemSyncDomain {
+  cudaLaunchMemSyncDomainDefault = 0,
+  cudaLaunchMemSyncDomainRemote = 1,
+} cudaLaunchMemSyncDomain;
+
+typedef struct cudaLaunchMemSyncDomainMap_st {
+  unsigned char default_;
+  unsigned char remote;
+} cudaLaunchMemSyncDomainMap;
+
 typedef enum cudaLaunchAttributeID {
   cudaLaunchAttributeIgnore = 0,
   cudaLaunchAttributeAccessPolicyWindow = 1,
@@ -452,13 +358,14 @@ typedef enum cudaLaunchAttributeID {
 
 typedef union cudaLaunchAttributeValue {
   char pad[64];
+  struct cudaAccessPolicyWindow accessPolicyWindow;
   int cooperative;
   int programmaticStreamSerializationAllowed;
   int priority;
   struct {
     unsigned int x, y, z;
   } clusterDim, preferredClusterDim;
-  int syncPolicy;
+  enum cudaSynchronizationPolicy syncPolicy;
   int clusterSchedulingPolicyPreference;
   struct {
     cudaEvent_t event;
@@ -473,7 +380,8 @@ typedef union cudaLaunchAttributeValue {
     int deviceUpdatable;
     void* devNode;
   } deviceUpdatableKernelNode;
-  int memSyncDomain;
+  cudaLaunchMemSyncDomainMap memSyncDomainMap;
+  cudaLaunchMemSyncDomain memSyncDomain;
   unsigned int sharedMemCarveout;
   unsigned int nvlinkUtilCentricScheduling;
 } cudaLaunchAttributeValue;
@@ -493,7 +401,19 @@ typedef struct cudaLaunchConfig_st {
   unsigned int numAttrs;
 } cudaLaunchConfig_t;
 
+typedef cudaLaunchAttributeID cudaStreamAttrID;
+typedef cudaLaunchAttributeValue cudaStreamAttrValue;
+typedef cudaLaunchAttributeID cudaKernelNodeAttrID;
+typedef cudaLaunchAttributeValue cudaKernelNodeAttrValue;
+#define cudaStreamAttributeAccessPolicyWindow cudaLaunchAttributeAccessPolicyWindow
+#define cudaStreamAttributeSynchronizationPolicy cudaLaunchAttributeSynchronizationPolicy
+#define cudaStreamAttributeMemSyncDomainMap cudaLaunchAttributeMemSyncDomainMap
+#define cudaStreamAttributeMemSyncDomain cudaLaunchAttributeMemSyncDomain
+#define cudaStreamAttributePriority cudaLaunchAttributePriority
+
 typedef void(CUDART_CB* cudaHostFn_t)(void* userData);
+
+#include "mxmaca/graph_nodes.h"
 typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* userData);
 
 struct cudaDeviceProp {

@@ -1,5 +1,5 @@
-// Matrix products of a warp. The lanes of a warp share an address space, so a lane reads the fragments of the others where
-// they lie; which lane holds which element is not promised by CUDA either.
+// Matrix products of a warp. The lanes of a warp share an address space, so a lane reads the fragments of the others
+// where they lie; which lane holds which element is not promised by CUDA either.
 #pragma once
 #define __CUDA_MMA_H__
 

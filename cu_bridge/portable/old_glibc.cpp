@@ -1,8 +1,8 @@
 // Note [Old glibc]
-// The libraries are built on a new system and must load on an old one (glibc 2.28). glibc 2.34 gave functions that moved
-// into libc.so.6 new symbol versions, which a linker on a new system chooses and an old system lacks. Here they get a
-// local definition that calls the version which both have; what asks for them, in our sources or in the static C++
-// runtime, binds to it. Two that no old system has are written out.
+// The libraries are built on a new system and must load on an old one (glibc 2.28). glibc 2.34 gave functions that
+// moved into libc.so.6 new symbol versions, which a linker on a new system chooses and an old system lacks. Here they
+// get a local definition that calls the version which both have; what asks for them, in our sources or in the static
+// C++ runtime, binds to it. Two that no old system has are written out.
 
 #include <dlfcn.h>
 #include <link.h>

@@ -63,8 +63,8 @@ double now(clockid_t clock) {
   return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-// kernels ROUNDS: nanoseconds of processor time for each thread, all of them in each round, so that what else the machine
-// does meets all of them. kernels scaling: nanoseconds by the wall for each thread of larger grids.
+// kernels ROUNDS: nanoseconds of processor time for each thread, all of them in each round, so that what else the
+// machine does meets all of them. kernels scaling: nanoseconds by the wall for each thread of larger grids.
 int main(int count, char** arguments) {
   const bool scaling = count > 1 && !std::strcmp(arguments[1], "scaling");
   const int n = scaling ? 1 << 20 : 1 << 17, repeats = scaling ? 20 : 50, most = scaling ? 1 << 22 : n;

@@ -6,7 +6,6 @@ The SDK is `$MXMACA_PREFIX/mxmaca` (what `cmake --install --prefix` left), else 
 import importlib.util
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 from typing import Callable, Dict, Optional
@@ -84,21 +83,9 @@ def major(request: pytest.FixtureRequest) -> int:
 @pytest.fixture()
 def compile_program(sdk: pathlib.Path, major: int, tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
     """Return a function that compiles a C++ source of programs/ against the SDK's headers and libraries."""
-    compiler = shutil.which(os.environ.get("CXX", "g++"))
-    if compiler is None:
-        pytest.skip("needs a C++ compiler")
 
     def compile_source(name: str, *libraries: str) -> pathlib.Path:
-        folder = sdk / "lib" / f"cuda{major}"
-        target = tmp_path / pathlib.Path(name).stem
-        # -rpath-link by -L: the shims find libmcruntime.so by their own RPATH at run time only.
-        command = [compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", f"-DMXMACA_CUDA_MAJOR={major}"]
-        command += [f"-I{sdk / 'include'}", str(HERE / "programs" / name), "-o", str(target), f"-L{folder}"]
-        command += [f"-Wl,-rpath,{folder}", f"-Wl,-rpath-link,{sdk / 'lib'}", "-pthread"]
-        command += [f"-l:{next(folder.glob(library + '.so.*')).name}" for library in libraries]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert done.returncode == 0, done.stdout
-        return target
+        return compiling.compile_against(sdk, major, HERE / "programs" / name, libraries, tmp_path)
 
     return compile_source
 

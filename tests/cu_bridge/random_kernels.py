@@ -14,6 +14,7 @@ from typing import List
 
 SHAPES = ["dim3(32)", "dim3(33)", "dim3(96)", "dim3(8, 8)", "dim3(5, 7)", "dim3(4, 4, 4)", "dim3(100)", "dim3(1)"]
 PRELUDE = """#include <cstdio>
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #define SYNC() __syncthreads()
 #define EACH(i, n) for (int i = 0; i < (n); ++i)
@@ -22,6 +23,7 @@ struct Pair { int a, b; };
 __device__ int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
 __device__ __forceinline__ int plain(int v) { return v * 5 + 1; }
 template <class T> __device__ __forceinline__ void change(T& v) { v += 17; }
+__device__ __forceinline__ int nested(int v) { return plain(plain(v) & 255) - 3; }
 __device__ int most = 0;
 """
 MAIN = """
@@ -59,6 +61,7 @@ class Kernel:
         self.dirty, self.seen = set(), set()
         self.count = 0
         self.arrays = ["s", "q"] + (["dynamic"] if chance.random() < 0.3 else [])
+        self.group = chance.random() < 0.3
         self.plain = chance.random() < 0.7  # nothing of what phases.py does not take
 
     def pick(self, *choices: str) -> str:
@@ -89,7 +92,7 @@ class Kernel:
         if depth == 0 or self.chance.random() < 0.25:
             return self.atom()
         a, b = self.expression(depth - 1), self.expression(depth - 1)
-        kind = self.chance.randrange(9 if self.plain else 11)
+        kind = self.chance.randrange(10 if self.plain else 11)
         if kind == 0:
             return f"({a} > {b} ? {a} : {self.atom()})"
         if kind == 1:
@@ -103,7 +106,7 @@ class Kernel:
         if kind == 5:
             return f"(({a} < {b}) && ({self.atom()} != 2))"
         if kind == 9:
-            return f"plain({a})"
+            return f"{self.pick('plain', 'nested')}({a})"
         if kind == 10:
             return f"table[{a} & 7]"
         return f"({a} {self.pick('+', '-', '*', '^', '|', '&')} {b})"
@@ -118,7 +121,9 @@ class Kernel:
 
     def barrier(self) -> str:
         self.dirty, self.seen = set(), set()
-        return self.pick("__syncthreads();", "__syncthreads();", "__syncthreads ( ) ;", "SYNC();")
+        words = ["__syncthreads();", "__syncthreads();", "__syncthreads ( ) ;", "SYNC();"]
+        words += ["block.sync();", "cooperative_groups::sync(block);"] if self.group else []
+        return self.pick(*words)
 
     def uniform(self) -> str:
         return self.pick("n", "m", "2", "n - 1", "m + 1", "rounds")
@@ -192,7 +197,7 @@ class Kernel:
         return text
 
     def simple(self) -> str:
-        kind = self.chance.randrange(12 if self.plain else 18)
+        kind = self.chance.randrange(13 if self.plain else 18)
         target = self.assignable()
         if kind < 3:
             return f"{target} {self.pick('=', '+=', '^=', '-=')} {self.expression()};"
@@ -227,10 +232,10 @@ class Kernel:
         if kind == 11:
             return f"do {{ {target} += 3; if ({target} & 4) continue; }} while (({target} & 24) == 16);"
         if kind == 12:
+            return f"change({target});"
+        if kind == 13:
             cases = f"case 0: {target} += 1; break; case 2: {target} += 2; default: {target} ^= 5;"
             return f"switch ({self.atom()} & 3) {{ {cases} }}"
-        if kind == 13:
-            return f"change({target});"
         if kind == 14:
             return f"{target} = {self.shuffle()} + {self.shuffle()};"
         if kind == 15:
@@ -281,6 +286,7 @@ class Kernel:
                 f"for (int {loop} = 8; {loop} > 1; {loop} >>= 1)",
                 f"for (unsigned {loop} = 1; {loop} < 4; {loop} += 2)",
                 f"EACH({loop}, {self.uniform()})",
+                f"for (int {loop} = 0, other{loop} = 5; {loop} < {self.uniform()}; ++{loop}, other{loop} -= n)",
             )
             self.constants.append([f"(int){loop}"])
             self.scopes.append([])
@@ -315,9 +321,11 @@ class Kernel:
             "__shared__ int s[256]; __shared__ int q[256];",
             "extern __shared__ int dynamic[];" if "dynamic" in self.arrays else "",
             self.pick("const int rounds = m + 1;", "const int rounds = m + 1;", "int rounds = n; rounds -= 1;"),
+            "cooperative_groups::thread_block block = cooperative_groups::this_thread_block();" if self.group else "",
             "int v = in[t];",
             "s[t] = v; q[t] = t * 3;" + (" dynamic[t] = v - 1;" if "dynamic" in self.arrays else ""),
             "__syncthreads();",
+            self.pick("", "", "in += t & 3;"),
         ]
         body = self.block(2, self.chance.randrange(6, 16))
         total = " + ".join(f"{name} * {3 + 2 * place}" for place, name in enumerate(self.scopes[0] + self.constants[0]))

@@ -196,7 +196,7 @@ struct PowerOfTwo {
   enum { VALUE = ((N & (N - 1)) == 0) };
 };
 
-// ---- Operators ----------------------------------------------------------------------------------------------------------
+// ---- Operators ------------------------------------------------------------------------------------------------------
 struct Equality {
   template <class A, class B>
   __host__ __device__ constexpr bool operator()(A&& a, B&& b) const {
@@ -304,7 +304,7 @@ struct ReduceByKeyOp {
   }
 };
 
-// ---- Where a thread is ----------------------------------------------------------------------------------------------------
+// ---- Where a thread is ----------------------------------------------------------------------------------------------
 #ifdef __CUDACC__
 __device__ inline unsigned RowMajorTid(int x, int y, int) {
   return (threadIdx.z * static_cast<unsigned>(y) + threadIdx.y) * static_cast<unsigned>(x) + threadIdx.x;

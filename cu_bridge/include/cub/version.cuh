@@ -1,7 +1,7 @@
 // The version of the cub interface.
 #pragma once
 
-#include "../mxmaca/cccl_version.h"
+#include "../mxmaca/versions/cccl.h"
 
 #define CUB_VERSION MXMACA_CCCL_VERSION
 #define CUB_MAJOR_VERSION (CUB_VERSION / 100000)

@@ -1,5 +1,6 @@
-// CUDA's atomic functions. Blocks run on several processors at once, so these are the processor's own; the three scopes
-// (block, device, system) are one and the same here.
+// CUDA's atomic functions. Blocks run on several processors at once, so these are the processor's own for the scopes of
+// device and system. The threads of one block take turns on one processor, and change only where they wait: in the
+// block's scope an operation is whole by itself.
 #pragma once
 
 #include <type_traits>
@@ -34,31 +35,42 @@ static inline T change_atomically(T* address, Change change) {
 
 }  // namespace mxmaca
 
-#define MXMACA_SCOPES(result, name, parameters, arguments)                \
-  static inline result name##_block parameters { return name arguments; } \
+#define MXMACA_SYSTEM(result, name, parameters, arguments) \
   static inline result name##_system parameters { return name arguments; }
 
-#define MXMACA_BUILTIN(type, name, builtin)                                                                \
+// Sums and differences wrap, as those of the processor do.
+#define MXMACA_BUILTIN(type, name, builtin, sign)                                                          \
   static inline type name(type* address, type value) { return builtin(address, value, __ATOMIC_SEQ_CST); } \
-  MXMACA_SCOPES(type, name, (type * address, type value), (address, value))
+  static inline type name##_block(type* address, type value) {                                             \
+    using Wide = unsigned long long;                                                                       \
+    const type old = *address;                                                                             \
+    *address = static_cast<type>(static_cast<Wide>(old) sign static_cast<Wide>(value));                    \
+    return old;                                                                                            \
+  }                                                                                                        \
+  MXMACA_SYSTEM(type, name, (type * address, type value), (address, value))
 
-#define MXMACA_INTEGERS(name, builtin)        \
-  MXMACA_BUILTIN(int, name, builtin)          \
-  MXMACA_BUILTIN(unsigned int, name, builtin) \
-  MXMACA_BUILTIN(unsigned long long, name, builtin)
+#define MXMACA_INTEGERS(name, builtin, sign)        \
+  MXMACA_BUILTIN(int, name, builtin, sign)          \
+  MXMACA_BUILTIN(unsigned int, name, builtin, sign) \
+  MXMACA_BUILTIN(unsigned long long, name, builtin, sign)
 
-MXMACA_INTEGERS(atomicAdd, __atomic_fetch_add)
-MXMACA_BUILTIN(int, atomicSub, __atomic_fetch_sub)
-MXMACA_BUILTIN(unsigned int, atomicSub, __atomic_fetch_sub)
-MXMACA_INTEGERS(atomicAnd, __atomic_fetch_and)
-MXMACA_INTEGERS(atomicOr, __atomic_fetch_or)
-MXMACA_INTEGERS(atomicXor, __atomic_fetch_xor)
+MXMACA_INTEGERS(atomicAdd, __atomic_fetch_add, +)
+MXMACA_BUILTIN(int, atomicSub, __atomic_fetch_sub, -)
+MXMACA_BUILTIN(unsigned int, atomicSub, __atomic_fetch_sub, -)
+MXMACA_INTEGERS(atomicAnd, __atomic_fetch_and, &)
+MXMACA_INTEGERS(atomicOr, __atomic_fetch_or, |)
+MXMACA_INTEGERS(atomicXor, __atomic_fetch_xor, ^)
 
 #define MXMACA_CHANGE(type, name, expression)                                                    \
   static inline type name(type* address, type value) {                                           \
     return mxmaca::change_atomically(address, [value](type old) -> type { return expression; }); \
   }                                                                                              \
-  MXMACA_SCOPES(type, name, (type * address, type value), (address, value))
+  static inline type name##_block(type* address, type value) {                                   \
+    const type old = *address;                                                                   \
+    *address = expression;                                                                       \
+    return old;                                                                                  \
+  }                                                                                              \
+  MXMACA_SYSTEM(type, name, (type * address, type value), (address, value))
 
 MXMACA_CHANGE(float, atomicAdd, old + value)
 MXMACA_CHANGE(double, atomicAdd, old + value)
@@ -73,14 +85,20 @@ MXMACA_CHANGE(unsigned long long, atomicMax, value > old ? value : old)
 MXMACA_CHANGE(unsigned int, atomicInc, old >= value ? 0 : old + 1)
 MXMACA_CHANGE(unsigned int, atomicDec, old == 0 || old > value ? value : old - 1)
 
-#define MXMACA_EXCHANGE(type)                                   \
-  static inline type atomicExch(type* address, type value) {    \
-    mxmaca::spun();                                             \
-    type old;                                                   \
-    __atomic_exchange(address, &value, &old, __ATOMIC_SEQ_CST); \
-    return old;                                                 \
-  }                                                             \
-  MXMACA_SCOPES(type, atomicExch, (type * address, type value), (address, value))
+#define MXMACA_EXCHANGE(type)                                      \
+  static inline type atomicExch(type* address, type value) {       \
+    mxmaca::spun();                                                \
+    type old;                                                      \
+    __atomic_exchange(address, &value, &old, __ATOMIC_SEQ_CST);    \
+    return old;                                                    \
+  }                                                                \
+  static inline type atomicExch_block(type* address, type value) { \
+    mxmaca::spun();                                                \
+    const type old = *address;                                     \
+    *address = value;                                              \
+    return old;                                                    \
+  }                                                                \
+  MXMACA_SYSTEM(type, atomicExch, (type * address, type value), (address, value))
 
 MXMACA_EXCHANGE(int)
 MXMACA_EXCHANGE(unsigned int)
@@ -93,14 +111,20 @@ MXMACA_EXCHANGE(float)
     __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     return expected;                                                                                   \
   }                                                                                                    \
-  MXMACA_SCOPES(type, atomicCAS, (type * address, type expected, type value), (address, expected, value))
+  static inline type atomicCAS_block(type* address, type expected, type value) {                       \
+    mxmaca::spun();                                                                                    \
+    const type old = *address;                                                                         \
+    if (old == expected) *address = value;                                                             \
+    return old;                                                                                        \
+  }                                                                                                    \
+  MXMACA_SYSTEM(type, atomicCAS, (type * address, type expected, type value), (address, expected, value))
 
 MXMACA_COMPARE(int)
 MXMACA_COMPARE(unsigned int)
 MXMACA_COMPARE(unsigned long long)
 MXMACA_COMPARE(unsigned short)
 
-#undef MXMACA_SCOPES
+#undef MXMACA_SYSTEM
 #undef MXMACA_BUILTIN
 #undef MXMACA_INTEGERS
 #undef MXMACA_CHANGE

@@ -7,8 +7,9 @@
 
 #include "cycles.h"
 #include "kernel_interface.h"
+#include "mc_device_limits.h"
 
-// ---- Indices ----------------------------------------------------------------------------------------------------------
+// ---- Indices --------------------------------------------------------------------------------------------------------
 // Of the running thread. Each object file has its own, with no address that leaves it: so the compiler knows that no
 // pointer of a kernel leads here, keeps them in registers, and can make the loop over threads a vector loop.
 // Relocatable device code has them in common, since device functions of several files then run in one thread.
@@ -21,7 +22,7 @@ MXMACA_OF_THREAD uint3 threadIdx = {0, 0, 0};
 MXMACA_OF_THREAD uint3 blockIdx = {0, 0, 0};
 MXMACA_OF_THREAD dim3 blockDim(1, 1, 1);
 MXMACA_OF_THREAD dim3 gridDim(1, 1, 1);
-static const int __attribute__((unused)) warpSize = 32;
+static const int __attribute__((unused)) warpSize = mc::limits::kWarpSize;
 
 namespace mxmaca {
 
@@ -105,7 +106,7 @@ constexpr KernelFact fact(int) {
   return {sizeof(T), alignof(T)};
 }
 
-// ---- The loop -----------------------------------------------------------------------------------------------------------
+// ---- The loop -------------------------------------------------------------------------------------------------------
 
 // Goes on with the next of the loop's blocks.
 __attribute__((always_inline)) inline bool next_block(mcKernelContext* context, mcDim3& index,
@@ -126,11 +127,12 @@ __attribute__((always_inline)) inline bool next_block(mcKernelContext* context, 
 
 // Note: a vector loop
 // ~~~~~~~~~~~~~~~~~~~
-// The index that most kernels begin with, `int i = blockIdx.x * blockDim.x + threadIdx.x`, is arithmetic modulo 2^32, and
-// a compiler that must allow for a wrap makes no vector loop of it. So the loop over x counts that index itself, as an int,
-// and threadIdx.x is its distance from the block's first one: i is then the counter. The runtime never gives a loop a row
-// in which the counter would pass INT_MAX. The order in which the threads' memory accesses then happen is one that CUDA
-// allows, since nothing orders threads that never wait; and the compiler proves or checks that it makes no difference.
+// The index that most kernels begin with, `int i = blockIdx.x * blockDim.x + threadIdx.x`, is arithmetic modulo 2^32,
+// and a compiler that must allow for a wrap makes no vector loop of it. So the loop over x counts that index itself, as
+// an int, and threadIdx.x is its distance from the block's first one: i is then the counter. The runtime never gives a
+// loop a row in which the counter would pass INT_MAX. The order in which the threads' memory accesses then happen is
+// one that CUDA allows, since nothing orders threads that never wait; and the compiler proves or checks that it makes
+// no difference.
 template <class Body, class... Parameters>
 __attribute__((always_inline)) inline void run_threads(const Body& body, mcKernelContext* context,
                                                        Parameters... parameters) {
@@ -168,7 +170,7 @@ __attribute__((always_inline)) inline void run_threads(const Body& body, mcKerne
 }
 
 // The loop of a phase, for kernels that are one loop for each stretch between two waits (the note in cucc's phases.py).
-constexpr unsigned most_threads = 1024;
+constexpr unsigned most_threads = mc::limits::kThreadsPerBlock;
 struct Phase {
   template <class Region>
   __attribute__((always_inline)) void operator()(const Region& region) const {
@@ -216,8 +218,8 @@ struct Same {
 // What run_kernel is given for a kernel that has no phases.
 struct OneLoop {};
 
-// What it is given for one with shuffles in them. In a block that ends with a part of a warp they may read lanes that are
-// not there, which the runtime reports; so that one runs on stacks.
+// What it is given for one with shuffles in them. In a block that ends with a part of a warp they may read lanes that
+// are not there, which the runtime reports; so that one runs on stacks.
 template <class Phases>
 struct WholeWarps {
   const Phases& phases;
@@ -281,7 +283,7 @@ __attribute__((always_inline)) inline void run_named(void (*body)(Parameters...)
 
 }  // namespace mxmaca
 
-// ---- Barriers -----------------------------------------------------------------------------------------------------------
+// ---- Barriers -------------------------------------------------------------------------------------------------------
 #define MXMACA_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 static inline void __syncthreads(MXMACA_SITE) { mxmaca::barrier(mcBarrierPlain, 0, file, line); }
@@ -301,7 +303,7 @@ static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// ---- Warp operations ----------------------------------------------------------------------------------------------------
+// ---- Warp operations ------------------------------------------------------------------------------------------------
 static inline void __syncwarp(unsigned mask = 0xffffffffU, MXMACA_SITE) {
   mxmaca::exchange(mcWarpSync, mask, 0, 0, file, line);
 }
@@ -347,8 +349,8 @@ static inline unsigned shuffle_xor_lane(unsigned own, int bits, int width) {
   return from >= ((own & ~(static_cast<unsigned>(width) - 1)) + static_cast<unsigned>(width)) ? own : from;
 }
 
-// A shuffle between two phases: the first puts the lanes' values into an array that has room for a warp at both ends, so
-// that the second can read its neighbours' unconditionally, and with them many at a time.
+// A shuffle between two phases: the first puts the lanes' values into an array that has room for a warp at both ends,
+// so that the second can read its neighbours' unconditionally, and with them many at a time.
 constexpr unsigned lanes_bytes = 8 * (most_threads + 64);
 template <class T>
 __attribute__((always_inline)) inline T lane_at(const char* lanes, int thread) {
@@ -460,10 +462,15 @@ MXMACA_REDUCTION(unsigned, __reduce_xor_sync, mcWarpXor)
 #undef MXMACA_REDUCTION
 #undef MXMACA_SITE
 
-// ---- Clocks, traps --------------------------------------------------------------------------------------------------------
+// ---- Clocks, traps --------------------------------------------------------------------------------------------------
 // clock() is the C library's by name; cucc makes it this counter where device code calls it.
 static inline long long clock64() { return mxmaca::cycles(); }
 static inline void __nanosleep(unsigned) { mxmaca::yield(); }
+
+// The value of a graph's conditional node, for the rest of the launch.
+static inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value) {
+  ::__cudaGraphSetConditional(handle, value);
+}
 static inline void __trap() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__trap()"); }
 static inline void __brkpt() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__brkpt()"); }
 static inline void __prof_trigger(int) {}

@@ -19,6 +19,7 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
                                       unsigned int lane, const char* file, int line);
 unsigned int __cudaWarpActive(const char* file, int line);
 void __cudaThreadYield(void);
+void __cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value);
 __attribute__((noreturn)) void __cudaKernelFail(int error, const char* what);
 // Takes the place of the C library's function, and so is declared as that is.
 __attribute__((noreturn)) void __cudaAssertFail(const char* expression, const char* file, unsigned int line,

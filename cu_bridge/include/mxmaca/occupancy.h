@@ -18,9 +18,9 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T 
                                                                 cudaOccupancyDefault);
 }
 
-/// The block size, in whole warps and at most `blockSizeLimit` (0: what the kernel allows), with which most threads run on a
-/// multiprocessor, and the blocks of it that fill the device. `dynamicSharedBytes` maps a block size to the bytes of shared
-/// memory that a launch of it asks for.
+/// The block size, in whole warps and at most `blockSizeLimit` (0: what the kernel allows), with which most threads run
+/// on a multiprocessor, and the blocks of it that fill the device. `dynamicSharedBytes` maps a block size to the bytes
+/// of shared memory that a launch of it asks for.
 template <class T, class SharedBytes>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* minGridSize, int* blockSize, T func,
                                                                            SharedBytes dynamicSharedBytes,

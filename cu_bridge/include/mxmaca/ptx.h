@@ -95,7 +95,7 @@ inline uint64_t global_timer() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000U + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// ---- Shared addresses -----------------------------------------------------------------------------------------------------
+// ---- Shared addresses -----------------------------------------------------------------------------------------------
 // A shared address is 32 bits: the number of a window of memory and a place in it. Windows are noted when a pointer is
 // converted; a block's worker keeps its shared memory, so there are few.
 struct SharedWindows {
@@ -129,7 +129,7 @@ inline void* shared_pointer(uint64_t address) {
 }
 inline void* generic_pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// ---- Integers -------------------------------------------------------------------------------------------------------------
+// ---- Integers -------------------------------------------------------------------------------------------------------
 template <class T>
 inline T mul_hi(T a, T b) {
   using Wide = std::conditional_t<std::is_signed<T>::value, __int128, unsigned __int128>;
@@ -192,7 +192,7 @@ inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
   return result;
 }
 
-// ---- Floating point --------------------------------------------------------------------------------------------------------
+// ---- Floating point -------------------------------------------------------------------------------------------------
 inline float value(float a) { return a; }
 inline float rounded_to(float, float v) { return v; }
 inline float value(F16 a) { return half_value(a.bits); }
@@ -286,7 +286,7 @@ inline To convert(From from) {
   }
 }
 
-// ---- Memory -----------------------------------------------------------------------------------------------------------------
+// ---- Memory ---------------------------------------------------------------------------------------------------------
 template <class T>
 inline T load(const void* pointer) {
   T result;
@@ -322,8 +322,9 @@ inline void copy_part(void* to, const void* from, uint32_t bytes, uint32_t given
   if (given < bytes) memset(static_cast<char*>(to) + given, 0, bytes - given);
 }
 
-// ---- Matrices of a warp: layouts of PTX ISA, "Matrix fragments for mma.m16n8k16" and ldmatrix ------------------------------
-// rows: each lane's address; lanes 8 i to 8 i + 7 hold those of matrix i. Each lane gets a pair of 16-bit elements of each.
+// ---- Matrices of a warp: layouts of PTX ISA, "Matrix fragments for mma.m16n8k16" and ldmatrix -----------------------
+// rows: each lane's address; lanes 8 i to 8 i + 7 hold those of matrix i. Each lane gets a pair of 16-bit elements of
+// each.
 template <int count, bool transposed>
 inline void load_matrices(const void* row, uint32_t (&result)[count]) {
   WarpTable& table = warp_table();

@@ -18,7 +18,8 @@ __global__ void single_thread(Body body) {
 }
 #endif
 
-// The body may read and write host memory too: the device's memory is the host's. Called in device code, it runs at once.
+// The body may read and write host memory too: the device's memory is the host's. Called in device code, it runs at
+// once.
 template <class Body>
 __host__ __device__ cudaError_t run_in_stream(Body body, cudaStream_t stream) {
   // No `if constexpr`: both compilations of a file must instantiate the kernel.

@@ -113,6 +113,33 @@ inline __device__ size_t clamped_layer(cudaTextureObject_t object, int layer, si
   return layer < 0 ? 0 : static_cast<size_t>(layer) < layers ? static_cast<size_t>(layer) : layers - 1;
 }
 
+// Where a direction meets a cube around the origin. Face and axes: CUDA C++ Programming Guide, "Cubemap Textures".
+inline __device__ Channels cube_sampled(cudaTextureObject_t object, float x, float y, float z, int layer) {
+  const TextureObject& t = *reinterpret_cast<const TextureObject*>(object);
+  const float ax = ::fabsf(x), ay = ::fabsf(y), az = ::fabsf(z);
+  float most, across, down;
+  int face;
+  if (ax >= ay && ax >= az) {
+    face = x >= 0 ? 0 : 1;
+    most = ax;
+    across = x >= 0 ? -z : z;
+    down = -y;
+  } else if (ay >= az) {
+    face = y >= 0 ? 2 : 3;
+    most = ay;
+    across = x;
+    down = y >= 0 ? z : -z;
+  } else {
+    face = z >= 0 ? 4 : 5;
+    most = az;
+    across = z >= 0 ? x : -x;
+    down = -y;
+  }
+  const size_t cube = clamped_layer(object, layer, at_least_one(t.depth / 6));
+  const float place = static_cast<float>(cube * 6 + static_cast<size_t>(face));
+  return sampled(object, 2, (across / most + 1) / 2, (down / most + 1) / 2, place);
+}
+
 template <class T>
 inline __device__ T as_texel(const Channels& channels) {
   using Component = typename Texel<T>::Component;
@@ -158,7 +185,19 @@ inline __device__ T tex2DLayered(cudaTextureObject_t object, float x, float y, i
   const size_t z = mxmaca::clamped_layer(object, layer, mxmaca::at_least_one(t.depth));
   return mxmaca::as_texel<T>(mxmaca::sampled(object, 2, x, y, static_cast<float>(z)));
 }
+template <class T>
+inline __device__ T texCubemap(cudaTextureObject_t object, float x, float y, float z) {
+  return mxmaca::as_texel<T>(mxmaca::cube_sampled(object, x, y, z, 0));
+}
+template <class T>
+inline __device__ T texCubemapLayered(cudaTextureObject_t object, float x, float y, float z, int layer) {
+  return mxmaca::as_texel<T>(mxmaca::cube_sampled(object, x, y, z, layer));
+}
 // Without mipmaps there is one level.
+template <class T>
+inline __device__ T texCubemapLod(cudaTextureObject_t object, float x, float y, float z, float) {
+  return texCubemap<T>(object, x, y, z);
+}
 template <class T>
 inline __device__ T tex2DLod(cudaTextureObject_t object, float x, float y, float) {
   return tex2D<T>(object, x, y);
@@ -184,7 +223,7 @@ inline __device__ void tex3D(T* result, cudaTextureObject_t object, float x, flo
   *result = tex3D<T>(object, x, y, z);
 }
 
-// ---- Surfaces: x in bytes --------------------------------------------------------------------------------------------------
+// ---- Surfaces: x in bytes -------------------------------------------------------------------------------------------
 namespace mxmaca {
 // The element's address; nullptr where the boundary mode answers zero and drops writes.
 inline __device__ char* surface_place(cudaSurfaceObject_t object, long x, long y, long z, size_t bytes,

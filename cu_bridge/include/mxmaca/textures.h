@@ -13,7 +13,7 @@
 #include "../vector_functions.h"
 #include "arithmetic/narrow_float.h"
 
-// ---- Types ------------------------------------------------------------------------------------------------------------------
+// ---- Types ----------------------------------------------------------------------------------------------------------
 enum cudaChannelFormatKind {
   cudaChannelFormatKindSigned = 0,
   cudaChannelFormatKindUnsigned = 1,
@@ -23,26 +23,6 @@ enum cudaChannelFormatKind {
 struct cudaChannelFormatDesc {
   int x, y, z, w;
   enum cudaChannelFormatKind f;
-};
-struct cudaExtent {
-  size_t width, height, depth;
-};
-struct cudaPos {
-  size_t x, y, z;
-};
-struct cudaPitchedPtr {
-  void* ptr;
-  size_t pitch, xsize, ysize;
-};
-struct cudaMemcpy3DParms {
-  cudaArray_t srcArray;
-  struct cudaPos srcPos;
-  struct cudaPitchedPtr srcPtr;
-  cudaArray_t dstArray;
-  struct cudaPos dstPos;
-  struct cudaPitchedPtr dstPtr;
-  struct cudaExtent extent;
-  enum cudaMemcpyKind kind;
 };
 #define cudaArrayDefault 0x00
 #define cudaArrayLayered 0x01
@@ -157,6 +137,8 @@ struct TextureObject {
   const char* memory;
   size_t width, height, depth, pitch;
   bool layered;
+  bool cube;  // the layers are faces, six of each cube
+  cudaTextureDesc given;
 };
 struct SurfaceObject {
   cudaArray* array;
@@ -166,6 +148,10 @@ inline __host__ __device__ size_t element_bytes(const cudaChannelFormatDesc& for
   return static_cast<size_t>(format.x + format.y + format.z + format.w) / 8;
 }
 inline __host__ __device__ size_t at_least_one(size_t n) { return n == 0 ? 1 : n; }
+// Six square faces, or six for each layer.
+inline bool is_cube(const cudaExtent& extent, bool layered) {
+  return extent.width == extent.height && (layered ? extent.depth != 0 && extent.depth % 6 == 0 : extent.depth == 6);
+}
 inline bool format_is_valid(const cudaChannelFormatDesc& format) {
   const int bits = format.x;
   const bool same =
@@ -189,13 +175,16 @@ inline cudaChannelFormatDesc cudaCreateChannelDesc() {
 }
 static inline cudaChannelFormatDesc cudaCreateChannelDescHalf() { return {16, 0, 0, 0, cudaChannelFormatKindFloat}; }
 
-// ---- Arrays ------------------------------------------------------------------------------------------------------------------
+// ---- Arrays ---------------------------------------------------------------------------------------------------------
 static inline cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* format, cudaExtent extent,
                                             unsigned int flags = 0) {
-  const unsigned known = cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayTextureGather;
+  const unsigned known = cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayTextureGather | cudaArrayCubemap;
   if (array == nullptr || format == nullptr || extent.width == 0 || !mxmaca::format_is_valid(*format))
     return cudaErrorInvalidValue;
-  if ((flags & ~known) != 0) return cudaErrorNotSupported;  // cube maps
+  if ((flags & ~known) != 0) return cudaErrorNotSupported;
+  if ((flags & cudaArrayCubemap) != 0 && !mxmaca::is_cube(extent, (flags & cudaArrayLayered) != 0)) {
+    return cudaErrorInvalidValue;
+  }
   const size_t bytes = mxmaca::element_bytes(*format) * extent.width * mxmaca::at_least_one(extent.height) *
                        mxmaca::at_least_one(extent.depth);
   void* memory = nullptr;
@@ -315,14 +304,14 @@ static inline cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, 
   return ::cudaMemcpy(to, from->memory + start, count, kind);
 }
 
-// ---- Objects -----------------------------------------------------------------------------------------------------------------
+// ---- Objects --------------------------------------------------------------------------------------------------------
 static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResourceDesc* resource,
                                                   const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
   if (object == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
   if (view != nullptr || texture->sRGB != 0) return cudaErrorNotSupported;
   mxmaca::TextureObject made{};
   made.resource = *resource;
-  made.texture = *texture;
+  made.texture = made.given = *texture;
   switch (resource->resType) {
     case cudaResourceTypeArray: {
       const cudaArray* const array = resource->res.array.array;
@@ -333,7 +322,8 @@ static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, c
       made.height = array->extent.height;
       made.depth = array->extent.depth;
       made.pitch = made.width * mxmaca::element_bytes(made.format);
-      made.layered = (array->flags & cudaArrayLayered) != 0;
+      made.cube = (array->flags & cudaArrayCubemap) != 0;
+      made.layered = made.cube || (array->flags & cudaArrayLayered) != 0;
       break;
     }
     case cudaResourceTypeLinear:
@@ -360,6 +350,13 @@ static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, c
       made.format.x == 32) {
     return cudaErrorInvalidNormSetting;
   }
+  if (made.cube) {
+    // Filters that take texels of the next face are not there.
+    if (texture->seamlessCubemap != 0 && texture->filterMode == cudaFilterModeLinear) return cudaErrorNotSupported;
+    // A direction leads to a place on a face, whatever the modes say.
+    made.texture.normalizedCoords = 1;
+    for (auto& mode : made.texture.addressMode) mode = cudaAddressModeClamp;
+  }
   *object = reinterpret_cast<cudaTextureObject_t>(new mxmaca::TextureObject(made));
   return cudaSuccess;
 }
@@ -374,7 +371,7 @@ static inline cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* res
 }
 static inline cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* texture, cudaTextureObject_t object) {
   if (texture == nullptr || object == 0) return cudaErrorInvalidValue;
-  *texture = reinterpret_cast<const mxmaca::TextureObject*>(object)->texture;
+  *texture = reinterpret_cast<const mxmaca::TextureObject*>(object)->given;
   return cudaSuccess;
 }
 static inline cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* resource) {

@@ -1,9 +1,9 @@
 // Where the lanes of a warp leave pointers for each other: the threads of a block run on one processor's thread.
 #pragma once
 
-#include "../cuda_runtime.h"
-
 #ifdef __CUDACC__
+#include "execution.h"
+
 namespace mxmaca {
 
 struct WarpTable {

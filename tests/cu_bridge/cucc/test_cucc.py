@@ -64,11 +64,17 @@ def test_at_least_sixty_features_have_a_kernel_of_their_own() -> None:
 
 def test_kernels_become_phases_where_that_is_right_and_only_there(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     """Speed hangs on the first, results on the second; their values are checked with the other kernels."""
-    cucc("--keep", "--keep-dir", tmp_path, "-c", KERNELS / "phases.cu", "-o", tmp_path / "phases.o")
-    text = (tmp_path / "phases.device.ii").read_text(encoding="utf-8")
-    kernels = re.findall(r" void ((?:fits|keeps)_\w+)\(.*?decltype\(__mxmaca_body\)[^,;]*(,?)", text, re.DOTALL)
-    assert len(kernels) == 16
-    assert {name: bool(comma) for name, comma in kernels} == {name: name.startswith("fits_") for name, _ in kernels}
+    for stem, count in (("phases", 16), ("phase_calls", 11)):
+        done = cucc("-Wstacks", "--keep", "--keep-dir", tmp_path, "-c", KERNELS / f"{stem}.cu", "-o", tmp_path / "x.o")
+        text = (tmp_path / f"{stem}.device.ii").read_text(encoding="utf-8")
+        kernels = re.findall(r" void ((?:fits|keeps)_\w+)\(.*?decltype\(__mxmaca_body\)[^,;]*(,?)", text, re.DOTALL)
+        assert len(kernels) == count
+        assert {name: bool(comma) for name, comma in kernels} == {name: name.startswith("fits_") for name, _ in kernels}
+        # -Wstacks says so of each that keeps its stacks, and why.
+        said = re.findall(
+            rf"{stem}\.cu:\d+: warning: the threads of kernel '(\w+)' run on stacks of their own: \S", done.stderr
+        )
+        assert sorted(said) == sorted(name for name, comma in kernels if not comma)
     cucc("-G", "--keep", "--keep-dir", tmp_path, "-c", KERNELS / "phases.cu", "-o", tmp_path / "phases.o")
     assert "__mxmaca_phases" not in (tmp_path / "phases.device.ii").read_text(encoding="utf-8")
 

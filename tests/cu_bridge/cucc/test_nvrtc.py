@@ -12,6 +12,7 @@ from ctypes import byref, c_char_p, c_size_t, c_void_p
 from typing import Any, Callable, List, NamedTuple, Tuple
 
 import pytest
+from compiling import Cucc
 
 SOURCE = """
 template <typename T>
@@ -434,3 +435,38 @@ print(rtc.nvrtcCompileProgram(handle, 0, None))
 """
     said = run_python(code, MACA_CACHE_DIR=str(blocked)).splitlines()
     assert said[-1] == "0" and str(blocked) in said[0] and "MACA_CACHE_DIR" in said[0]
+
+
+FAULT = """
+import ctypes
+dr = ctypes.CDLL({driver!r})
+assert dr.cuInit(0) == 0
+context, module, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert dr.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and dr.cuCtxSetCurrent(context) == 0
+assert dr.cuModuleLoad(ctypes.byref(module), {image!r}) == 0
+assert dr.cuModuleGetFunction(ctypes.byref(function), module, b"even") == 0
+grid, size = ctypes.c_int(), ctypes.c_int()
+occupancy = dr.cuOccupancyMaxPotentialBlockSize
+assert occupancy(ctypes.byref(grid), ctypes.byref(size), function, None, ctypes.c_size_t(0), 100) == 0
+assert size.value == 64 and grid.value % 32 == 0  # 32 blocks of two warps fill a multiprocessor, 21 of three do not
+assert occupancy(ctypes.byref(grid), ctypes.byref(size), function, None, ctypes.c_size_t(0), 0) == 0
+assert size.value == 1024
+halves = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(lambda threads: 200000 if threads > 512 else 16)
+assert occupancy(ctypes.byref(grid), ctypes.byref(size), function, halves, ctypes.c_size_t(0), 0) == 0
+assert size.value <= 512
+for value, launched, after in ((2, 0, 0), (3, 0, 710), (2, 710, 710)):
+    number = ctypes.c_int(value)
+    arguments = (ctypes.c_void_p * 1)(ctypes.addressof(number))
+    assert dr.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, arguments, None) == launched, value
+    assert dr.cuCtxSynchronize() == after, value
+"""
+
+
+def test_what_a_kernel_does_wrong_is_the_error_of_the_next_call(
+    cucc: Cucc, sdk: pathlib.Path, tmp_path: pathlib.Path, run_python: Callable[..., str]
+) -> None:
+    source = tmp_path / "even.cu"
+    source.write_text('extern "C" __global__ void even(int n) { assert(n % 2 == 0); }\n', encoding="utf-8")
+    cucc("-cubin", source, "-o", tmp_path / "even.cubin")
+    code = FAULT.replace("{driver!r}", repr(str(sdk / "lib" / "cuda13" / "libcuda.so.1")))
+    run_python(code.replace("{image!r}", repr(str(tmp_path / "even.cubin").encode())))

@@ -9,6 +9,7 @@ import sys
 from typing import Dict
 
 import pytest
+from compiling import Cucc
 
 RELEASES = {12: "12.4", 13: "13.0"}
 PROGRAM = """
@@ -44,10 +45,34 @@ def test_the_tree_is_what_build_tools_take_for_a_toolkit(sdk: pathlib.Path, majo
     facts = json.loads((home / "version.json").read_text())
     assert facts["cuda"]["version"].rpartition(".")[0] == RELEASES[major]
     headers = {path.relative_to(sdk / "include") for path in (sdk / "include").rglob("*") if path.is_file()}
-    assert headers == {p.relative_to(home / "include") for p in (home / "include").rglob("*") if p.is_file()}
+    forwarders = {path.relative_to(home / "include") for path in (home / "include").rglob("*") if path.is_file()}
+    cccl = {pathlib.Path("cccl") / path for path in headers if path.parts[0] in ("cub", "cuda", "nv", "thrust")}
+    assert forwarders == headers | (cccl if major >= 13 else set())
     libraries = [path.name for path in (sdk / "lib" / f"cuda{major}").iterdir()]
     for name in libraries:
         assert (home / "lib64" / name).is_file() and (home / "lib64" / f"{name.partition('.so')[0]}.so").is_file()
+
+
+def test_a_copy_of_a_header_leads_to_the_header(
+    sdk: pathlib.Path, cucc: Cucc, major: int, tmp_path: pathlib.Path
+) -> None:
+    include = sdk / f"cuda{major}" / "include"
+    shutil.copy(include / "cooperative_groups.h", tmp_path)
+    shutil.copytree(include / ("cccl/cuda" if major >= 13 else "cuda"), tmp_path / "cuda")
+    (tmp_path / "copied.cu").write_text(
+        "#include <cooperative_groups.h>\n#include <cuda/barrier>\n"
+        "__global__ void k() { cooperative_groups::this_thread_block().sync(); }\n",
+        encoding="utf-8",
+    )
+    cucc("-c", f"-I{tmp_path}", tmp_path / "copied.cu", "-o", tmp_path / "copied.o", CUCC_CUDA_MAJOR=str(major))
+
+
+@pytest.mark.parametrize("header", ["cuda_gl_interop.h", "cudaGL.h", "npp.h", "nppi.h", "npps.h"])
+def test_what_the_device_has_not_is_said_by_name(cucc: Cucc, tmp_path: pathlib.Path, header: str) -> None:
+    (tmp_path / "asks.cu").write_text(f"#include <{header}>\n", encoding="utf-8")
+    done = cucc("-c", tmp_path / "asks.cu", "-o", tmp_path / "asks.o", check=False)
+    wanted = "NPP is not part of" if header.startswith("np") else "OpenGL interoperability is not there"
+    assert done.returncode != 0 and wanted in done.stderr, done.stderr
 
 
 def chosen_home(environment: Dict[str, str], cuda: str, **variables: str) -> "subprocess.CompletedProcess[str]":

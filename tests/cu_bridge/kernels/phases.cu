@@ -194,14 +194,14 @@ CASE(phases_of_sums_by_warps) {
 
 // ---- What may not become phases -------------------------------------------------------------------------------------------
 
-__global__ void keeps_changed_parameter(const int* in, int* out) {
+__global__ void fits_changed_parameter(const int* in, int* out) {
   in += blockIdx.x * blockDim.x;
   in += threadIdx.x;
   __syncthreads();
   out[blockIdx.x * blockDim.x + threadIdx.x] = *in;
 }
 CASE(a_parameter_is_each_threads_own) {
-  check(RUN(keeps_changed_parameter), [](int b, int t) { return value(b, t); });
+  check(RUN(fits_changed_parameter), [](int b, int t) { return value(b, t); });
 }
 
 struct Settings {

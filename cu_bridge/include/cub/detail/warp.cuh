@@ -166,7 +166,7 @@ class WarpScan : detail::LogicalWarp<LogicalThreads> {
   }
 };
 
-// ---- Loads, stores, exchanges ---------------------------------------------------------------------------------------------
+// ---- Loads, stores, exchanges ---------------------------------------------------------------------------------------
 enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
 enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
 

@@ -1,7 +1,7 @@
 // Version and namespace of the thrust interface.
 #pragma once
 
-#include "../../mxmaca/cccl_version.h"
+#include "../../mxmaca/versions/cccl.h"
 
 #define THRUST_VERSION MXMACA_CCCL_VERSION
 #define THRUST_MAJOR_VERSION (THRUST_VERSION / 100000)

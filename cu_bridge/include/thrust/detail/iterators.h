@@ -43,7 +43,8 @@ struct use_default {};
 
 namespace detail {
 
-// What a random-access iterator is beyond dereferencing and moving: Derived has dereference(), advance(n), distance(to).
+// What a random-access iterator is beyond dereferencing and moving: Derived has dereference(), advance(n),
+// distance(to).
 template <class Derived, class Value, class Reference, class Difference = std::ptrdiff_t>
 class iterator_base {
  public:
@@ -108,7 +109,7 @@ using reference_of = decltype(*std::declval<const Iterator&>());
 
 }  // namespace detail
 
-// ---- counting -----------------------------------------------------------------------------------------------------------
+// ---- counting -------------------------------------------------------------------------------------------------------
 template <class Incrementable, class System = use_default, class Traversal = use_default,
           class Difference = use_default>
 class counting_iterator : public detail::iterator_base<counting_iterator<Incrementable, System, Traversal, Difference>,
@@ -132,7 +133,7 @@ __host__ __device__ counting_iterator<Incrementable> make_counting_iterator(Incr
   return counting_iterator<Incrementable>(start);
 }
 
-// ---- constant -----------------------------------------------------------------------------------------------------------
+// ---- constant -------------------------------------------------------------------------------------------------------
 template <class Value, class Incrementable = use_default, class System = use_default>
 class constant_iterator : public detail::iterator_base<constant_iterator<Value, Incrementable, System>, Value, Value> {
  public:
@@ -154,7 +155,7 @@ __host__ __device__ constant_iterator<Value> make_constant_iterator(const Value&
   return constant_iterator<Value>(value, position);
 }
 
-// ---- transform ----------------------------------------------------------------------------------------------------------
+// ---- transform ------------------------------------------------------------------------------------------------------
 namespace detail {
 template <class Function, class Iterator>
 using transformed = decltype(std::declval<const Function&>()(*std::declval<const Iterator&>()));
@@ -238,7 +239,7 @@ __host__ __device__ transform_output_iterator<Function, Iterator> make_transform
   return transform_output_iterator<Function, Iterator>(base, function);
 }
 
-// ---- permutation --------------------------------------------------------------------------------------------------------
+// ---- permutation ----------------------------------------------------------------------------------------------------
 template <class Element, class Index>
 class permutation_iterator : public detail::iterator_base<permutation_iterator<Element, Index>,
                                                           iterator_value_t<Element>, detail::reference_of<Element>> {
@@ -262,7 +263,7 @@ __host__ __device__ permutation_iterator<Element, Index> make_permutation_iterat
   return permutation_iterator<Element, Index>(element, index);
 }
 
-// ---- reverse ------------------------------------------------------------------------------------------------------------
+// ---- reverse --------------------------------------------------------------------------------------------------------
 template <class Iterator>
 class reverse_iterator : public detail::iterator_base<reverse_iterator<Iterator>, iterator_value_t<Iterator>,
                                                       detail::reference_of<Iterator>> {
@@ -283,7 +284,7 @@ __host__ __device__ reverse_iterator<Iterator> make_reverse_iterator(Iterator ba
   return reverse_iterator<Iterator>(base);
 }
 
-// ---- discard ------------------------------------------------------------------------------------------------------------
+// ---- discard --------------------------------------------------------------------------------------------------------
 namespace detail {
 struct any_assign {
   template <class T>
@@ -312,7 +313,7 @@ inline __host__ __device__ discard_iterator<> make_discard_iterator(std::ptrdiff
   return discard_iterator<>(position);
 }
 
-// ---- zip ----------------------------------------------------------------------------------------------------------------
+// ---- zip ------------------------------------------------------------------------------------------------------------
 template <class Tuple>
 class zip_iterator;
 template <class... Iterators>

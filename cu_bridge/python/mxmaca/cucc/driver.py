@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Sequence
 from . import link, toolkit
 from .compile import Compilation
 from .errors import CuccError
-from .flags import Flags
+from .flags import CAPABILITY, Flags
 from .options import OBJECT, Input, Options, describe, parse
 from .toolchain import Failed, Toolchain
 
@@ -34,8 +34,9 @@ class Driver:
             return 0
         if options.flag("list_architectures") or options.flag("list_codes"):
             both = options.flag("list_architectures") and options.flag("list_codes")
-            one = "compute_80" if options.flag("list_architectures") else "sm_80"
-            print("arch=compute_80,code=sm_80" if both else one)
+            virtual, real = f"compute_{CAPABILITY}", f"sm_{CAPABILITY}"
+            one = virtual if options.flag("list_architectures") else real
+            print(f"arch={virtual},code={real}" if both else one)
             return 0
         sources = [Input.of(path, given) for path, given in options.inputs]
         if not sources:

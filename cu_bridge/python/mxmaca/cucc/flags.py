@@ -18,7 +18,11 @@ SPECIFIERS = tuple(
     "__grid_constant__=",
 )
 # The warnings that rewriting finds, by kind: the flag that asks for each.
-OWN_WARNINGS = {"default-stream-launch": "warn_default_stream", "missing-launch-bounds": "warn_launch_bounds"}
+OWN_WARNINGS = {
+    "default-stream-launch": "warn_default_stream",
+    "missing-launch-bounds": "warn_launch_bounds",
+    "stacks": "warn_stacks",
+}
 # Warnings that the optimiser finds by the paths it sees: in the device pass, which is optimised whatever -O says, they
 # would speak of host code that the host pass is silent about.
 BY_PATHS = (
@@ -31,8 +35,8 @@ CLOSURE_TYPES = (
     "__nv_is_extended_device_lambda_with_preserved_return_type(T)=false",
     "__nv_is_extended_host_device_lambda_closure_type(T)=__is_class(T)",
 )
-# The device's compute capability. Code for an older one runs on it as well.
-CAPABILITY = 80
+# The device's compute capability, times ten. Code for an older one runs on it as well.
+CAPABILITY = toolkit.limit("kCapability")
 
 
 class Flags:
@@ -60,8 +64,8 @@ class Flags:
         fit = [number for number in numbers if number <= CAPABILITY]
         if numbers and not fit:
             self.tools.warn(
-                f"the device has compute capability 8.0; code for sm_{min(numbers)} would not run on it, so it is "
-                "compiled for sm_80"
+                f"the device has compute capability {CAPABILITY / 10}; code for sm_{min(numbers)} would not run on it, "
+                f"so it is compiled for sm_{CAPABILITY}"
             )
         return max(fit) * 10 if fit else CAPABILITY * 10
 

@@ -21,7 +21,6 @@ MARK = re.compile(r"^_ZZ(.+)E15__mxmaca_kernel(?:_\d+)?$")
 # The indices of the running thread, which relocatable objects have in common.
 INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim", "_ZN6mxmaca6parkedE")
 DEVICE_PREFIX = "__mxmaca_device."
-MOST_STATIC_SHARED = 48 << 10
 BOTH_SUFFIX = ".device"  # demangled: f(int) [clone .device]
 # Functions of the C library that CUDA's device code has under the same name with another meaning. They are exchanged
 # where device code calls them, so host code of the same file keeps the C library's.
@@ -194,14 +193,15 @@ def static_shared(device: Path, found: Sequence[Tuple[str, str, str]]) -> List[i
         if match is not None and one.section.startswith((".tbss", ".tdata")):
             bodies[match.group(1)] = bodies.get(match.group(1), 0) + one.size
     sizes = []
+    most = toolkit.limit("kSharedPerBlock")
     for _, name, mark in found:
         kernel = MARK.match(mark)
         start = (f"_ZZZ{kernel.group(1)}E", f"_ZZ{kernel.group(1)}E") if kernel else ()
         sizes.append(max((size for body, size in bodies.items() if body.startswith(start)), default=0))
-        if sizes[-1] > MOST_STATIC_SHARED:
+        if sizes[-1] > most:
             raise CuccError(
                 f"cucc: error: kernel {demangled(name)} uses {sizes[-1]} bytes of static shared memory, "
-                f"{MOST_STATIC_SHARED} is the most; more can be had as dynamic shared memory"
+                f"{most} is the most; more can be had as dynamic shared memory"
             )
     return sizes
 

@@ -155,6 +155,8 @@ TABLE: Tuple[Option, ...] = (
     ),
     _option("warn_reorder", FLAG, "-Wreorder --Wreorder"),
     _option("warn_default_stream", FLAG, "-Wdefault-stream-launch --Wdefault-stream-launch"),
+    # Of cucc's own: why a kernel that waits is no loop for each stretch between two waits.
+    _option("warn_stacks", FLAG, "-Wstacks --Wstacks"),
     _option("warn_launch_bounds", FLAG, "-Wmissing-launch-bounds --Wmissing-launch-bounds"),
     _option("no_deprecated", FLAG, "-Wno-deprecated-declarations --Wno-deprecated-declarations"),
     _option("brief", VALUE, "-brief-diag --brief-diagnostics", values=TRUTH),

@@ -3,18 +3,37 @@
 import os
 import re
 from pathlib import Path
-from typing import Optional
+from typing import Dict, List, Optional, Tuple
 
 from .errors import CuccError
-
-# As mxmaca_cuda_version.h has them: release, build number.
-RELEASES = {12: ("12.4", 131), 13: ("13.0", 88)}
-NEWEST = max(RELEASES)
 
 
 def root() -> Path:
     """The folder `mxmaca` (or `${MACA_PATH}`) that this package lies in."""
     return Path(__file__).resolve().parent.parent
+
+
+def facts(table: str) -> Dict[str, List[str]]:
+    """The rows of a table of the SDK's folder `facts`: the other columns by the first one."""
+    lines = (root() / "facts" / table).read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines if not line.startswith("#")]
+    return {row[0]: row[1:] for row in rows}
+
+
+def limit(name: str) -> int:
+    """What the device allows, in bytes where it is memory; `limits.txt` has the names."""
+    text = facts("limits.txt")[name][0]
+    return int(text[:-3]) << 10 if text.endswith("KiB") else int(text)
+
+
+def _releases() -> Dict[int, Tuple[str, int]]:
+    found = (version.rpartition(".") for version in facts("versions.txt")["mxmaca_cuda_version.h"][3:])
+    return {int(release.partition(".")[0]): (release, int(build)) for release, _, build in found}
+
+
+# By CUDA's major number: release, and the compiler's build number.
+RELEASES = _releases()
+NEWEST = max(RELEASES)
 
 
 def cuda_major() -> int:

@@ -83,7 +83,7 @@ class BlockMergeSort
   }
 };
 
-// ---- Histogram --------------------------------------------------------------------------------------------------------------
+// ---- Histogram ------------------------------------------------------------------------------------------------------
 template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm Algorithm = BLOCK_HISTO_SORT, int Y = 1,
           int Z = 1, int LegacyArch = 0>
 class BlockHistogram {

@@ -95,7 +95,7 @@ struct DeviceHistogram {
   }
 };
 
-// ---- Loops and copies ---------------------------------------------------------------------------------------------------------
+// ---- Loops and copies -----------------------------------------------------------------------------------------------
 struct DeviceFor {
   template <class Count, class Op>
   CUB_RUNTIME_FUNCTION static cudaError_t Bulk(MXMACA_STORAGE, Count count, Op op, cudaStream_t stream = 0) {

@@ -159,7 +159,7 @@ struct DeviceSegmentedReduce {
   }
 };
 
-// ---- Scan -------------------------------------------------------------------------------------------------------------------
+// ---- Scan -----------------------------------------------------------------------------------------------------------
 struct DeviceScan {
   template <class In, class Out, class Op, class Init, class Count>
   CUB_RUNTIME_FUNCTION static cudaError_t ExclusiveScan(MXMACA_STORAGE, In in, Out out, Op op, Init initial,

@@ -95,7 +95,7 @@ struct swap_ranges {
   }
 };
 
-// ---- Unique, partition ----------------------------------------------------------------------------------------------------------
+// ---- Unique, partition ----------------------------------------------------------------------------------------------
 struct unique_by_key_copy {
   template <class K, class I, class OK, class OV, class P>
   MXMACA_OP std::pair<OK, OV> operator()(K first, K last, I values, OK keys_out, OV values_out, P same) const {

@@ -131,8 +131,9 @@ struct equal_range {
   }
 };
 
-// Merging two sorted ranges with their values. Of equal keys, m in the first and n in the second range, a merge takes all,
-// a union max(m, n), an intersection min(m, n) (from the first), a difference max(m - n, 0), a symmetric one |m - n|.
+// Merging two sorted ranges with their values. Of equal keys, m in the first and n in the second range, a merge takes
+// all, a union max(m, n), an intersection min(m, n) (from the first), a difference max(m - n, 0), a symmetric one |m -
+// n|.
 enum class Merge { all, unite, intersect, subtract, differ };
 template <Merge kind>
 struct merge_by_key {

@@ -10,9 +10,21 @@ The rest of the file is not looked at. No line is added or removed, so that the 
 sanitizers speak of the user's lines.
 """
 
-from typing import FrozenSet, List, NamedTuple, Set
+from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
-from . import inline_ptx, kernels, launches, phases, shared_memory, variables
+from . import (
+    block_atomics,
+    blocks,
+    callees,
+    declarations,
+    expressions,
+    inline_ptx,
+    kernels,
+    launches,
+    phases,
+    shared_memory,
+    variables,
+)
 from .source import Edit, Source
 
 
@@ -58,11 +70,16 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     shared = shared_memory.edits(source)
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
+        edits += block_atomics.edits(source)
         for kernel in found.kernels:
             edits += kernels.device_edits(source, kernel, choices.named)
         if not choices.named:
-            loops = [_loops(source, kernel, edits, data.words, choices.phases) for kernel in found.kernels]
-            edits += loops
+            known = expressions.PURE | expressions.EFFECTS
+            # In relocatable code a function of the name may stand in another file.
+            functions = None if choices.relocatable else callees.Callees(source, {*phases.WAITS, blocks.BLOCK}, known)
+            loops = [_loops(source, kernel, edits, data.words, choices.phases, functions) for kernel in found.kernels]
+            edits += [edit for edit, _ in loops]
+            found.warnings.extend(warned for _, warned in loops if warned is not None)
     else:
         static = choices.static_stubs and not choices.relocatable
         edits += kernels.host_edits(source, found.kernels, static, choices.hidden)
@@ -73,9 +90,20 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     return Result(source.edited(edits), data.found, data.functions, warnings, data.declared_both)
 
 
-def _loops(source: Source, kernel: kernels.Kernel, edits: List[Edit], variable_words: Set[str], fit: bool) -> Edit:
-    """The call of a kernel's loops over threads, behind its body as a lambda."""
-    text = phases.generate(source, kernel, edits, variable_words) if fit else None
+def _loops(
+    source: Source,
+    kernel: kernels.Kernel,
+    edits: List[Edit],
+    variable_words: Set[str],
+    fit: bool,
+    functions: Optional[callees.Callees],
+) -> Tuple[Edit, Optional[declarations.Warned]]:
+    """The call of a kernel's loops over threads, behind its body as a lambda, and why these loops end at waits."""
+    generated = phases.generate(source, kernel, edits, variable_words, functions) if fit else phases.Generated(None)
+    text, warned = generated.text, None
+    if generated.why:
+        sentence = f"the threads of kernel '{kernel.name}' run on stacks of their own: {generated.why}"
+        warned = declarations.Warned("stacks", generated.place, sentence)
     call = "; ::mxmaca::run_kernel(__mxmaca_body, &decltype(__mxmaca_body)::operator()"
     if text is not None:
         parameters = kernels.parameter_list(source, kernel)
@@ -87,4 +115,4 @@ def _loops(source: Source, kernel: kernels.Kernel, edits: List[Edit], variable_w
         )
         shuffles = "__mxmaca_lanes_0" in text
         call += "::mxmaca::whole_warps(__mxmaca_phases)" if shuffles else "__mxmaca_phases"
-    return Edit(kernel.end, kernel.end, call + "); }")
+    return Edit(kernel.end, kernel.end, call + "); }"), warned

@@ -5,7 +5,7 @@ No types are known here. So every question has a safe answer, which is given in 
 
 from typing import AbstractSet, Iterator, List, Sequence, Set, Tuple
 
-from .source import CLOSERS, LITERAL, OPENERS, OTHER, WORD, Token, word_set
+from .source import CLOSERS, LITERAL, NUMBER, OPENERS, OTHER, WORD, Token, word_set
 
 Tokens = Sequence[Token]
 
@@ -38,7 +38,8 @@ PURE = (
         __ldca __ldcs __popc __popcll __clz __clzll __ffs __ffsll __brev __mul24 __umul24 __mulhi __umulhi
         __float2int_rn __float2int_rz __float2int_rd __int2float_rn __float_as_int __int_as_float __float_as_uint
         __uint_as_float make_float2 make_float3 make_float4 make_int2 make_int3 make_int4 make_double2 sizeof unsigned
-        int float double long short char bool size_t __half2float __float2half"""
+        int float double long short char bool size_t __half2float __float2half thread_rank thread_index group_index
+        num_threads"""
     )
 )
 EFFECTS = word_set(
@@ -74,6 +75,14 @@ def opening(tokens: Tokens, at: int) -> int:
         if depth < 0:
             return index
     return -1
+
+
+def in_brackets(tokens: Tokens, at: int) -> bool:
+    """Whether `[` is open there."""
+    depth = 0
+    for token in tokens[:at]:
+        depth += (token.text == "[") - (token.text == "]")
+    return depth > 0
 
 
 def split(tokens: Tokens, separator: str = ",") -> List[Tokens]:
@@ -148,7 +157,7 @@ def modified(name: str, tokens: Tokens, declared: int = -1) -> bool:
         before = at - 1
         while before >= 0 and tokens[before].text == "(":
             before -= 1
-        if before >= 0 and (tokens[before].text in STEPS or tokens[before].text == "&"):
+        if before >= 0 and (tokens[before].text in STEPS or _may_be_address(tokens, before)):
             return True
         # A reference: `& other = name`, `& other(name)`.
         before = at - 1
@@ -200,21 +209,27 @@ def dereferences(tokens: Tokens) -> bool:
 
 def addresses(tokens: Tokens) -> Iterator[Tuple[int, int]]:
     """Where an address is taken, and the word of what. In doubt, behind what may be a cast: it is."""
-    for at, token in enumerate(tokens):
-        if token.text != "&":
+    for at in range(len(tokens)):
+        if not _may_be_address(tokens, at):
             continue
-        if not is_unary(tokens, at):
-            inner = tokens[opening(tokens, at - 1) + 1 : at - 1] if tokens[at - 1].text == ")" else []
-            parts = [one for one in inner if one.kind == OTHER and one.text != "::"]
-            last = inner[:-1] if inner and inner[-1].text == "const" else inner
-            pointer = bool(last) and last[-1].text == "*" and all(one.text in ("*", "<", ">") for one in parts)
-            if not inner or (parts and not pointer):
-                continue
         of = at + 1
         while of < len(tokens) and tokens[of].text == "(":
             of += 1
         if of < len(tokens) and tokens[of].kind == WORD:
             yield at, of
+
+
+def _may_be_address(tokens: Tokens, at: int) -> bool:
+    """Whether the token is a `&` that takes an address. In doubt, behind what may be a cast: it does."""
+    if tokens[at].text != "&":
+        return False
+    if is_unary(tokens, at):
+        return True
+    inner = tokens[opening(tokens, at - 1) + 1 : at - 1] if tokens[at - 1].text == ")" else []
+    parts = [one for one in inner if one.kind == OTHER and one.text != "::"]
+    last = inner[:-1] if inner and inner[-1].text == "const" else inner
+    pointer = bool(last) and last[-1].text == "*" and all(one.text in ("*", "<", ">") for one in parts)
+    return bool(inner) and (not parts or pointer)
 
 
 def binds_to_a_choice(tokens: Tokens) -> bool:
@@ -263,12 +278,30 @@ def is_plain(tokens: Tokens) -> bool:
 def is_known(tokens: Tokens, functions: AbstractSet[str]) -> bool:
     """Whether it is plain, and calls nothing but these functions. In doubt about what is called: no."""
     templates = (at for at in range(len(tokens) - 1) if tokens[at].text == ">" and tokens[at + 1].text == "(")
-    return is_plain(tokens) and set(calls(tokens)) <= functions and all(_casts(tokens, at) for at in templates)
+    known = functions | CASTS
+    return is_plain(tokens) and set(calls(tokens)) <= functions and all(_calls(tokens, at, known) for at in templates)
 
 
-def _casts(tokens: Tokens, at: int) -> bool:
-    """Whether the `>` there ends `static_cast<…>` or one of its kin."""
+def _calls(tokens: Tokens, at: int, functions: AbstractSet[str]) -> bool:
+    """Whether the `>` there ends the template arguments of one of the functions: types and constants."""
     before = at - 1
-    while before > 0 and (tokens[before].kind == WORD or tokens[before].text in ("*", "::")):
+    while before > 0 and (tokens[before].kind in (WORD, NUMBER) or tokens[before].text in ("*", "::", ",")):
         before -= 1
-    return before > 0 and tokens[before].text == "<" and tokens[before - 1].text in CASTS
+    return before > 0 and tokens[before].text == "<" and tokens[before - 1].text in functions
+
+
+def is_declaration(statement: Tokens) -> bool:
+    """Whether it begins as a declaration does. `a * b` is taken for one."""
+    if statement[0].kind != WORD:
+        return False
+    at, end = 1, len(statement) - 1
+    while at < end and statement[at].text == "::":
+        at += 2
+    if at < end and statement[at].text == "<":
+        depth, at = 1, at + 1
+        while at < end and depth:
+            depth += (statement[at].text == "<") - (statement[at].text == ">")
+            at += 1
+    while at < end and statement[at].text in ("const", "*", "&", "&&", "__restrict", "__restrict__"):
+        at += 1
+    return at < end and statement[at].kind == WORD

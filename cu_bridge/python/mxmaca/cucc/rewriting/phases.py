@@ -18,14 +18,16 @@ A shuffle is such a wait as well: one loop puts the lanes' values into an array,
 No types are known here (expressions.py), so only what is understood in full is taken: everything else is `Unfit`, and
 the kernel keeps its threads' stacks. Wanted are: waits as statements of their own, or in `for` and `if` whose
 conditions are the same for all threads (constants, parameters, block indices); no `return` before the last wait;
-variables that live across a wait of arithmetic, vector or pointer type; and calls only of functions that are known not
-to wait.
+variables that live across a wait of arithmetic, vector or pointer type; and calls only of functions that do not wait,
+which are listed or defined in the same text (callees.py). A block of cooperative groups is one with its `sync`.
 """
 
 from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..errors import CuccError
 from . import expressions as ex
+from .blocks import BLOCK, blocks, with_barriers
+from .callees import Callee, Callees, calls, changed
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
 from .source import CLOSERS, NUMBER, WORD, Edit, Source, Token, word_set
@@ -44,12 +46,22 @@ INDICES = word_set("blockIdx blockDim gridDim warpSize")
 WORDS = INTEGERS | word_set("float double const true false sizeof min max")
 SHARED = "__mxmaca_shared__"
 TAKEN = "(taken)"  # stands for the value of a shuffle
-# An element for each thread takes room on one stack.
-MOST_VARIABLES = 8
+# An element for each thread takes room on one stack. In units of eight bytes for each thread.
+MOST_ROOM = 20
+BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "double": 8}
 
 
 class Unfit(Exception):
-    """The kernel keeps its threads' stacks."""
+    """The kernel keeps its threads' stacks.
+
+    Args:
+        why: what is not understood, as the end of a sentence about the kernel.
+        token: where.
+    """
+
+    def __init__(self, why: str, token: Optional[Token] = None) -> None:
+        super().__init__(why)
+        self.why, self.token = why, token
 
 
 class Variable(NamedTuple):
@@ -68,36 +80,61 @@ class Piece(NamedTuple):
     declares: Optional[Variable] = None
 
 
-def generate(source: Source, kernel: Kernel, edits: Sequence[Edit], variable_words: AbstractSet[str]) -> Optional[str]:
-    """The kernel's body as a lambda's body in phases, or None.
+class Generated(NamedTuple):
+    """A kernel as a lambda's body in phases, or why there is none and where."""
+
+    text: Optional[str]
+    why: str = ""
+    place: int = 0
+
+
+def generate(
+    source: Source,
+    kernel: Kernel,
+    edits: Sequence[Edit],
+    variable_words: AbstractSet[str],
+    callees: Optional[Callees] = None,
+) -> Generated:
+    """The kernel's body as a lambda's body in phases. A kernel without a wait of its own has none, and no reason.
 
     Args:
         edits: of other passes.
         variable_words: the words of the declarations of device variables.
+        callees: functions of the text; none where there may be others of their names.
     """
-    if not any(source.text.find(wait, kernel.body, kernel.end) >= 0 for wait in WAITS):
-        return None
+    if not any(source.text.find(wait, kernel.body, kernel.end) >= 0 for wait in (*WAITS, BLOCK)):
+        return Generated(None)
     try:
-        return Phases(source, kernel, edits, variable_words).generate()
-    except (Unfit, CuccError):
-        return None
+        return Generated(Phases(source, kernel, edits, variable_words, callees).generate())
+    except Unfit as problem:
+        return Generated(None, problem.why, problem.token.start if problem.token else kernel.body)
+    except CuccError as problem:
+        return Generated(None, str(problem), kernel.body)
 
 
 class Phases:
     """One kernel."""
 
-    def __init__(self, source: Source, kernel: Kernel, edits: Sequence[Edit], variable_words: AbstractSet[str]) -> None:
-        self.source = source
+    def __init__(
+        self,
+        source: Source,
+        kernel: Kernel,
+        edits: Sequence[Edit],
+        variable_words: AbstractSet[str],
+        callees: Optional[Callees],
+    ) -> None:
+        self.source, self.callees = source, callees
         self.edits = [edit for edit in edits if kernel.body < edit.start and edit.end < kernel.end]
-        self.tokens: Tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))
+        tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))
+        self.tokens: Tokens = with_barriers(tokens, blocks(tokens))
         self.output: List[str] = []
         self.region: List[Piece] = []
         self.visible: List[Variable] = []
         self.uniform: Set[str] = set()
         self.pure: Set[str] = set()
         self.varying: Set[str] = {"threadIdx"}
-        self.kinds: Dict[str, List[str]] = {}  # the type of each variable of the body; none where it is not understood
-        self.expanded = 0
+        self.kinds: Dict[str, List[str]] = {}  # each variable's type; none where it is not understood
+        self.expanded = self.room = 0
         self.lanes = 0
         self.taken = ""  # the value of the shuffle in the statement that is looked at, and the names in it
         self.taken_uses: Set[str] = set()
@@ -105,10 +142,18 @@ class Phases:
         for at, token in enumerate(self.tokens):
             if token.text == SHARED:
                 self.shared += self.tokens[at + 1 : self._semicolon(at)]
-        self.memory = ex.names(self.shared).union(variable_words)
+        # What stands in an array's brackets is a constant.
+        outer = [token for at, token in enumerate(self.shared) if not ex.in_brackets(self.shared, at)]
+        self.memory = ex.names(outer).union(variable_words)
         # What `modified` does not see: `(a ? b : c) = d`, `int& r = a ? b : c`.
         if ex.binds_to_a_choice(self.tokens) or ex.assigns_to_a_choice(self.tokens):
-            raise Unfit
+            raise Unfit("a reference or an assignment may be to one of several variables")
+        # Names that a call may change. None of them is the same for all threads.
+        self.handed: Set[str] = set()
+        for of in calls(self.tokens):
+            callee = self._callee(self.tokens[of].text)
+            if callee is not None:
+                self.handed |= changed(self.tokens, of, callee)
         for start, end in kernel.parameters:
             self._parameter(list(source.tokens(start, default(source, start, end))))
 
@@ -130,15 +175,35 @@ class Phases:
         if ex.texts(declared) in ([], ["void"]):
             return
         if ex.has(declared, "...", "(", "[") or sum(token.kind == WORD for token in declared) < 2:
-            raise Unfit
+            raise Unfit("a parameter is no plain variable", declared[0])
         name = [token.text for token in declared if token.kind == WORD][-1]
-        if ex.modified(name, self.tokens):
-            raise Unfit
+        if self._changes(name):
+            self._own_parameter(name, [token for token in declared if token.text != name])
+            return
         # `(a) * p` is taken for `(A) *p`, so that no value of the device's memory is kept for a constant.
         for at in range(2, len(self.tokens) if ex.has(declared, "*") else 0):
             if ex.texts(self.tokens[at - 2 : at + 1]) == [")", "*", name] and self._text(at + 1) not in ASSIGNMENTS:
-                raise Unfit
+                raise Unfit(f"`(…) * {name}` may read memory", self.tokens[at])
         self.uniform.add(name)
+
+    def _own_parameter(self, name: str, kind: Tokens) -> None:
+        """A parameter that the threads change: each has its own, which begins with the launch's value."""
+        kept = self._kept_type(kind)
+        array = self._array(name, kept, self._first(name))
+        self.output.append(
+            f" {kept} {array}[::mxmaca::most_threads];"
+            f" __mxmaca_phase([&](int __mxmaca_thread) {{ {array}[__mxmaca_thread] = {name}; }});"
+        )
+        self.varying.add(name)
+        self.kinds[name] = ex.texts(kind)
+        self.visible.append(Variable(name, f"{kept}& {name} = {array}[__mxmaca_thread];", set()))
+
+    def _callee(self, name: str) -> Optional[Callee]:
+        taken = name in self.kinds or name in self.uniform or name in self.varying or name in self.pure
+        return self.callees.of(name) if self.callees is not None and not taken else None
+
+    def _changes(self, name: str, declared: int = -1) -> bool:
+        return name in self.handed or ex.modified(name, self.tokens, declared)
 
     def _check_pointers(self) -> None:
         """A variable of one phase is gone in the next, so nothing may point at one.
@@ -155,7 +220,7 @@ class Phases:
             # The address of an element that a pointer leads to is none of the pointer's.
             leads = name in pointers and self._text(of + 1) in ("[", "->")
             if name in self.kinds and not leads and self._text(ex.opening(tokens, at) - 1) not in ex.RESULTS:
-                raise Unfit
+                raise Unfit(f"the address of '{name}' is taken", tokens[of])
         for at, token in enumerate(tokens):
             if token.text in pointers:
                 behind = at + 1
@@ -163,18 +228,21 @@ class Phases:
                     behind += 1
                 value = tokens[behind : self._semicolon(behind)] if self._text(behind) in ASSIGNMENTS else []
                 if objects.intersection(ex.names(value)):
-                    raise Unfit
+                    raise Unfit(f"the pointer '{token.text}' may point at a variable of the body", token)
             # Arrays of the body, where they stand for their first element's address; objects that may hold one.
             arrays = token.text in objects and not self.kinds[token.text] and self._text(at - 1) != "."
             if arrays and self._text(at + 1)[:1] not in tuple("[.({="):
-                raise Unfit
+                raise Unfit(f"the array '{token.text}' of the body is handed on", token)
             if token.text == "*" and self._text(at + 1) == "*":
-                raise Unfit
+                raise Unfit("there is a pointer to a pointer", token)
         brackets = 0
         for token in self.shared:
             brackets += (token.text == "[") - (token.text == "]")
             if token.text == "*" and not brackets:
-                raise Unfit
+                raise Unfit("shared memory holds pointers", token)
+
+    def _first(self, name: str) -> Optional[Token]:
+        return next((token for token in self.tokens if token.text == name), None)
 
     def _text(self, at: int) -> str:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
@@ -207,7 +275,7 @@ class Phases:
         if word not in ("if", "for", "while"):
             return self._semicolon(at) + 1
         if self._text(at + 1) != "(":
-            raise Unfit
+            raise Unfit(f"'{word}' without a condition in parentheses", self.tokens[at])
         end = self._statement_end(ex.closing(self.tokens, at + 1) + 1)
         return self._statement_end(end + 1) if word == "if" and self._text(end) == "else" else end
 
@@ -217,7 +285,7 @@ class Phases:
             stop = self._statement_end(at)
             statements.append((at, stop, ex.has(self.tokens[at:stop], *WAITS)))
             at = stop
-        outer = len(self.visible)
+        outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
         for position, (at, stop, waits) in enumerate(statements):
             later = next((start for start, _, waiting in statements[position + 1 :] if waiting), None)
             behind = ex.names(self.tokens[later:end]) if later is not None else set()
@@ -229,6 +297,7 @@ class Phases:
                 self._plain(tokens, text, behind, top and later is None)
         self._close()
         del self.visible[outer:]
+        self.uniform, self.varying, self.pure = known
 
     def _waiting(self, at: int, stop: int, behind: Set[str]) -> None:
         word = self._text(at)
@@ -242,7 +311,7 @@ class Phases:
         elif word == "if":
             self._if(at, stop)
         elif word in ("while", "do", "switch", "else", "return"):
-            raise Unfit
+            raise Unfit(f"a wait within '{word}'", self.tokens[at])
         else:
             self._shuffle(self.tokens[at:stop], behind)
 
@@ -256,29 +325,50 @@ class Phases:
     def _for(self, at: int, stop: int) -> None:
         body = ex.closing(self.tokens, at + 1) + 1
         pieces = ex.split(self.tokens[at + 2 : body - 1], ";")
-        if len(pieces) != 3 or len(ex.split(pieces[0])) != 1 or len(ex.split(pieces[2])) != 1:
-            raise Unfit
-        start, condition, step = pieces
-        equals = ex.texts(start).index("=") if ex.has(start, "=") else 0
-        if equals < 2 or not ex.is_integer(ex.texts(start[: equals - 1])) or not self._is_uniform(start[equals + 1 :]):
-            raise Unfit
-        name = start[equals - 1].text
+        if len(pieces) != 3:
+            raise Unfit("a wait within a `for` over a range", self.tokens[at])
+        start, condition, steps = pieces
         known = set(self.uniform)
-        self.uniform.add(name)
-        words = ex.texts(step)
-        steps = len(words) == 2 and name in words and STEPS.intersection(words)
-        assigns = len(words) > 2 and words[0] == name and words[1] in ASSIGNMENTS and self._is_uniform(step[2:])
-        if not (steps or assigns) or not self._is_uniform(condition) or ex.modified(name, self.tokens[body:stop]):
-            raise Unfit
+        counters = self._counters(start, self.tokens[at])
+        self.uniform.update(counters)
+        if not all(self._counts(step, counters) for step in ex.split(steps)) or not self._is_uniform(condition):
+            raise Unfit("a wait within a `for` whose rounds may differ between threads", self.tokens[at])
+        if any(name in self.handed or ex.modified(name, self.tokens[body:stop]) for name in counters):
+            raise Unfit("a wait within a `for` whose counter changes in its body", self.tokens[at])
         self._close()
         header = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
         self._nested(f"{self._marker(at)}for {header} ", body, stop)
         self.uniform = known
 
+    def _counters(self, start: Tokens, where: Token) -> List[str]:
+        """The variables that a loop's head declares: integers with the same value in all threads.
+
+        Raises:
+            Unfit: there are others.
+        """
+        declarators = ex.split(start)
+        first = declarators[0]
+        equals = ex.texts(first).index("=") if ex.has(first, "=") else 0
+        if equals < 2 or not ex.is_integer(ex.texts(first[: equals - 1])):
+            raise Unfit("a wait within a `for` that declares no integer", where)
+        counters = []
+        for one in [first[equals - 1 :], *declarators[1:]]:
+            if ex.texts(one[1:2]) != ["="] or one[0].kind != WORD or not self._is_uniform(one[2:]):
+                raise Unfit("a wait within a `for` whose beginning may differ between threads", where)
+            counters.append(one[0].text)
+        return counters
+
+    def _counts(self, step: Tokens, counters: Sequence[str]) -> bool:
+        """Whether a step of a loop changes one of its counters, and in all threads alike."""
+        words = ex.texts(step)
+        if len(words) == 2:
+            return bool(STEPS.intersection(words)) and bool(set(words).intersection(counters))
+        return len(words) > 2 and words[0] in counters and words[1] in ASSIGNMENTS and self._is_uniform(step[2:])
+
     def _if(self, at: int, stop: int) -> None:
         body = ex.closing(self.tokens, at + 1) + 1
         if not self._is_uniform(self.tokens[at + 2 : body - 1]):
-            raise Unfit
+            raise Unfit("a wait within an `if` whose condition may differ between threads", self.tokens[at])
         self._close()
         end = self._statement_end(body)
         condition = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
@@ -290,16 +380,16 @@ class Phases:
         found = [at for at, token in enumerate(statement) if token.text in SHUFFLES]
         # What may not be reached at all must not be computed beforehand.
         if len(found) != 1 or statement[found[0] + 1].text != "(" or ex.has(statement[: found[0]], "?", "&&", "||"):
-            raise Unfit
+            raise Unfit("a statement with two shuffles, or one that may not be reached", statement[0])
         start, end = found[0], ex.closing(statement, found[0] + 1)
         arguments = ex.split(statement[start + 2 : end])
         if not 3 <= len(arguments) <= 4 or not all(arguments):
-            raise Unfit
+            raise Unfit("a shuffle whose arguments are not understood", statement[start])
         if "".join(ex.without(arguments[0], "(", ")")).lower().rstrip("ul") not in ALL_LANES:
-            raise Unfit
+            raise Unfit("a shuffle that is not of all lanes", statement[start])
         # They are computed in another loop than the rest of the statement.
         if ex.changes(statement[start:end]) or not all(ex.is_known(argument, ex.PURE) for argument in arguments[1:]):
-            raise Unfit
+            raise Unfit("a shuffle whose lane is not a plain expression", statement[start])
         call = f"decltype({self._spell(statement[start : end + 1])})"
         value, lane, width = self._spell(arguments[1]), self._spell(arguments[2]), "32"
         if len(arguments) == 4:
@@ -326,16 +416,23 @@ class Phases:
             # The block's memory: seen by all that follows.
             self.output.append(marker + text)
             return
+        if blocks(statement):
+            self._group(marker, statement)
+            return
         returns = any(ex.texts(statement[at : at + 2]) == ["return", ";"] for at in range(len(statement)))
-        if not ex.is_known(statement, ex.PURE | ex.EFFECTS) or (ex.has(statement, "return") and not (last and returns)):
-            raise Unfit
+        if ex.has(statement, "return") and not (last and returns):
+            raise Unfit("`return` before the last wait", statement[0])
+        called = (statement[of].text for of in calls(statement))
+        harmless = {name for name in called if self._callee(name) is not None}
+        if not ex.is_known(statement, ex.PURE | ex.EFFECTS | harmless):
+            raise Unfit(_unknown(statement, harmless), statement[0])
         if ex.has(statement, "break", "continue") and first not in ("for", "while", "do"):
-            raise Unfit
-        if first not in KEYWORDS and _is_declaration(statement):
+            raise Unfit("`break` or `continue` of a loop that waits", statement[0])
+        if first not in KEYWORDS and ex.is_declaration(statement):
             self._declaration(marker, statement, behind)
             return
         if first in WORDS or first == "auto" or not (statement[0].kind == WORD or first in "*({;++--"):
-            raise Unfit
+            raise Unfit("a statement that is not understood", statement[0])
         self.region.append(Piece(marker + text, ex.names(statement) | self.taken_uses))
 
     # ---- Variables --------------------------------------------------------------------------------------------------
@@ -350,20 +447,35 @@ class Phases:
             end = next((at for at, token in enumerate(first) if token.text in ("[", "(", "=", "{")), len(first))
             name = next((token.text for token in reversed(first[:end]) if token.kind == WORD), "")
             if len(declarators) > 1 or not name or name in WORDS or name in behind or self._is_taken(name):
-                raise Unfit
+                raise Unfit("a variable that cannot be kept over a wait", statement[0])
             self.varying.add(name)
-            self.kinds[name] = []
+            self._set_kind(next(token for token in first if token.text == name), [])
             self.region.append(Piece(marker + self._spell(statement), ex.names(statement) | self.taken_uses))
             return
         several = [first[equals - 1 :], *declarators[1:]]
         for one in several[1:]:
             if ex.texts(one[1:2]) not in ([], ["="]) or ex.has(kind, "*", "&", "&&"):
-                raise Unfit
+                raise Unfit("a declaration that is not understood", statement[0])
         # One of an enclosing scope or of a parameter is too easily mistaken.
         if any(not one or one[0].kind != WORD or self._is_taken(one[0].text) for one in several):
-            raise Unfit
+            raise Unfit("a variable hides another one", statement[0])
         for one in several:
             self._variable(marker, kind, one[0], one[2:], behind)
+
+    def _group(self, marker: str, statement: Tokens) -> None:
+        """A variable that stands for the block: each loop that asks it for something makes its own."""
+        name = next(iter(blocks(statement)))
+        if self._is_taken(name) or ex.has(statement, ","):
+            raise Unfit(f"'{name}' hides another variable", statement[0])
+        self.pure.add(name)
+        self.kinds[name] = ["int"]
+        self.visible.append(Variable(name, marker + self._spell(statement), set()))
+        self.region.append(Piece(self.visible[-1].text, set(), self.visible[-1]))
+
+    def _set_kind(self, name: Token, kind: List[str]) -> None:
+        """Note a variable's type: one of another scope with its name is taken for the same."""
+        if self.kinds.setdefault(name.text, kind) != kind:
+            raise Unfit(f"there are variables '{name.text}' of two types", name)
 
     def _is_taken(self, name: str) -> bool:
         return name in self.uniform or name in self.varying or name in self.pure
@@ -373,9 +485,9 @@ class Phases:
         declared = f"{spelled} {name} = {self._spell(value)};" if value else f"{spelled} {name};"
         used = ex.names(value) | self.taken_uses | ex.names(kind)
         words = ex.without(kind, "const")
-        self.kinds[name] = self._deduced(value) if words == ["auto"] else ex.texts(kind)
+        self._set_kind(name_token, self._deduced(value) if words == ["auto"] else ex.texts(kind))
         reference = ex.has(kind, "&", "&&")
-        if value and not reference and not self.taken and not ex.modified(name, self.tokens, name_token.start):
+        if value and not reference and not self.taken and not self._changes(name, name_token.start):
             if self._is_uniform(value):
                 self.uniform.add(name)
                 self.output.append(marker + declared)
@@ -389,19 +501,31 @@ class Phases:
         self.varying.add(name)
         if name not in behind:
             if reference and self.uniform.intersection(ex.names(value)) and not ex.has(value, "["):
-                raise Unfit
+                raise Unfit("a reference to a variable", name_token)
             self.region.append(Piece(marker + declared, used))
             return
-        if self.expanded == MOST_VARIABLES or ex.texts(value[:1]) == ["{"]:
-            raise Unfit
-        self.expanded += 1
-        array = f"__mxmaca_of_{name}_{self.expanded}"
+        if ex.texts(value[:1]) == ["{"]:
+            raise Unfit(f"'{name}' cannot be kept over a wait: it begins with a list", name_token)
         kept = self._kept_type(kind)
+        array = self._array(name, kept, name_token)
         self.output.append(f" {kept} {array}[::mxmaca::most_threads];")
         alias = f"{kept}& {name} = {array}[__mxmaca_thread];"
         self.visible.append(Variable(name, alias, set()))
         assigned = f" {name} = {self._spell(value)};" if value else ""
         self.region.append(Piece(f"{marker}{alias}{assigned}", used, self.visible[-1]))
+
+    def _array(self, name: str, kept: str, where: Optional[Token]) -> str:
+        """The name of the array that keeps a variable of all threads.
+
+        Raises:
+            Unfit: there is no room for it.
+        """
+        vector = kept if kept in ex.VECTORS else ""
+        self.room += max(1, BYTES.get(vector[:-1], 4) * int(vector[-1]) // 8) if vector else 1
+        if self.room > MOST_ROOM:
+            raise Unfit(f"there are too many variables to keep '{name}' over a wait", where)
+        self.expanded += 1
+        return f"__mxmaca_of_{name}_{self.expanded}"
 
     def _kept_type(self, kind: Tokens) -> str:
         """The type of the elements of an array that keeps the variables of all threads.
@@ -415,7 +539,7 @@ class Phases:
         star = max((at for at, token in enumerate(kind) if token.text == "*"), default=0)
         named = all(token.kind == WORD or token.text == "::" for token in kind[:star])
         if not star or not named or "auto" in words or words[-1] != "*":
-            raise Unfit
+            raise Unfit(f"a variable of type '{' '.join(words)}' cannot be kept over a wait", kind[0])
         return self._spell(kind[: star + 1])
 
     def _deduced(self, value: Tokens) -> List[str]:
@@ -431,7 +555,7 @@ class Phases:
             return False
         for name in ex.names(value) - self.uniform - INDICES - WORDS - CASTS - more:
             # Constants and template parameters of outside; nothing that the body declares or changes, no memory.
-            if name in self.varying or name in self.pure or name in self.memory or ex.modified(name, self.tokens):
+            if name in self.varying or name in self.pure or name in self.memory or self._changes(name):
                 return False
         return True
 
@@ -457,18 +581,10 @@ class Phases:
         self.region = []
 
 
-def _is_declaration(statement: Tokens) -> bool:
-    """Whether it begins as a declaration does. `a * b` is taken for one."""
-    if statement[0].kind != WORD:
-        return False
-    at, end = 1, len(statement) - 1
-    while at < end and statement[at].text == "::":
-        at += 2
-    if at < end and statement[at].text == "<":
-        depth, at = 1, at + 1
-        while at < end and depth:
-            depth += (statement[at].text == "<") - (statement[at].text == ">")
-            at += 1
-    while at < end and statement[at].text in ("const", "*", "&", "&&", "__restrict", "__restrict__"):
-        at += 1
-    return at < end and statement[at].kind == WORD
+def _unknown(statement: Tokens, harmless: AbstractSet[str]) -> str:
+    """Why the statement is none of those that are known to wait for nothing, and to hide nothing."""
+    called = sorted({statement[of].text for of in calls(statement)} - ex.PURE - ex.EFFECTS - CASTS - harmless)
+    words = sorted(ex.FORBIDDEN.intersection(ex.texts(statement)))
+    if called:
+        return f"'{called[0]}' is called, which may wait"
+    return f"'{words[0]}' is not understood" if words else "a statement that is not understood"

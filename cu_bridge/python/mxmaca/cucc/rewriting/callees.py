@@ -1,0 +1,114 @@
+"""What the functions do that kernels call, as far as their definitions in the same text show it.
+
+Asked is one thing: whether a call may wait for other threads. In doubt: it may.
+"""
+
+from typing import AbstractSet, Dict, FrozenSet, Iterator, NamedTuple, Optional, Set
+
+from . import expressions as ex
+from .expressions import CASTS, Tokens
+from .source import WORD, Source, word_set
+
+# Words that stand before a parenthesis and call nothing.
+STATEMENTS = word_set("if for while switch return sizeof alignof do else")
+# Assembler may hold a barrier; the rest may bring control to where no token shows it.
+UNKNOWN = word_set("asm __asm__ __asm try catch throw goto operator")
+BEHIND = frozenset(["const", "noexcept"])
+# Behind them a name is called and not defined.
+OPERATORS = word_set("? + - / % ( , = | || && == != <= >= < += -= !") | {"return"}
+
+
+class Callee(NamedTuple):
+    """All definitions of a name: none of them waits. `references`: positions of arguments that they may change."""
+
+    references: FrozenSet[int]
+
+
+def changed(tokens: Tokens, of: int, callee: Callee) -> Set[str]:
+    """The variables that the call at `of` may change. What indices are made of is only read."""
+    if not callee.references:
+        return set()
+    opener = next(at for at in range(of, len(tokens)) if tokens[at].text == "(")
+    found: Set[str] = set()
+    for position, argument in enumerate(ex.split(tokens[opener + 1 : ex.closing(tokens, opener)])):
+        if position in callee.references:
+            found |= ex.names([one for at, one in enumerate(argument) if not ex.in_brackets(argument, at)])
+    return found
+
+
+def calls(tokens: Tokens) -> Iterator[int]:
+    """The places of the words that are called, those with template arguments among them."""
+    for at in range(len(tokens) - 1):
+        if tokens[at + 1].text != "(":
+            continue
+        of = at
+        if tokens[at].text == ">":
+            depth = 0
+            while of >= 0 and (depth or of == at):
+                depth += (tokens[of].text == ">") - (tokens[of].text == "<")
+                of -= 1
+        if of >= 0 and tokens[of].kind == WORD:
+            yield of
+
+
+class Callees:
+    """The functions of one text.
+
+    Args:
+        waits: words of which none may stand in a function that does not wait.
+        known: functions that are known not to wait, and to change nothing but what they get the address of.
+    """
+
+    def __init__(self, source: Source, waits: AbstractSet[str], known: AbstractSet[str]) -> None:
+        self.source, self.waits = source, waits
+        self.known = known | STATEMENTS | CASTS
+        self._found: Dict[str, Optional[Callee]] = {}
+
+    def of(self, name: str) -> Optional[Callee]:
+        """What is known of all functions of the name, if they do not wait."""
+        # The host compiler's own functions wait for nobody; one gives an address.
+        if name in self.known or (name.startswith("__builtin_") and name != "__builtin_addressof"):
+            return Callee(frozenset())
+        if name not in self._found:
+            self._found[name] = None  # recursion is left to the stacks
+            self._found[name] = self._look(name)
+        return self._found[name]
+
+    def _look(self, name: str) -> Optional[Callee]:
+        found = False
+        references: Set[int] = set()
+        for token in self.source.find(name):
+            opener = self.source.token(token.end)
+            if opener.text != "(":
+                continue
+            close = self.source.closing(opener.start)
+            behind = self.source.token(close + 1)
+            while behind.text in BEHIND:
+                behind = self.source.token(behind.end)
+            if behind.text in (":", "->") and self.source.before(token.start).text not in OPERATORS:
+                return None  # a constructor, or a type behind: not looked into
+            if behind.text != "{":
+                continue
+            found = True
+            result = list(self.source.tokens(self.source.declaration_start(token.start), token.start))
+            by_reference = ex.has(list(self.source.tokens(opener.end, close)), "&", "&&")
+            if by_reference and ex.has(result, "&", "&&", "*", "auto", "decltype"):
+                return None  # it may give away where an argument lies
+            if not self._is_harmless(list(self.source.tokens(behind.end, self.source.closing(behind.start)))):
+                return None
+            for position, (start, end) in enumerate(self.source.split(opener.start + 1, close)):
+                parameter = list(self.source.tokens(start, end))
+                if ex.has(parameter, "..."):
+                    return None
+                if ex.has(parameter, "&", "&&") and not ex.has(parameter, "const"):
+                    references.add(position)
+        return Callee(frozenset(references)) if found else None
+
+    def _is_harmless(self, body: Tokens) -> bool:
+        """Whether the body waits for nothing, and keeps nobody's address."""
+        if any(token.text in self.waits or token.text in UNKNOWN for token in body):
+            return False
+        if any(True for _ in ex.addresses(body)):
+            return False
+        names: Set[str] = {body[at].text for at in calls(body)}
+        return all(self.of(name) is not None for name in names)

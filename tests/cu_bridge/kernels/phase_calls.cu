@@ -1,0 +1,229 @@
+// Kernels that call functions of their own between waits, change their parameters, and wait by cooperative groups: cucc
+// makes phases of them (fits_…), or must keep the threads' stacks (keeps_…). phases.cu has the rest.
+#include <cooperative_groups.h>
+
+#include <algorithm>
+
+#include "case.h"
+
+namespace cg = cooperative_groups;
+
+const int kThreads = 64;
+
+static int at(int i) { return i * 13 % 37; }
+// Launches two blocks on in[i] = at(i) and compares what each thread wrote.
+template <class Kernel, class Expected>
+void check(Kernel kernel, Expected expected) {
+  auto in = Array<int>::of(2 * kThreads, [](size_t i) { return at(int(i)); });
+  Array<int> out(2 * kThreads, -1);
+  kernel(in.data(), out.data());
+  DONE();
+  const auto& v = out.get();
+  for (int b = 0; b < 2; ++b)
+    for (int t = 0; t < kThreads; ++t) EXPECT(v[b * kThreads + t] == expected(b, t));
+}
+#define RUN(...) [](int* in, int* out) { __VA_ARGS__<<<2, kThreads>>>(in, out); }
+static int of(int b, int t) { return at(b * kThreads + t); }
+
+__global__ void fits_two_counters(const int* in, int* out) {
+  __shared__ int s[kThreads];
+  int total = 0;
+  for (int a = blockIdx.x * kThreads, b = 0; b < 3; a += 1, b++) {
+    s[threadIdx.x] = in[a - b + threadIdx.x] * (b + 1);
+    __syncthreads();
+    total += s[kThreads - 1 - threadIdx.x];
+    __syncthreads();
+  }
+  out[blockIdx.x * kThreads + threadIdx.x] = total;
+}
+CASE(a_loop_with_two_counters) {
+  check(RUN(fits_two_counters), [](int b, int t) { return 6 * of(b, kThreads - 1 - t); });
+}
+
+__global__ void fits_changed_parameters(const int* in, int* out) {
+  in += blockIdx.x * blockDim.x + threadIdx.x;
+  out += blockIdx.x * blockDim.x;
+  __shared__ int s[kThreads];
+  s[threadIdx.x] = in[0];
+  __syncthreads();
+  out += threadIdx.x;
+  __syncthreads();
+  *out = s[kThreads - 1 - threadIdx.x] + *in;
+}
+CASE(parameters_that_each_thread_changes) {
+  check(RUN(fits_changed_parameters), [](int b, int t) { return of(b, kThreads - 1 - t) + of(b, t); });
+}
+
+__device__ inline int greatest(int a, int b) { return a > b ? a : b; }
+template <int kFactor>
+__device__ int scaled(const int* list, int place) {
+  int value = list[place];
+  for (int i = 1; i < kFactor; ++i) value += list[place];
+  return greatest(value, 0);
+}
+__global__ void fits_group_and_calls(const int* in, int* out) {
+  cg::thread_block block = cg::this_thread_block();
+  __shared__ int s[kThreads];
+  const unsigned rank = block.thread_rank();
+  s[rank] = in[blockIdx.x * kThreads + rank];
+  cg::sync(block);
+  int v = scaled<3>(s, (rank + 1) % kThreads);
+  block.sync();
+  s[rank] = greatest(v, 30);
+  block.sync();
+  out[blockIdx.x * kThreads + rank] = s[kThreads - 1 - rank];
+}
+CASE(barriers_of_a_group_and_functions_that_do_not_wait) {
+  check(RUN(fits_group_and_calls), [](int b, int t) {
+    const int v = 3 * of(b, (kThreads - t) % kThreads);
+    return v > 30 ? v : 30;
+  });
+}
+
+__device__ inline void ordered(int& a, int& b, int up) {
+  if ((a > b) == (up != 0)) {
+    int t = a;
+    a = b;
+    b = t;
+  }
+}
+// Batcher's bitonic network over a block's values, as programs write it.
+__global__ void fits_sorting_network(const int* in, int* out) {
+  auto block = cg::this_thread_block();
+  __shared__ int s[kThreads];
+  s[threadIdx.x] = in[blockIdx.x * kThreads + threadIdx.x];
+  for (int size = 2; size < kThreads; size <<= 1) {
+    int up = (threadIdx.x & (size / 2)) == 0;
+    for (int stride = size / 2; stride > 0; stride >>= 1) {
+      block.sync();
+      int place = 2 * threadIdx.x - (threadIdx.x & (stride - 1));
+      if (threadIdx.x < kThreads / 2) ordered(s[place], s[place + stride], up);
+    }
+  }
+  for (int stride = kThreads / 2; stride > 0; stride >>= 1) {
+    block.sync();
+    int place = 2 * threadIdx.x - (threadIdx.x & (stride - 1));
+    if (threadIdx.x < kThreads / 2) ordered(s[place], s[place + stride], 1);
+  }
+  block.sync();
+  out[blockIdx.x * kThreads + threadIdx.x] = s[threadIdx.x];
+}
+CASE(a_network_of_functions_that_change_what_they_are_given) {
+  check(RUN(fits_sorting_network), [](int b, int t) {
+    std::vector<int> all;
+    for (int i = 0; i < kThreads; ++i) all.push_back(of(b, i));
+    std::sort(all.begin(), all.end());
+    return all[t];
+  });
+}
+
+__device__ inline void raise(int& value, int by) { value += by; }
+// What a function changes is each thread's own, though no assignment shows it.
+__global__ void fits_changed_by_a_call(const int* in, int* out, int start) {
+  int n = blockDim.x, kept = 5;
+  raise(start, threadIdx.x);
+  raise(n, threadIdx.x);
+  __syncthreads();
+  raise(kept, n);
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = start * 1000 + n + kept + 0 * in[0];
+}
+CASE(what_a_call_changes_is_each_threads_own) {
+  check([](int* in, int* out) { fits_changed_by_a_call<<<2, kThreads>>>(in, out, 7); },
+        [](int, int t) { return (7 + t) * 1000 + 2 * (kThreads + t) + 5; });
+}
+
+__global__ void fits_variables_of_two_scopes(const int* in, int* out) {
+  __shared__ int s[kThreads];
+  int total = 0;
+  {
+    const int v = in[blockIdx.x * kThreads + threadIdx.x];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    total += v;
+  }
+  {
+    const int v = s[kThreads - 1 - threadIdx.x] * 10;
+    __syncthreads();
+    total += v;
+  }
+  out[blockIdx.x * kThreads + threadIdx.x] = total;
+}
+CASE(variables_of_one_name_in_two_scopes) {
+  check(RUN(fits_variables_of_two_scopes), [](int b, int t) { return of(b, t) + 10 * of(b, kThreads - 1 - t); });
+}
+
+// ---- What may not become phases -------------------------------------------------------------------------------------
+
+__device__ int turned(cg::thread_block block, int v) {
+  __shared__ int s[kThreads];
+  s[threadIdx.x] = v;
+  block.sync();
+  const int other = s[kThreads - 1 - threadIdx.x];
+  block.sync();
+  return other;
+}
+__device__ int turned_twice(cg::thread_block block, int v) { return turned(block, turned(block, v) + 1); }
+__global__ void keeps_call_of_a_call(const int* in, int* out) {
+  cg::thread_block block = cg::this_thread_block();
+  const int v = turned_twice(block, in[blockIdx.x * kThreads + threadIdx.x]);
+  block.sync();
+  out[blockIdx.x * kThreads + threadIdx.x] = v;
+}
+CASE(a_function_that_calls_one_that_waits) {
+  check(RUN(keeps_call_of_a_call), [](int b, int t) { return of(b, t) + 1; });
+}
+
+__device__ int fewer(int n) { return n < 2 ? n : fewer(n - 1) + 1; }
+__global__ void keeps_recursion(const int* in, int* out) {
+  const int v = fewer(in[blockIdx.x * kThreads + threadIdx.x]);
+  __syncthreads();
+  out[blockIdx.x * kThreads + threadIdx.x] = v;
+}
+CASE(a_function_that_calls_itself) {
+  check(RUN(keeps_recursion), [](int b, int t) { return of(b, t); });
+}
+
+__global__ void keeps_counter_handed_on(const int* in, int* out) {
+  int total = 0;
+  for (int i = 0; i < 4; ++i) {
+    raise(i, threadIdx.x & 1);
+    __syncthreads();
+    total += i;
+    if (threadIdx.x >= kThreads) total += in[0];
+  }
+  out[blockIdx.x * kThreads + threadIdx.x] = total;
+}
+CASE(a_counter_that_a_function_changes) {
+  auto in = Array<int>::of(1, [](size_t) { return 0; });
+  Array<int> out(1, -1);
+  keeps_counter_handed_on<<<1, 1>>>(in.data(), out.data());
+  DONE();
+  EXPECT(out.get()[0] == 6);
+}
+
+__device__ int* place_of(int& value) { return &value; }
+__global__ void keeps_address_through_a_call(const int* in, int* out) {
+  int own = in[blockIdx.x * kThreads + threadIdx.x];
+  int* p = place_of(own);
+  __syncthreads();
+  *p += 2;
+  __syncthreads();
+  out[blockIdx.x * kThreads + threadIdx.x] = own;
+}
+CASE(an_address_that_a_function_gives) {
+  check(RUN(keeps_address_through_a_call), [](int b, int t) { return of(b, t) + 2; });
+}
+
+__device__ int& same(int& value) { return value; }
+__global__ void keeps_reference_through_a_call(const int* in, int* out) {
+  int own = in[blockIdx.x * kThreads + threadIdx.x];
+  int* p = &same(own);
+  __syncthreads();
+  *p += 2;
+  __syncthreads();
+  out[blockIdx.x * kThreads + threadIdx.x] = own;
+}
+CASE(a_reference_that_a_function_gives) {
+  check(RUN(keeps_reference_through_a_call), [](int b, int t) { return of(b, t) + 2; });
+}

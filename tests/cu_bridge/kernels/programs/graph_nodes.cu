@@ -1,0 +1,309 @@
+// Graphs that a program builds: nodes of each kind, their order, changes, graphs inside, conditions that kernels set.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+int failures = 0;
+
+void check(bool holds, int line, const char* text) {
+  if (holds) return;
+  ++failures;
+  std::printf("line %d: does not hold: %s\n", line, text);
+}
+#define CHECK(condition) check((condition), __LINE__, #condition)
+#define OK(call) check((call) == cudaSuccess, __LINE__, #call)
+
+__global__ void add(int* to, int value) { *to = *to * 10 + value; }
+__global__ void countDown(int* to, cudaGraphConditionalHandle handle) { cudaGraphSetConditional(handle, --*to > 0); }
+__global__ void choose(cudaGraphConditionalHandle handle, unsigned value) { cudaGraphSetConditional(handle, value); }
+
+int* device = nullptr;
+
+int read() {
+  int value = -1;
+  OK(cudaDeviceSynchronize());
+  OK(cudaMemcpy(&value, device, sizeof value, cudaMemcpyDeviceToHost));
+  return value;
+}
+
+void write(int value) { OK(cudaMemcpy(device, &value, sizeof value, cudaMemcpyHostToDevice)); }
+
+// Arguments are read when the node is added.
+cudaGraphNode_t addDigit(cudaGraph_t graph, int digit, const std::vector<cudaGraphNode_t>& after) {
+  void* arguments[] = {&device, &digit};
+  cudaKernelNodeParams kernel{};
+  kernel.func = reinterpret_cast<void*>(add);
+  kernel.gridDim = kernel.blockDim = dim3(1);
+  kernel.kernelParams = arguments;
+  cudaGraphNode_t node = nullptr;
+  OK(cudaGraphAddKernelNode(&node, graph, after.data(), after.size(), &kernel));
+  return node;
+}
+
+cudaGraph_t makeGraph() {
+  cudaGraph_t graph = nullptr;
+  OK(cudaGraphCreate(&graph, 0));
+  return graph;
+}
+
+cudaGraphExec_t instantiate(cudaGraph_t graph) {
+  cudaGraphExec_t exec = nullptr;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  return exec;
+}
+
+int launch(cudaGraphExec_t exec, int start) {
+  write(start);
+  OK(cudaGraphLaunch(exec, nullptr));
+  return read();
+}
+
+cudaError_t addEdge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+#if CUDART_VERSION >= 13000
+  return cudaGraphAddDependencies(graph, &from, &to, nullptr, 1);
+#else
+  return cudaGraphAddDependencies(graph, &from, &to, 1);
+#endif
+}
+
+cudaError_t addNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
+                    cudaGraphNodeParams* parameters) {
+#if CUDART_VERSION >= 13000
+  return cudaGraphAddNode(node, graph, after, nullptr, count, parameters);
+#else
+  return cudaGraphAddNode(node, graph, after, count, parameters);
+#endif
+}
+
+void hostDigit(void* to) { *static_cast<int*>(to) = *static_cast<int*>(to) * 10 + 7; }
+
+void nodesRunInTheOrderOfTheirEdges() {
+  cudaGraph_t graph = makeGraph();
+  const cudaGraphNode_t last = addDigit(graph, 3, {});
+  const cudaGraphNode_t first = addDigit(graph, 1, {});
+  const cudaGraphNode_t middle = addDigit(graph, 2, {first});
+  OK(addEdge(graph, middle, last));
+  CHECK(addEdge(graph, middle, last) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  size_t count = 9;
+  cudaGraphNode_t roots[9];
+  OK(cudaGraphGetRootNodes(graph, roots, &count));
+  CHECK(count == 1 && roots[0] == first);
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  OK(cudaGraphNodeGetType(first, &type));
+  CHECK(type == cudaGraphNodeTypeKernel);
+  cudaGraphExec_t exec = instantiate(graph);
+  CHECK(launch(exec, 0) == 123 && launch(exec, 5) == 5123);
+
+  // A clone has nodes of its own, and what is changed there is changed nowhere else.
+  cudaGraph_t clone = nullptr;
+  OK(cudaGraphClone(&clone, graph));
+  cudaGraphNode_t copy = nullptr;
+  OK(cudaGraphNodeFindInClone(&copy, middle, clone));
+  OK(cudaGraphDestroyNode(copy));
+  CHECK(cudaGraphNodeFindInClone(&copy, middle, clone) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  OK(addEdge(graph, last, first));  // a circle
+  cudaGraphExec_t none = nullptr;
+  CHECK(cudaGraphInstantiate(&none, graph, 0) == cudaErrorInvalidValue && none == nullptr);
+  cudaGetLastError();
+  cudaGraphExec_t cloned = instantiate(clone);
+  const int both = launch(cloned, 0);
+  CHECK(both == 31 || both == 13);
+  OK(cudaGraphDestroy(graph));
+  CHECK(launch(exec, 0) == 123);
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphExecDestroy(cloned));
+  OK(cudaGraphDestroy(clone));
+}
+
+void nodesOfEachKind() {
+  cudaGraph_t graph = makeGraph();
+  cudaGraphNode_t fill = nullptr, copy = nullptr, host = nullptr, empty = nullptr, recorded = nullptr;
+  cudaMemsetParams zero{device, 4, 0, 4, 1, 1};
+  OK(cudaGraphAddMemsetNode(&fill, graph, nullptr, 0, &zero));
+  const cudaGraphNode_t digit = addDigit(graph, 4, {fill});
+  OK(cudaGraphAddEmptyNode(&empty, graph, &digit, 1));
+  int out = 0, other = 0;
+  OK(cudaGraphAddMemcpyNode1D(&copy, graph, &empty, 1, &out, device, 4, cudaMemcpyDeviceToHost));
+  cudaHostNodeParams call{hostDigit, &out};
+  OK(cudaGraphAddHostNode(&host, graph, &copy, 1, &call));
+  cudaEvent_t event = nullptr;
+  OK(cudaEventCreate(&event));
+  OK(cudaGraphAddEventRecordNode(&recorded, graph, &host, 1, event));
+  cudaGraphExec_t exec = instantiate(graph);
+  launch(exec, 99);
+  CHECK(out == 47 && cudaEventQuery(event) == cudaSuccess);
+
+  // Changes of what is launched.
+  cudaMemsetParams ones{device, 4, 0x01010101, 4, 1, 1};
+  OK(cudaGraphExecMemsetNodeSetParams(exec, fill, &ones));
+  OK(cudaGraphExecMemcpyNodeSetParams1D(exec, copy, &other, device, 4, cudaMemcpyDeviceToHost));
+  CHECK(cudaGraphExecHostNodeSetParams(exec, copy, &call) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  OK(cudaGraphNodeSetEnabled(exec, digit, 0));
+  launch(exec, 99);
+  CHECK(other == 0x01010101);
+  int five = 5;
+  void* arguments[] = {&device, &five};
+  cudaKernelNodeParams kernel{};
+  kernel.func = reinterpret_cast<void*>(add);
+  kernel.gridDim = kernel.blockDim = dim3(1);
+  kernel.kernelParams = arguments;
+  OK(cudaGraphNodeSetEnabled(exec, digit, 1));
+  OK(cudaGraphExecMemsetNodeSetParams(exec, fill, &zero));
+  OK(cudaGraphExecKernelNodeSetParams(exec, digit, &kernel));
+  launch(exec, 99);
+  CHECK(other == 5);
+
+  // A graph of the same shape takes the place of what is launched; another one does not.
+  cudaGraph_t same = nullptr;
+  OK(cudaGraphClone(&same, graph));
+  cudaGraphExecUpdateResultInfo info{};
+  OK(cudaGraphExecUpdate(exec, same, &info));
+  CHECK(info.result == cudaGraphExecUpdateSuccess);
+  out = other = 0;
+  launch(exec, 99);
+  CHECK(out == 47 && other == 0);
+  addDigit(same, 6, {});
+  CHECK(cudaGraphExecUpdate(exec, same, &info) == cudaErrorGraphExecUpdateFailure);
+  CHECK(info.result == cudaGraphExecUpdateErrorTopologyChanged);
+  cudaGetLastError();
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(same));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaEventDestroy(event));
+}
+
+void graphsInside() {
+  cudaGraph_t child = makeGraph();
+  addDigit(child, 2, {addDigit(child, 1, {})});
+  cudaGraph_t graph = makeGraph();
+  const cudaGraphNode_t before = addDigit(graph, 8, {});
+  cudaGraphNode_t node = nullptr;
+  OK(cudaGraphAddChildGraphNode(&node, graph, &before, 1, child));
+  addDigit(child, 3, {});  // the node has a copy
+  cudaGraph_t inside = nullptr;
+  OK(cudaGraphChildGraphNodeGetGraph(node, &inside));
+  CHECK(inside != child && cudaGraphDestroy(inside) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  addDigit(graph, 9, {node});
+  cudaGraphExec_t exec = instantiate(graph);
+  CHECK(launch(exec, 0) == 8129);
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaGraphDestroy(child));
+}
+
+// A conditional node after `before`; its first body.
+cudaGraph_t addConditional(cudaGraph_t graph, cudaGraphNode_t before, cudaGraphConditionalHandle handle,
+                           cudaGraphConditionalNodeType type, unsigned bodies, cudaGraph_t* all = nullptr) {
+  cudaGraphNodeParams parameters{};
+  parameters.type = cudaGraphNodeTypeConditional;
+  parameters.conditional.handle = handle;
+  parameters.conditional.type = type;
+  parameters.conditional.size = bodies;
+  cudaGraphNode_t node = nullptr;
+  OK(addNode(&node, graph, before == nullptr ? nullptr : &before, before == nullptr ? 0 : 1, &parameters));
+  for (unsigned i = 0; all != nullptr && i < bodies; ++i) all[i] = parameters.conditional.phGraph_out[i];
+  return parameters.conditional.phGraph_out[0];
+}
+
+void kernelsDecideWhatRuns() {
+  // While: runs as long as its own kernel says so; the value starts anew with each launch.
+  cudaGraph_t graph = makeGraph();
+  cudaGraphConditionalHandle handle = 0;
+  OK(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+  cudaGraph_t body = addConditional(graph, nullptr, handle, cudaGraphCondTypeWhile, 1);
+  cudaStream_t stream = nullptr;
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaStreamBeginCaptureToGraph(stream, body, nullptr, nullptr, 0, cudaStreamCaptureModeGlobal));
+  countDown<<<1, 1, 0, stream>>>(device, handle);
+  cudaGraph_t captured = nullptr;
+  OK(cudaStreamEndCapture(stream, &captured));
+  CHECK(captured == body);
+  cudaGraphExec_t exec = instantiate(graph);
+  CHECK(launch(exec, 5) == 0 && launch(exec, 3) == 0 && launch(exec, -3) == -4);
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+
+  // Switch: the body of that number, or none.
+  for (unsigned value = 0; value < 4; ++value) {
+    graph = makeGraph();
+    OK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
+    void* arguments[] = {&handle, &value};
+    cudaKernelNodeParams kernel{};
+    kernel.func = reinterpret_cast<void*>(choose);
+    kernel.gridDim = kernel.blockDim = dim3(1);
+    kernel.kernelParams = arguments;
+    cudaGraphNode_t chooser = nullptr;
+    OK(cudaGraphAddKernelNode(&chooser, graph, nullptr, 0, &kernel));
+    cudaGraph_t bodies[3];
+    addConditional(graph, chooser, handle, cudaGraphCondTypeSwitch, 3, bodies);
+    for (int i = 0; i < 3; ++i) addDigit(bodies[i], i + 1, {});
+    exec = instantiate(graph);
+    CHECK(launch(exec, 0) == (value < 3 ? static_cast<int>(value) + 1 : 0));
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+  }
+  // A handle of another graph.
+  graph = makeGraph();
+  cudaGraphNodeParams parameters{};
+  parameters.type = cudaGraphNodeTypeConditional;
+  parameters.conditional.handle = handle;
+  parameters.conditional.size = 1;
+  cudaGraphNode_t node = nullptr;
+  CHECK(addNode(&node, graph, nullptr, 0, &parameters) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  OK(cudaGraphDestroy(graph));
+  OK(cudaStreamDestroy(stream));
+}
+
+// A captured stream goes on behind a node that the program adds to its graph.
+void capturesTakeNodesIn() {
+  cudaStream_t stream = nullptr;
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  add<<<1, 1, 0, stream>>>(device, 1);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaGraph_t graph = nullptr;
+  const cudaGraphNode_t* last = nullptr;
+  size_t count = 0;
+#if CUDART_VERSION >= 13000
+  OK(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &last, nullptr, &count));
+#else
+  OK(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &last, &count));
+#endif
+  CHECK(count == 1 && cudaGraphDestroy(graph) == cudaErrorIllegalState);
+  cudaGetLastError();
+  cudaGraphNode_t node = addDigit(graph, 2, {last[0]});
+#if CUDART_VERSION >= 13000
+  OK(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1, cudaStreamSetCaptureDependencies));
+#else
+  OK(cudaStreamUpdateCaptureDependencies(stream, &node, 1, cudaStreamSetCaptureDependencies));
+#endif
+  add<<<1, 1, 0, stream>>>(device, 3);
+  OK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t exec = instantiate(graph);
+  CHECK(launch(exec, 0) == 123);
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaStreamDestroy(stream));
+}
+
+}  // namespace
+
+int main() {
+  OK(cudaMalloc(&device, sizeof *device));
+  nodesRunInTheOrderOfTheirEdges();
+  nodesOfEachKind();
+  graphsInside();
+  kernelsDecideWhatRuns();
+  capturesTakeNodesIn();
+  OK(cudaFree(device));
+  OK(cudaGetLastError());
+  return failures;
+}

@@ -1,0 +1,119 @@
+"""A kernel as an NVIDIA device of capability 8.0 would run it, for those who read it: `asm["ttgir"]` and `asm["ptx"]`.
+
+Both are real: libtriton's own passes lay the tiles out for warps, and LLVM's backend for PTX writes the assembly.
+Nothing here runs them, so they are made when they are asked for, from the kernel's `asm["ttir"]`. NVIDIA's bitcode of
+libdevice is not there; the functions of a kernel that calls it stay declarations.
+"""
+
+import tempfile
+from typing import Any, Callable, List, Tuple
+
+from triton._C.libtriton import ir, llvm, nvidia, passes
+from triton.backends.nvidia.options import HAS_KNOBS
+
+_TRIPLE, _PROCESSOR = "nvptx64-nvidia-cuda", "sm_80"
+# The version of PTX that upstream's assembler for the release takes.
+_PTX = 87 if HAS_KNOBS else 84
+_CAPABILITY = 80
+
+Step = Tuple[Any, ...]
+
+
+def _layout_steps(warps: int, stages: int, blocks: int) -> List[Step]:
+    """The passes from tiles without layouts to tiles that lie in registers and shared memory, and their arguments."""
+    matmul: List[Step] = [
+        ("remove_layout_conversions",),
+        ("optimize_thread_locality",),
+        ("accelerate_matmul",),
+        ("remove_layout_conversions",),
+        ("optimize_dot_operands", True),
+    ]
+    start: List[Step] = [("convert_to_ttgpuir", f"cuda:{_CAPABILITY}", warps, 32, blocks), ("coalesce",)]
+    if HAS_KNOBS:
+        return [
+            *start, ("f32_dot_tc", True), *matmul, ("optimize_descriptor_encoding",), ("loop_aware_cse",),
+            ("fuse_nested_loops",), ("canonicalizer",), ("triton_licm",), ("canonicalizer",),
+            ("combine_tensor_select_and_if",), ("assign_latencies", stages), ("schedule_loops",),
+            ("pipeline", stages, False), ("canonicalizer",), ("loop_aware_cse",), ("prefetch",),
+            ("optimize_dot_operands", True), ("coalesce_async_copy",), ("remove_layout_conversions",),
+            ("reduce_data_duplication",), ("reorder_instructions",), ("loop_aware_cse",), ("symbol_dce",),
+            ("sccp",), ("cse",), ("canonicalizer",),
+        ]  # fmt: skip
+    return [
+        *start, ("f32_dot_tc",), *matmul, ("cse",), ("optimize_accumulator_init",), ("combine_tensor_select_and_if",),
+        ("pipeline", stages), ("prefetch",), ("optimize_dot_operands", True),
+        ("remove_layout_conversions",), ("reduce_data_duplication",), ("reorder_instructions",), ("cse",),
+        ("symbol_dce",), ("canonicalizer",),
+    ]  # fmt: skip
+
+
+def _machine_steps() -> List[Step]:
+    """The passes from there to LLVM's dialect of MLIR."""
+    end: List[Step] = [("canonicalizer",), ("cse",), ("symbol_dce",)]
+    if HAS_KNOBS:
+        return [
+            ("combine_tensor_select_and_if",), ("allocate_warp_groups",), ("scf_to_cf",),
+            ("allocate_shared_memory_nv", _CAPABILITY, _PTX), ("allocate_global_scratch_memory",),
+            ("to_llvmir", _CAPABILITY, _PTX), ("canonicalizer",), ("cse",), ("nvgpu_to_llvm",),
+            ("warp_specialize_to_llvm",), *end, ("nvvm_to_llvm",), ("di_scope",),
+        ]  # fmt: skip
+    return [
+        ("decompose_unsupported_conversions",), ("combine_tensor_select_and_if",), ("scf_to_cf",),
+        ("index_to_llvmir",), ("allocate_shared_memory",), ("to_llvmir", _CAPABILITY, _PTX), ("nvgpu_to_llvm",),
+        ("arith_to_llvmir",), *end, ("di_scope",),
+    ]  # fmt: skip
+
+
+def _pass(name: str) -> Callable[..., None]:
+    """The function of libtriton that adds a pass; NVIDIA's own comes before the common one of its name."""
+    nvidias = (nvidia.passes.ttgpuir, nvidia.passes.ttnvgpuir)
+    places = (*nvidias, passes.ttgpuir, passes.ttir, passes.common, passes.convert, passes.llvmir)
+    return next(getattr(place, f"add_{name}") for place in places if hasattr(place, f"add_{name}"))
+
+
+def _run(module: Any, steps: List[Step], name: str) -> None:
+    manager = ir.pass_manager(module.context)
+    for step in steps:
+        _pass(step[0])(manager, *step[1:])
+    if HAS_KNOBS:
+        manager.run(module, name)
+    else:
+        manager.run(module)
+
+
+def _module(ttir: str, metadata: Any) -> Any:
+    """The module of a printed kernel, with layouts."""
+    context = ir.context()
+    ir.load_dialects(context)
+    nvidia.load_dialects(context)
+    with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
+        file.write(ttir)
+        file.flush()
+        module = ir.parse_mlir_module(file.name, context)
+    module.context = context
+    _run(module, _layout_steps(metadata.num_warps, metadata.num_stages, metadata.num_ctas), "make_ttgir")
+    return module
+
+
+def view(key: str, ttir: str, metadata: Any) -> str:
+    """The kernel as `key` ("ttgir" or "ptx") names it. `metadata`: the compiled kernel's.
+
+    Raises:
+        NotImplementedError: the kernel was compiled for another capability.
+        RuntimeError: a pass of libtriton has no lowering for capability 8.0 of something that the kernel does.
+    """
+    if metadata.target.arch != _CAPABILITY:
+        raise NotImplementedError(f"{key} is made for capability 8.0, and the kernel is for {metadata.target.arch}")
+    module = _module(ttir, metadata)
+    if key == "ttgir":
+        return str(module)
+    _run(module, _machine_steps(), "make_llir")
+    llvm.init_targets()
+    lowered = llvm.to_module(module, llvm.context())
+    features = f"+ptx{_PTX}"
+    llvm.attach_datalayout(lowered, _TRIPLE, _PROCESSOR, features)
+    llvm.optimize_module(lowered, llvm.OPTIMIZE_O3)
+    fusion = bool(getattr(metadata, "enable_fp_fusion", True))
+    text: str = llvm.translate_to_asm(str(lowered), _TRIPLE, _PROCESSOR, features, [], fusion, False)
+    # NVIDIA's assembler takes the flag of a debugger together with no optimisation alone.
+    return text.replace(f".target {_PROCESSOR}, debug", f".target {_PROCESSOR}")

@@ -1,0 +1,368 @@
+"""Control flow: blocks, loops, conditions, calls. What they carry is a scalar, or a tile in memory."""
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from .errors import LoweringError
+from .ir import Block, Operation, Value
+from .memory import Memory
+from .tiles import Buffer
+from .types import Type
+
+
+class Carried(NamedTuple):
+    """What holds a carried value: a variable (a scalar), a buffer (a tile), an offset (a tile that is advanced)."""
+
+    variable: str
+    buffer: Optional[Buffer]
+    advanced: bool
+
+
+class Control(Memory):
+    """Statements with regions, and branches."""
+
+    names: Dict[str, str]
+
+    def statement(self, operation: Operation) -> None:
+        raise NotImplementedError
+
+    def statements(self, block: Block) -> None:
+        for operation in block.operations:
+            self.statement(operation)
+
+    # ---- values that are carried
+    def holder(self, kind: Type) -> Carried:
+        if kind.shape:
+            return Carried("", self.new_buffer(kind), False)
+        return Carried(self.b.variable(kind.llvm), None, False)
+
+    def put_in(self, held: Carried, value: Value) -> None:
+        """Store a value where it is carried."""
+        if held.buffer is None:
+            self.b.put(f"store {value.type.llvm} {self.scalar(value)}, ptr {held.variable}")
+        elif self.buffers.get(value) != held.buffer:
+            self.keep_copy(value, held.buffer)
+
+    def keep_copy(self, value: Value, buffer: Buffer) -> None:
+        source = self.buffers.get(value)
+        if source is None:
+            self.keep(value, buffer)
+        else:
+            self.copy(source, buffer)
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        size = target.type.count * target.type.bytes
+        self.module.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.b.put(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {target.pointer}, "
+            f"ptr align 64 {source.pointer}, i64 {size}, i1 false)"
+        )
+
+    def take_from(self, held: Carried, value: Value) -> None:
+        """Make a value stand for what is carried now."""
+        if held.buffer is None:
+            self.scalars[value] = self.b.emit(f"load {value.type.llvm}, ptr {held.variable}")
+        else:
+            self.buffers[value] = held.buffer
+
+    def put_all(self, held: List[Carried], values: List[Value], arguments: Optional[List[Value]] = None) -> None:
+        """Store several values at once: none may see what another store has changed.
+
+        `arguments` are the values that the holders stand for while the new ones are computed.
+        """
+        pending: List[Tuple[Carried, Buffer]] = []
+        own = {id(h.buffer): i for i, h in enumerate(held) if h.buffer is not None}
+        loads = [(h, v) for h, v in zip(held, values) if h.buffer is None and not h.advanced]
+        scalars = [self.scalar(v) for _, v in loads]
+        for index, (holder, value) in enumerate(zip(held, values)):
+            if holder.buffer is None or self.buffers.get(value) == holder.buffer:
+                continue
+            if (
+                arguments is not None
+                and value not in self.buffers
+                and self._only_reads(value, arguments[index], arguments)
+            ) and not any(self._reads(other, arguments[index]) for other in values[index + 1 :]):
+                self.keep(value, holder.buffer)
+                continue
+            if arguments is None and value not in self.buffers:
+                self.keep(value, holder.buffer)
+                continue
+            source = self.buffers.get(value)
+            if source is None or id(source) in own or any(source == h.buffer for h in held):
+                temporary = self.new_buffer(value.type)
+                self.keep_copy(value, temporary)
+                pending.append((holder, temporary))
+            else:
+                pending.append((holder, source))
+        for holder, buffer in pending:
+            assert holder.buffer is not None
+            self.copy(buffer, holder.buffer)
+        for (holder, value), scalar in zip(loads, scalars):
+            self.b.put(f"store {value.type.llvm} {scalar}, ptr {holder.variable}")
+
+    def _inside(self, value: Value, seen: Dict[Value, bool]):
+        """Tiles in memory that computing a value reads, each with whether all on the way keeps its index."""
+        if not value.type.shape:
+            return
+        if value in self.buffers or value.definition is None:
+            yield value, True
+            return
+        definition = value.definition
+        moves = definition.name in (
+            "tt.broadcast",
+            "tt.expand_dims",
+            "tt.reshape",
+            "tt.trans",
+            "tt.join",
+            "tt.split",
+            "tt.gather",
+            "tt.view",
+        )
+        if value in seen:
+            return
+        seen[value] = True
+        for operand in definition.operands:
+            for found, same in self._inside(operand, seen):
+                yield found, same and not moves
+
+    def _reads(self, value: Value, argument: Value) -> bool:
+        return any(found is argument for found, _ in self._inside(value, {}))
+
+    def _only_reads(self, value: Value, argument: Value, arguments: List[Value]) -> bool:
+        """Whether the value may be computed into the memory of `argument` element by element."""
+        return all(found is not argument or same for found, same in self._inside(value, {}))
+
+    # ---- scf.for
+    def for_loop(self, operation: Operation) -> None:
+        low, high, step = (self.scalar(value) for value in operation.operands[:3])
+        initial = operation.operands[3:]
+        body = operation.regions[0][0]
+        counter, arguments = body.arguments[0], body.arguments[1:]
+        inside, yielded = self._yielded(body)
+        kind = counter.type.llvm
+        held: List[Carried] = []
+        steps: List[List[Value]] = []
+        for argument, new in zip(arguments, yielded):
+            chain = self._advances(argument, new, body)
+            steps.append(chain or [])
+            if chain is not None:
+                size = "i64" if argument.type.is_pointer else argument.type.llvm
+                variable = self.b.variable(size)
+                self.b.put(f"store {size} 0, ptr {variable}")
+                held.append(Carried(variable, None, True))
+            else:
+                held.append(self.holder(argument.type))
+        plain = [(h, v) for h, v in zip(held, initial) if not h.advanced]
+        self.put_all([h for h, _ in plain], [v for _, v in plain])
+        place = self.b.variable(kind)
+        self.b.put(f"store {kind} {low}, ptr {place}")
+        test, run, done = self.b.fresh("for.test"), self.b.fresh("for.body"), self.b.fresh("for.done")
+        self.b.jump(test)
+        self.b.mark(test)
+        now = self.b.emit(f"load {kind}, ptr {place}")
+        compare = "ult" if "unsigned" in operation.words else "slt"
+        self.b.branch(self.b.emit(f"icmp {compare} {kind} {now}, {high}"), run, done)
+        self.b.mark(run)
+        self.scalars[counter] = now
+        for holder, argument, first in zip(held, arguments, initial):
+            self._bind(holder, argument, first)
+        for inner in inside:
+            self.statement(inner)
+        moved = [self._total(chain, argument) for chain, argument, h in zip(steps, arguments, held)]
+        rest = [(h, v, a) for h, v, a in zip(held, yielded, arguments) if not h.advanced]
+        self.put_all([h for h, _, _ in rest], [v for _, v, _ in rest], [a for _, _, a in rest])
+        for holder, argument, total in zip(held, arguments, moved):
+            if holder.advanced:
+                size = "i64" if argument.type.is_pointer else argument.type.llvm
+                self.b.put(f"store {size} {total}, ptr {holder.variable}")
+        self.b.put(f"store {kind} {self.b.emit(f'add {kind} {now}, {step}')}, ptr {place}")
+        self.b.jump(test)
+        self.b.mark(done)
+        for holder, result, first in zip(held, operation.results, initial):
+            self._bind(holder, result, first)
+
+    def _bind(self, holder: Carried, value: Value, first: Value) -> None:
+        if not holder.advanced:
+            self.take_from(holder, value)
+            return
+        size = "i64" if value.type.is_pointer else value.type.llvm
+        self.advanced[value] = (first, self.b.emit(f"load {size}, ptr {holder.variable}"))
+
+    def _advances(self, argument: Value, new: Value, body: Block) -> Optional[List[Value]]:
+        """The steps by which a tile of pointers or integers is moved in a pass of a loop, or None.
+
+        All its elements move by the same scalar, so that scalar is all that has to be carried.
+        """
+        if not argument.type.shape or argument.type.is_float or argument.type.element == "i1":
+            return None
+        chain: List[Value] = []
+        while new is not argument:
+            definition = new.definition
+            if definition is None or definition.name not in ("tt.addptr", "arith.addi") or new in self.plan.kept:
+                return None
+            follow, step = definition.operands
+            if not self._is_uniform(step):
+                if definition.name == "arith.addi" and self._is_uniform(follow):
+                    follow, step = step, follow
+                else:
+                    return None
+            chain.append(step)
+            new = follow
+        return chain
+
+    def _is_uniform(self, value: Value) -> bool:
+        definition = value.definition
+        if definition is None or value in self.plan.kept:
+            return False
+        if definition.name == "tt.splat":
+            return True
+        if definition.name == "arith.constant":
+            return "[" not in definition.words[0]
+        if definition.name in ("tt.broadcast", "tt.expand_dims"):
+            return self._is_uniform(definition.operands[0])
+        return False
+
+    def _total(self, chain: List[Value], argument: Value) -> str:
+        """What the offset is after a pass: bytes for pointers."""
+        advanced = self.advanced.get(argument)
+        if advanced is None or argument not in self.advanced:
+            return ""
+        total = advanced[1]
+        for step in chain:
+            scalar = self._uniform_scalar(step)
+            if argument.type.is_pointer:
+                if step.type.bits < 64:
+                    scalar = self.b.emit(f"sext {step.type.llvm} {scalar} to i64")
+                scalar = self.b.emit(f"mul i64 {scalar}, {argument.type.pointee.bytes}")  # type: ignore[union-attr]
+                total = self.b.emit(f"add i64 {total}, {scalar}")
+            else:
+                total = self.b.emit(f"add {argument.type.llvm} {total}, {scalar}")
+        return total
+
+    def _uniform_scalar(self, value: Value) -> str:
+        from .lanes import ZERO
+
+        with self.lanes_of(1):
+            self.b.level.memo.clear()
+            return self.element(value, tuple(ZERO for _ in value.type.shape)).scalar
+
+    # ---- scf.if, scf.while, scf.execute_region
+    def condition(self, operation: Operation) -> None:
+        held = [self.holder(result.type) for result in operation.results]
+        yes, no, done = self.b.fresh("if"), self.b.fresh("else"), self.b.fresh("endif")
+        self.b.branch(self.scalar(operation.operands[0]), yes, no if len(operation.regions) > 1 else done)
+        for label, region in zip((yes, no), operation.regions):
+            self.b.mark(label)
+            self.region_into(region, held)
+            self.b.jump(done)
+        self.b.mark(done)
+        for holder, result in zip(held, operation.results):
+            self.take_from(holder, result)
+
+    def region_into(self, region: List[Block], held: List[Carried]) -> None:
+        """A region of one block, whose yielded values go to their holders."""
+        if len(region) != 1:
+            raise LoweringError("scf", "a region of several blocks is not lowered")
+        operations, yielded = self._yielded(region[0])
+        for operation in operations:
+            self.statement(operation)
+        self.put_all(held, yielded)
+
+    @staticmethod
+    def _yielded(block: Block) -> Tuple[List[Operation], List[Value]]:
+        """The operations of a block and what it yields at the end; a yield of nothing is not printed."""
+        operations = block.operations
+        if operations and operations[-1].name == "scf.yield":
+            return operations[:-1], operations[-1].operands
+        return operations, []
+
+    def while_loop(self, operation: Operation) -> None:
+        before, after = operation.regions[0][0], operation.regions[1][0]
+        held = [self.holder(argument.type) for argument in before.arguments]
+        passed = [self.holder(argument.type) for argument in after.arguments]
+        self.put_all(held, operation.operands)
+        test, run, done = self.b.fresh("while.test"), self.b.fresh("while.body"), self.b.fresh("while.done")
+        self.b.jump(test)
+        self.b.mark(test)
+        for holder, argument in zip(held, before.arguments):
+            self.take_from(holder, argument)
+        for inner in before.operations[:-1]:
+            self.statement(inner)
+        last = before.operations[-1]
+        flag = self.scalar(last.operands[0])
+        self.put_all(passed, last.operands[1:])
+        self.b.branch(flag, run, done)
+        self.b.mark(run)
+        for holder, argument in zip(passed, after.arguments):
+            self.take_from(holder, argument)
+        inside, yielded = self._yielded(after)
+        for inner in inside:
+            self.statement(inner)
+        self.put_all(held, yielded)
+        self.b.jump(test)
+        self.b.mark(done)
+        for holder, result in zip(passed, operation.results):
+            self.take_from(holder, result)
+
+    def inner_region(self, operation: Operation) -> None:
+        held = [self.holder(result.type) for result in operation.results]
+        self.region_into(operation.regions[0], held)
+        for holder, result in zip(held, operation.results):
+            self.take_from(holder, result)
+
+    # ---- cf: blocks of a function
+    def blocks(self, blocks: List[Block]) -> None:
+        self.holders, self.labels = {}, {}
+        self.arguments = {block.label: block.arguments for block in blocks}
+        for block in blocks[1:]:
+            self.labels[block.label] = self.b.fresh("block")
+            self.holders[block.label] = [self.holder(argument.type) for argument in block.arguments]
+        for block in blocks:
+            if block is not blocks[0]:
+                self.b.mark(self.labels[block.label])
+                for holder, argument in zip(self.holders[block.label], block.arguments):
+                    self.take_from(holder, argument)
+            self.statements(block)
+
+    def branch_to(self, operation: Operation) -> None:
+        targets = operation.successors
+        if operation.name == "cf.br":
+            self._go(*targets[0])
+            return
+        count = sum(len(values) for _, values in targets)
+        condition = operation.operands[0]
+        assert len(operation.operands) in (1, 1 + count)
+        yes, no = self.b.fresh("yes"), self.b.fresh("no")
+        self.b.branch(self.scalar(condition), yes, no)
+        for label, (target, values) in zip((yes, no), targets):
+            self.b.mark(label)
+            self._go(target, values)
+
+    def _go(self, target: str, values: List[Value]) -> None:
+        self.put_all(self.holders[target], values, self.arguments[target])
+        self.b.jump(self.labels[target])
+
+    # ---- functions
+    def call_function(self, operation: Operation) -> None:
+        """Scalars go by value, tiles by address; results through addresses."""
+        arguments: List[Tuple[str, str]] = []
+        for operand in operation.operands:
+            if operand.type.shape:
+                arguments.append(("ptr", self.kept(operand).pointer))
+            else:
+                arguments.append((operand.type.llvm, self.scalar(operand)))
+        held = [self.holder(result.type) for result in operation.results]
+        arguments += [("ptr", h.buffer.pointer if h.buffer else h.variable) for h in held]
+        self.calls.append((operation.symbol, self.b.fresh("callee")))
+        name = f'"{self.names[operation.symbol]}"'
+        grid = [("i32", f"%{part}") for part in ("grid_x", "grid_y", "grid_z", "pid_x", "pid_y", "pid_z")]
+        scratch = f"%{self.calls[-1][1]}"
+        self.b.call("void", name, arguments + grid + [("ptr", scratch)])
+        for holder, result in zip(held, operation.results):
+            self.take_from(holder, result)
+
+    calls: List[Tuple[str, str]]
+    holders: Dict[str, List[Carried]] = {}
+    labels: Dict[str, str] = {}
+    arguments: Dict[str, List[Value]] = {}
+    # Where a region that runs on scalars puts what it returns, and the label after it.
+    ends: Tuple[List[Carried], str] = ([], "")

@@ -1,0 +1,1 @@
+"""Operations on single elements, on scalars and vectors alike."""

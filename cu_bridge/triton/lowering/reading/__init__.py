@@ -1,0 +1,1 @@
+"""Triton's IR, from its printed form."""

@@ -1,0 +1,247 @@
+"""Parts of the language beside plain arithmetic: scaled products, libdevice, PTX, printing, assertions, errors."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the torch wheel")
+triton = pytest.importorskip("triton", reason="needs the triton wheel")
+if not torch.cuda.is_available():
+    pytest.skip("needs the simulated device", allow_module_level=True)
+
+import triton.language as tl  # noqa: E402
+from triton.language.extra import libdevice  # noqa: E402
+
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=torch.float64)
+
+
+@triton.jit
+def scaled_kernel(
+    a, sa, b, sb, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+    FA: tl.constexpr, FB: tl.constexpr, PA: tl.constexpr, PB: tl.constexpr,
+):  # fmt: skip
+    x = tl.load(a + tl.arange(0, M)[:, None] * (K // PA) + tl.arange(0, K // PA)[None, :])
+    y = tl.load(b + tl.arange(0, K // PB)[:, None] * N + tl.arange(0, N)[None, :])
+    s = tl.load(sa + tl.arange(0, M)[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :])
+    t = tl.load(sb + tl.arange(0, N)[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :])
+    r = tl.dot_scaled(x, s, FA, y, t, FB)
+    tl.store(out + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], r)
+
+
+def scaled_operand(rows: int, columns: int, form: str, axis: int, generator: torch.Generator):
+    """Random codes as they lie in memory, and what they stand for."""
+    if form == "e5m2":
+        small = torch.randn(rows, columns, generator=generator).to(torch.float8_e5m2)
+        return small.view(torch.uint8), small.double()
+    codes = torch.randint(0, 16, (rows, columns), generator=generator, dtype=torch.uint8)
+    even, odd = (codes[:, 0::2], codes[:, 1::2]) if axis else (codes[0::2], codes[1::2])
+    return (even | (odd << 4)).contiguous(), E2M1[codes.long()]
+
+
+@pytest.mark.skipif(triton.__version__ < "3.3", reason="3.2 takes no scale of the right operand")
+@pytest.mark.parametrize(("left", "right"), [("e2m1", "e5m2"), ("e5m2", "e2m1"), ("e2m1", "e2m1"), ("e5m2", "e5m2")])
+def test_a_scaled_product_is_that_of_the_scaled_numbers(left: str, right: str) -> None:
+    m, n, k = 32, 32, 64
+    generator = torch.Generator().manual_seed(1)
+    packed_a, a = scaled_operand(m, k, left, 1, generator)
+    packed_b, b = scaled_operand(k, n, right, 0, generator)
+    scale_a = torch.randint(120, 134, (m, k // 32), generator=generator, dtype=torch.uint8)
+    scale_b = torch.randint(120, 134, (n, k // 32), generator=generator, dtype=torch.uint8)
+    a = a * torch.exp2(scale_a.double() - 127).repeat_interleave(32, 1)
+    b = b * torch.exp2(scale_b.double() - 127).repeat_interleave(32, 1).T
+    out = torch.zeros(m, n, device="cuda")
+    halves = [2 if form == "e2m1" else 1 for form in (left, right)]
+    operands = [t.cuda() for t in (packed_a, scale_a, packed_b, scale_b)]
+    scaled_kernel[(1,)](*operands, out, M=m, N=n, K=k, FA=left, FB=right, PA=halves[0], PB=halves[1])
+    expected = a @ b
+    assert (out.cpu().double() - expected).abs().max() <= 1e-5 * expected.abs().max()
+
+
+@triton.jit
+def library_kernel(x, out, OP: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    a = tl.load(x + at)
+    if OP == "tanh":
+        r = libdevice.tanh(a)
+    elif OP == "atan2":
+        r = libdevice.atan2(a, a + 1)
+    elif OP == "pow":
+        r = libdevice.pow(tl.abs(a), a)
+    elif OP == "log1p":
+        r = libdevice.log1p(tl.abs(a))
+    elif OP == "expm1":
+        r = libdevice.expm1(a)
+    elif OP == "rint":
+        r = libdevice.rint(a)
+    elif OP == "cbrt":
+        r = libdevice.cbrt(a)
+    elif OP == "isnan":
+        r = libdevice.isnan(a).to(a.dtype)
+    elif OP == "cospi":
+        r = libdevice.cospi(a)
+    elif OP == "norm3d":
+        r = libdevice.norm3d(a, a, a)
+    elif OP == "ldexp":
+        r = libdevice.ldexp(a, 3)
+    elif OP == "erfc":
+        r = libdevice.erfc(a)
+    tl.store(out + at, r)
+
+
+LIBRARY = {
+    "tanh": torch.tanh,
+    "atan2": lambda a: torch.atan2(a, a + 1),
+    "pow": lambda a: torch.pow(a.abs(), a),
+    "log1p": lambda a: torch.log1p(a.abs()),
+    "expm1": torch.expm1,
+    "rint": torch.round,
+    "cbrt": lambda a: a.sign() * a.abs() ** (1 / 3),
+    "isnan": lambda a: torch.isnan(a).to(a.dtype),
+    "cospi": lambda a: torch.cos(a * np.pi),
+    "norm3d": lambda a: a.abs() * 3**0.5,
+    "ldexp": lambda a: a * 8,
+    "erfc": torch.erfc,
+}
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("function", LIBRARY)
+def test_functions_of_libdevice(function: str, name: str) -> None:
+    x = (torch.randn(64, dtype=torch.float64, generator=torch.Generator().manual_seed(2)) * 3).to(getattr(torch, name))
+    out = torch.zeros_like(x, device="cuda")
+    library_kernel[(1,)](x.cuda(), out, OP=function, N=64)
+    expected = LIBRARY[function](x.double())
+    tolerance = 1e-6 if name == "float32" else 1e-13
+    torch.testing.assert_close(out.cpu().double(), expected, rtol=tolerance, atol=tolerance)
+
+
+@triton.jit
+def funnel_kernel(x, y, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    a, b = tl.load(x + at), tl.load(y + at)
+    r = tl.inline_asm_elementwise(
+        "shf.l.wrap.b32 $0, $1, $2, 5;", "=r,r,r", [a, b], dtype=tl.int32, is_pure=True, pack=1
+    )
+    tl.store(out + at, r)
+
+
+@triton.jit
+def bytes_kernel(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    r = tl.inline_asm_elementwise(
+        "{ .reg .b32 t; and.b32 t, $1, 0x1F1F1F1F; shl.b32 $0, t, 3; }", "=r,r", [tl.load(x + at)], dtype=tl.int8,
+        is_pure=True, pack=4,
+    )  # fmt: skip
+    tl.store(out + at, r)
+
+
+@triton.jit
+def predicate_kernel(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    r = tl.inline_asm_elementwise(
+        "{ .reg .pred p; setp.gt.f32 p, $1, 0f00000000; mov.b32 $0, 0f40000000; @!p mul.f32 $0, $1, $1; }",
+        "=f,f", [tl.load(x + at)], dtype=tl.float32, is_pure=True, pack=1,
+    )  # fmt: skip
+    tl.store(out + at, r)
+
+
+@pytest.mark.parametrize("n", [4, 8, 128])
+def test_inline_ptx(n: int) -> None:
+    generator = torch.Generator().manual_seed(3)
+    x, y = (
+        torch.randint(-(2**31), 2**31, (n,), generator=generator, dtype=torch.int64).to(torch.int32) for _ in range(2)
+    )
+    out = torch.zeros_like(x, device="cuda")
+    funnel_kernel[(1,)](x.cuda(), y.cuda(), out, N=n)
+    low, high = x.numpy().view(np.uint32), y.numpy().view(np.uint32)
+    np.testing.assert_array_equal(out.cpu().numpy().view(np.uint32), (high << 5) | (low >> 27))
+
+    small = torch.randint(-128, 128, (n,), generator=generator, dtype=torch.int8)
+    out = torch.zeros_like(small, device="cuda")
+    bytes_kernel[(1,)](small.cuda(), out, N=n)
+    np.testing.assert_array_equal(
+        out.cpu().numpy(), ((small.numpy().astype(int) & 31) << 3).astype(np.uint8).view(np.int8)
+    )
+
+    wide = torch.randn(n, generator=generator)
+    out = torch.zeros_like(wide, device="cuda")
+    predicate_kernel[(1,)](wide.cuda(), out, N=n)
+    torch.testing.assert_close(out.cpu(), torch.where(wide > 0, torch.full_like(wide, 2.0), wide * wide))
+
+
+def run_program(tmp_path: pathlib.Path, body: str, **environment: str) -> subprocess.CompletedProcess:
+    program = tmp_path / "program.py"
+    start = "import torch, triton, triton.language as tl\n"
+    program.write_text(start + textwrap.dedent(body))
+    return subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=120, env=dict(os.environ, **environment)
+    )
+
+
+def test_printing_and_assertions(tmp_path: pathlib.Path) -> None:
+    done = run_program(
+        tmp_path,
+        """
+        @triton.jit
+        def kernel(x, N: tl.constexpr):
+            a = tl.load(x + tl.arange(0, N))
+            tl.device_print("value 5%s", a)
+            tl.device_assert(a < 3, "too large")
+
+        kernel[(1,)](torch.arange(4, dtype=torch.int32, device="cuda"), N=4, debug=True)
+        torch.cuda.synchronize()
+        """,
+    )
+    for number in range(4):
+        assert f"pid (0, 0, 0) idx ({number})" in done.stdout
+    assert done.stdout.count("value 5%s") == 4
+    assert done.returncode != 0
+    assert "assert" in done.stderr
+
+
+def test_what_is_lacking_is_an_error_with_its_line(tmp_path: pathlib.Path) -> None:
+    done = run_program(
+        tmp_path,
+        """
+        @triton.jit
+        def kernel(x):
+            a = tl.load(x + tl.arange(0, 4))
+            b = tl.inline_asm_elementwise("frobnicate.b32 $0, $1;", "=r,r", [a], dtype=tl.int32, is_pure=True, pack=1)
+            tl.store(x + tl.arange(0, 4), b)
+
+        kernel[(1,)](torch.zeros(4, dtype=torch.int32, device="cuda"))
+        """,
+    )
+    assert done.returncode != 0
+    assert "frobnicate" in done.stderr
+    assert "program.py:6" in done.stderr
+
+
+def test_addresses_are_checked_on_request(tmp_path: pathlib.Path) -> None:
+    done = run_program(
+        tmp_path,
+        """
+        @triton.jit
+        def kernel(x, out, n, N: tl.constexpr):
+            at = tl.arange(0, N)
+            tl.store(out + at, tl.load(x + at, mask=at < n))
+
+        x = torch.zeros(64, device="cuda")
+        kernel[(1,)](x, x, 10, N=32)
+        torch.cuda.synchronize()
+        print("inside")
+        y = torch.zeros(1 << 22, device="cuda")
+        kernel[(1,)](y[-16:], x, 32, N=32)
+        torch.cuda.synchronize()
+        """,
+        MACA_TRITON_CHECK="1",
+        PYTORCH_NO_CUDA_MEMORY_CACHING="1",
+    )
+    assert "inside" in done.stdout
+    assert done.returncode != 0
+    assert "program.py:6" in done.stderr

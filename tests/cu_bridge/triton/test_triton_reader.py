@@ -1,0 +1,107 @@
+"""The compiler of Triton's IR by itself, without any wheel: what it reads, and what it says of what it cannot lower."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "cu_bridge" / "triton"))
+from lowering import LoweringError, lower_module
+from lowering.reading.reader import read_module
+from lowering.target import target_for
+
+TARGET = target_for(frozenset())
+KERNEL = """
+#loc = loc("/home/user/kernel.py":3:0)
+#loc1 = loc("/home/user/kernel.py":5:11)
+#loc2 = loc("name"(#loc1))
+module {{
+  tt.func public @kernel(%x: !tt.ptr<f32> {{tt.divisibility = 16 : i32}} loc("x"(#loc)), %n: i32 loc(#loc)) attributes {{noinline = false}} {{
+    %at = tt.make_range {{end = 64 : i32, start = 0 : i32}} : tensor<64xi32> loc(#loc1)
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc1)
+    %q = tt.addptr %p, %at : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc1)
+    %a = tt.load %q : tensor<64x!tt.ptr<f32>> loc(#loc1)
+    {operation} loc(#loc2)
+    tt.store %q, %b : tensor<64x!tt.ptr<f32>> loc(#loc1)
+    tt.return loc(#loc)
+  }} loc(#loc)
+}} loc(#loc)
+"""  # noqa: E501
+
+
+def kernel(operation: str) -> str:
+    return KERNEL.format(operation=operation)
+
+
+def test_a_kernel_becomes_one_program_with_one_loop() -> None:
+    lowered = lower_module(kernel("%b = arith.addf %a, %a : tensor<64xf32>"), TARGET)
+    assert lowered.name == "kernel"
+    assert lowered.parameters == [8, 4]
+    # From load to store nothing goes through memory of a tile.
+    assert lowered.scratch == 0
+    assert lowered.text.count(" = phi ") == 1
+
+
+def test_locations_are_the_users() -> None:
+    function = read_module(kernel("%b = arith.addf %a, %a : tensor<64xf32>"))[0]
+    places = [operation.location for operation in function.blocks[0].operations]
+    assert places[4] == ("/home/user/kernel.py", 5)
+    assert function.location == ("/home/user/kernel.py", 3)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "%b = tt.unheard_of %a : tensor<64xf32>",
+        "%b = arith.unheard_of %a, %a : tensor<64xf32>",
+        '%b = tt.extern_elementwise %a {libname = "", libpath = "", pure = true, symbol = "__nv_unheard"} '
+        ": (tensor<64xf32>) -> tensor<64xf32>",
+        '%b = tt.elementwise_inline_asm "unheard.b32 $0, $1;" {constraints = "=f,f", packed_element = 1 : i32, '
+        "pure = true} %a : tensor<64xf32> -> tensor<64xf32>",
+    ],
+)
+def test_what_has_no_lowering_is_named_with_its_line(operation: str) -> None:
+    with pytest.raises(LoweringError, match=r"/home/user/kernel\.py:5: operation .*") as caught:
+        lower_module(kernel(operation), TARGET)
+    assert operation.split(" = ")[1].split(" ")[0] in str(caught.value)
+
+
+def test_what_is_no_module_is_an_error() -> None:
+    with pytest.raises(ValueError, match="printed module"):
+        read_module("module { ` }")
+
+
+def test_a_tile_that_two_nests_need_is_loaded_once() -> None:
+    two = """%b = arith.addf %a, %a : tensor<64xf32>
+    %m = "tt.reduce"(%a) <{axis = 0 : i32}> ({
+    ^bb0(%l: f32, %r: f32):
+      %s = arith.addf %l, %r : f32
+      tt.reduce.return %s : f32
+    }) : (tensor<64xf32>) -> f32
+    tt.store %x, %m : !tt.ptr<f32>"""
+    lowered = lower_module(kernel(two), TARGET)
+    assert lowered.scratch == 64 * 4
+
+
+def test_vectors_follow_the_processor() -> None:
+    text = kernel("%b = arith.addf %a, %a : tensor<64xf32>")
+    wide = {
+        "avx",
+        "avx2",
+        "bmi1",
+        "bmi2",
+        "f16c",
+        "fma",
+        "abm",
+        "movbe",
+        "cx16",
+        "lahf_lm",
+        "popcnt",
+        "sse4_1",
+        "sse4_2",
+        "ssse3",
+    }
+    assert "<4 x float>" in lower_module(text, TARGET).text
+    assert "<8 x float>" in lower_module(text, target_for(frozenset(wide))).text
+    level_4 = wide | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+    assert "<16 x float>" in lower_module(text, target_for(frozenset(level_4))).text

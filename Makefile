@@ -1,8 +1,12 @@
 # The commands of this repository. Nothing has to be installed before: a virtual environment of its own holds the tools.
 #
-#   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build both wheels, install them, train two CUDA programs on real data
-#   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/torch-*.whl and wheels/mxmaca-*.whl
-#   make image   [TORCH=2.6.0] [BASE=debian:12 | BOOTSTRAP=bookworm]   leave wheels/mxc500-*.container.xz
+#   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build the wheels, install them, train two CUDA programs on real data
+#   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/{torch,triton,mxmaca}-*.whl; FAST=off: without what is
+#                                              only for speed (FAST=ALLOCATOR,COPIES: with these parts)
+#   make image   [TORCH=2.6.0] [BASE=debian:12 | BOOTSTRAP=bookworm]   leave wheels/mxc500-*.container.xz; builds the
+#                                              wheels that are missing
+#   make bundle  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/maca-pytorch*.tar.xz: all wheels with an installer that
+#                                              needs no network
 #   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
 #   make bench   [TORCH=2.6.0] [PYTHON=3.10]   run the benchmarks
 #   make conformity [TORCH=2.6.0] [PYTHON=3.10] [ARGS='--resume --jobs 2']   run upstream's own tests and a sweep over
@@ -19,7 +23,7 @@ FACTORY := .venv/bin/python -m build_scripts
 
 # What the user gives is data. Neither make nor the shell reads it again: recipes take it from the environment, in
 # quotes.
-GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP
+GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP FAST
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 # A Python given by name builds for that Python; the tools run with the one that is there.
 RELEASE := $${TORCH:+--torch="$$TORCH"}
@@ -27,7 +31,7 @@ SOURCE := $${FROM:+--from="$$FROM"}
 CHOICE := $(RELEASE) $${PYTHON:+--python="$$PYTHON"} $(SOURCE)
 WORDS := $${ARGS:+--args "$$ARGS"}
 
-.PHONY: demo wheels image test bench conformity lint format index verify list clean always
+.PHONY: demo wheels image bundle test bench conformity lint format index verify list clean always
 .DEFAULT_GOAL := wheels
 
 .venv/.tools .venv/.image .venv/.dev: always
@@ -38,16 +42,19 @@ demo: .venv/.tools
 	@$(FACTORY) demo $(CHOICE)
 
 wheels: .venv/.tools
-	@$(FACTORY) build $(CHOICE)
+	@$(FACTORY) build $(CHOICE) $${FAST:+--fast="$$FAST"}
 
 image: .venv/.image
-	@$(FACTORY) image $(RELEASE) $${BASE:+--base="$$BASE"} $${BOOTSTRAP:+--bootstrap="$$BOOTSTRAP"}
+	@$(FACTORY) image $(RELEASE) $(SOURCE) $${BASE:+--base="$$BASE"} $${BOOTSTRAP:+--bootstrap="$$BOOTSTRAP"}
+
+bundle: .venv/.image
+	@$(FACTORY) bundle $(CHOICE)
 
 index: .venv/.tools
 	@$(FACTORY) index
 
 verify: .venv/.tools
-	@$(FACTORY) verify wheels/torch-*.whl
+	@$(FACTORY) verify wheels/torch-*.whl wheels/triton-*.whl
 
 list: .venv/.tools
 	@$(FACTORY) list
@@ -69,5 +76,6 @@ format: .venv/.dev
 
 clean:
 	@rm -f .venv/.tools .venv/.image .venv/.dev  # first: what is half removed must not pass for whole
-	rm -rf .venv demo-output wheels/simple wheels/dependencies wheels/*.whl wheels/mxc500-* wheels/.*.part
+	rm -rf .venv demo-output wheels/simple wheels/dependencies wheels/*.whl wheels/*.metadata wheels/.*.part
+	rm -rf wheels/mxc500-* wheels/maca-pytorch*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

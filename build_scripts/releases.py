@@ -1,4 +1,4 @@
-"""The table of releases, ``releases.toml``, as objects."""
+"""The tables of releases and companions, ``releases.toml`` and ``companions.toml``, as objects."""
 
 import sys
 from dataclasses import dataclass
@@ -17,17 +17,19 @@ else:
 CHECKOUT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = CHECKOUT / "requirements"
 TABLE = Path(__file__).resolve().with_name("releases.toml")
+COMPANIONS = "companions.toml"
 
 
 @dataclass(frozen=True)
 class UpstreamWheel:
     """One of upstream's wheels as the package index has it. ``python`` is written ``3.10``."""
 
-    torch: str
+    version: str
     python: str
     file: str
     size: int
     sha256: str
+    project: str = "torch"
 
     @property
     def python_tag(self) -> str:
@@ -55,7 +57,7 @@ class SourceArchive:
 
 @dataclass(frozen=True)
 class Release:
-    """A torch release: which wheels there are and what it was built with."""
+    """A torch release: which wheels there are and what it was built with. ``tested``: the Python of its test runs."""
 
     torch: str
     cuda: str
@@ -63,6 +65,7 @@ class Release:
     patches: str
     companions: Dict[str, str]
     wheels: Tuple[UpstreamWheel, ...]
+    tested: str
     tests: Optional[SourceArchive] = None
 
     @property
@@ -77,6 +80,25 @@ class Release:
         raise FactoryError(
             f"torch {self.torch} has no wheel for Python {python}.",
             f"It has wheels for Python {there}; choose with --python.",
+        )
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A package beside torch that is built from upstream's wheels. ``remove``: patterns (fnmatch) of what goes."""
+
+    name: str
+    version: str
+    remove: Tuple[str, ...]
+    wheels: Tuple[UpstreamWheel, ...]
+
+    def wheel_for(self, python: str) -> UpstreamWheel:
+        for wheel in self.wheels:
+            if wheel.python == python:
+                return wheel
+        raise FactoryError(
+            f"{self.name} {self.version} has no wheel for Python {python} in {COMPANIONS}.",
+            f"It has wheels for Python {', '.join(wheel.python for wheel in self.wheels)}.",
         )
 
 
@@ -102,6 +124,15 @@ class Table:
     releases: Tuple[Release, ...]
     sdk: Sdk
     nvidia: Nvidia
+    companions: Tuple[Companion, ...] = ()
+
+    def built_companions(self, release: Release) -> List[Companion]:
+        """The companions of a release that are built here; the others stay upstream's."""
+        return [c for c in self.companions if release.companions.get(c.name) == c.version]
+
+    def companion(self, name: str, version: str) -> Optional[Companion]:
+        """The row of a companion, if it is built here."""
+        return next((c for c in self.companions if (c.name, c.version) == (name, version)), None)
 
     def release(self, torch: str) -> Release:
         for release in self.releases:
@@ -124,7 +155,7 @@ class Table:
 
 def _release(row: Dict[str, Any]) -> Release:
     torch = row["torch"]
-    wheels = tuple(UpstreamWheel(torch=torch, **wheel) for wheel in row["wheels"])
+    wheels = tuple(UpstreamWheel(version=torch, **wheel) for wheel in row["wheels"])
     return Release(
         torch=torch,
         cuda=row["cuda"],
@@ -132,8 +163,25 @@ def _release(row: Dict[str, Any]) -> Release:
         patches=row.get("patches", torch),
         companions=dict(row.get("companions", {})),
         wheels=wheels,
+        tested=row.get("tested", wheels[0].python),
         tests=SourceArchive(**row["tests"]) if "tests" in row else None,
     )
+
+
+def _companion(row: Dict[str, Any]) -> Companion:
+    wheels = tuple(UpstreamWheel(version=row["version"], project=row["name"], **wheel) for wheel in row["wheels"])
+    return Companion(row["name"], row["version"], tuple(row["remove"]), wheels)
+
+
+def _companions(path: Path) -> Tuple[Companion, ...]:
+    """The table beside that of the releases. Without one, no companion is built."""
+    if not path.is_file():
+        return ()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tuple(_companion(row) for row in data["companion"])
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise FactoryError(f"{path.name} is not a valid table of companions: {error}") from error
 
 
 def load(path: Path = TABLE) -> Table:
@@ -144,6 +192,7 @@ def load(path: Path = TABLE) -> Table:
             releases=tuple(_release(row) for row in data["release"]),
             sdk=Sdk(**data["sdk"]),
             nvidia=Nvidia(**{key: tuple(patterns) for key, patterns in data["nvidia"].items()}),
+            companions=_companions(path.with_name(COMPANIONS)),
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise FactoryError(f"{path.name} is not a valid table of releases: {error}") from error

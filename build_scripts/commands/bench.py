@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, List
 
 from .. import cache
-from ..factory import sdk_wheel, torch_wheel
+from ..factory import distribution, native, torch_wheel
 from ..progress import note
 from ..quality import environment
 from ..releases import CHECKOUT
@@ -14,6 +14,9 @@ from . import options
 SCRIPTS = CHECKOUT / "tests" / "benchmarks"
 # Their figures stand in docs/performance.md; the others have a page of their own.
 ON_THE_PAGE = ("graphs", "kernels", "memory", "models", "small_operators")
+
+# It compares libraries that lack a part with the whole one, and is given them.
+FAST_PARTS = "fast_parts"
 
 
 def configure(commands: Any) -> None:
@@ -26,10 +29,14 @@ def configure(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    with cache.lock("bench"), cache.work_folder("bench") as work:
+        return _run(arguments, work)
+
+
+def _run(arguments: argparse.Namespace, work: Path) -> int:
     table, release, wheel = options.chosen(arguments)
-    torch = torch_wheel.build(table, release, wheel, arguments.output, arguments.given)
-    sdk = sdk_wheel.build(table.sdk, arguments.output)
-    program = str(environment.for_tests("test", release, wheel, sdk, torch))
+    built = distribution.build(table, release, wheel, arguments.output, arguments.given)
+    program = str(environment.for_tests("test", release, wheel, built.wheels))
     failed = 0
     results: List[Path] = []
     for script in sorted(SCRIPTS.glob("[!_]*.py")):
@@ -37,6 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         note(f"== {script.name}, torch {release.torch}")
         command = [program, str(script)]
+        if script.stem == FAST_PARTS:
+            for part in native.FAST:
+                folder = work / part
+                rest = [other for other in native.FAST if other != part]
+                torch_wheel.leave_libraries(table, release, wheel, arguments.given, folder / "libraries", rest)
+                site = environment.overlay(Path(program), folder / "libraries", folder / "site")
+                command += ["--without", f"{part}={site}"]
         if script.stem in ON_THE_PAGE:
             results.append(cache.folder("reports") / f"bench-{script.stem}-{release.torch}.json")
             results[-1].unlink(missing_ok=True)

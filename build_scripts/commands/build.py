@@ -1,25 +1,35 @@
-"""``build``: upstream's wheel in, ours out."""
+"""``build``: upstream's wheels in, ours out."""
 
 import argparse
 from typing import Any
 
-from ..factory import sdk_wheel, torch_wheel
+from ..factory import distribution, native, sdk_wheel, torch_wheel
 from ..progress import note
 from . import options
 
 
 def configure(commands: Any) -> None:
-    parser = commands.add_parser("build", help="build the torch wheel of a release, and the SDK wheel that it needs")
+    parser = commands.add_parser("build", help="build the torch wheel of a release, and the wheels that it needs")
     options.add_release(parser)
     options.add_output(parser)
+    parser.add_argument(
+        "--fast",
+        default="on",
+        metavar="PARTS",
+        help=f"what the operators have that is only for speed: on (default), off, or some of {','.join(native.FAST)}",
+    )
     parser.add_argument("--no-sdk", action="store_true", help="leave the SDK wheel out")
+    parser.add_argument("--no-companions", action="store_true", help="leave the companions (triton) out")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    parts = native.fast_parts(arguments.fast)
     table, release, wheel = options.chosen(arguments)
     note(f"torch {release.torch} for Python {wheel.python}, CUDA {release.cuda}")
-    built = [torch_wheel.build(table, release, wheel, arguments.output, arguments.given)]
+    built = [torch_wheel.build(table, release, wheel, arguments.output, arguments.given, fast=parts)]
+    if not arguments.no_companions:
+        built += distribution.build_companions(table, release, wheel, arguments.output, arguments.given)
     if not arguments.no_sdk:
         built.append(sdk_wheel.build(table.sdk, arguments.output))
     for path in built:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..factory import sdk_wheel, torch_wheel
+from ..factory import distribution
 from ..progress import note
 from ..quality import environment
 from ..releases import CHECKOUT, REQUIREMENTS
@@ -13,7 +13,7 @@ from . import options
 
 def configure(commands: Any) -> None:
     parser = commands.add_parser(
-        "demo", help="build both wheels, install them, and train two CUDA programs on real data"
+        "demo", help="build the wheels, install them, and train two CUDA programs on real data"
     )
     options.add_release(parser)
     options.add_output(parser)
@@ -26,10 +26,9 @@ def configure(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     table, release, wheel = options.chosen(arguments)
     note(f"torch {release.torch} for Python {wheel.python}, CUDA {release.cuda}")
-    torch = torch_wheel.build(table, release, wheel, arguments.output, arguments.given)
-    sdk = sdk_wheel.build(table.sdk, arguments.output)
+    built = distribution.build(table, release, wheel, arguments.output, arguments.given)
     name = f"demo-{release.torch}-{wheel.python_tag}"
-    program = environment.obtain(name, wheel.python, [sdk, torch], [REQUIREMENTS / "demo.txt"])
+    program = environment.obtain(name, wheel.python, built.wheels, [REQUIREMENTS / "demo.txt"])
     note(f"Running tests/demo/demo.py in {program.parent.parent}")
     arguments.results.mkdir(parents=True, exist_ok=True)
     return environment.run([str(program), "tests/demo/demo.py", "--output", str(arguments.results)], CHECKOUT)

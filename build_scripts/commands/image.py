@@ -1,9 +1,6 @@
 """``image``: the container image with the preinstalled stack, as one file for ``docker load``."""
 
 import argparse
-import os
-import shutil
-import subprocess
 import tarfile
 import time
 from datetime import datetime, timezone
@@ -23,6 +20,7 @@ from . import options
 SPACE_WORK, SPACE_OUTPUT, SPACE_ENGINE = 3_500_000_000, 500_000_000, 5_000_000_000
 SCRIPTS = ("prepare_system.sh", "clean_system.sh", "packages.txt", "install_wheels.sh", "entrypoint.sh")
 DEVICE = "mxc500"
+WHEELS = CHECKOUT / "wheels"
 # What Docker calls the processors that wheels are for.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -39,9 +37,11 @@ def configure(commands: Any) -> None:
     parser.add_argument(
         "--wheels",
         type=Path,
-        default=CHECKOUT / "wheels",
         metavar="DIR",
-        help="where the wheels are (default: wheels/)",
+        help="take the wheels in this folder (default: those in wheels/, where what is missing is built)",
+    )
+    parser.add_argument(
+        "--from", dest="given", type=Path, metavar="PATH", help="upstream's wheel, or its folder, instead of a download"
     )
     preset = archive.PRESET
     parser.add_argument(
@@ -86,12 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
         bootstrap.require_tools(system)
     elif not arguments.base:
         system = base.default_for(release, bases)
-    if not arguments.base:
+    if arguments.wheels and not arguments.base:
         # Before anything takes time.
         inputs.own(table, release, release.wheel_for(system.python), arguments.wheels)
     docker = engine.connect()
     _require_space(docker, arguments.output)
-    epoch = _epoch()
+    epoch = archive.epoch()
     with cache.lock("image"), cache.work_folder("image") as work, docker.cleaned():
         if arguments.bootstrap:
             root = bootstrap.obtain(system, arguments.mirror)
@@ -108,9 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
                 "Use an engine on such a machine: DOCKER_HOST names another.",
             )
         product = Product(release, wheel, system, releases.sdk_version(), docker.architecture)
-        wheels = inputs.gather(table, release, wheel, arguments.wheels)
+        if arguments.wheels is None:
+            inputs.build_missing(table, release, wheel, WHEELS, arguments.given)
+        wheels = inputs.gather(table, release, wheel, arguments.wheels or WHEELS)
         files = _build(docker, product, parent, origin, wheels, work, epoch, arguments.compression)
-        for path in _publish(files, arguments.output):
+        for path in archive.publish(files, arguments.output, DEVICE):
             print(path)
     note(f"  built in {time.monotonic() - started:.0f} s; load it with: docker load < {product.stem}.container.xz")
     return 0
@@ -127,23 +129,6 @@ def _require_space(docker: engine.Engine, output: Path) -> None:
     cache.require_space(output, SPACE_OUTPUT, "The image's archive")
     if docker.store:
         cache.require_space(docker.store, SPACE_ENGINE, "The engine, to build the image,")
-
-
-def _git(*words: str) -> str:
-    done = subprocess.run(
-        ["git", *words], cwd=str(CHECKOUT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
-    )
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def _epoch() -> int:
-    """The latest time in the image, in seconds since 1970: SOURCE_DATE_EPOCH, else the commit's time."""
-    chosen = os.environ.get("SOURCE_DATE_EPOCH")
-    if chosen is None:
-        return int(_git("log", "-1", "--format=%ct") or 1_700_000_000)
-    if not chosen.isdigit():
-        raise FactoryError(f"SOURCE_DATE_EPOCH is '{chosen}'.", "Give it as whole seconds since 1970, or unset it.")
-    return int(chosen)
 
 
 def _build(
@@ -164,7 +149,7 @@ def _build(
         "SOURCE_DATE_EPOCH": str(epoch),
         "CUDA_MAJOR": str(product.release.cuda_major),
         "VERSION": version,
-        "REVISION": _git("rev-parse", "HEAD") or "unknown",
+        "REVISION": archive.revision(),
         "CREATED": created,
         "BASE_NAME": origin,
     }
@@ -215,27 +200,3 @@ def _write_context(file: "IO[bytes]", wheels: Path, epoch: int) -> None:
             info.mode = 0o755 if path.suffix == ".sh" else 0o644
             with path.open("rb") as content:
                 context.addfile(info, content)
-
-
-def _publish(files: List[Path], output: Path) -> List[Path]:
-    """Move the results to their place, the archive last: where it is, all of them are, and belong together."""
-    output.mkdir(parents=True, exist_ok=True)
-    # A killed run's; the lock of images is held.
-    for stray in output.glob(f".{DEVICE}-*.part"):
-        stray.unlink()
-    parts = []
-    try:
-        for path in files:
-            parts.append(output / f".{path.name}.part")
-            shutil.move(str(path), str(parts[-1]))
-        finals = [output / path.name for path in files]
-        if finals[-1].exists():
-            finals[-1].unlink()
-        for part, final in zip(parts, finals):
-            cache.publish(part, final)
-    except BaseException:
-        for part in parts:
-            if part.exists():
-                part.unlink()
-        raise
-    return finals

@@ -8,17 +8,41 @@ from packaging.version import Version
 
 from .. import releases
 from ..factory import torch_wheel, upstream
+from ..releases import Table
 from . import options
 
 
 def configure(commands: Any) -> None:
     parser = commands.add_parser("list", help="list the releases that can be built")
     options.add_output(parser)
+    parser.add_argument("--markdown", action="store_true", help="the table of versions, as docs/releases.md has it")
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.set_defaults(run=run)
 
 
+def markdown(table: Table) -> str:
+    """The table of versions: a row for each release, from what the tables of releases and companions say."""
+    columns = ("torch", "Python", "API of", "architectures", "triton", "torchvision", "torchaudio")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for release in sorted(table.releases, key=lambda r: Version(r.torch)):
+        built = {companion.name for companion in table.built_companions(release)}
+        companions = [
+            f"{release.companions[name]} {'(ours)' if name in built else '(upstream)'}"
+            if name in release.companions
+            else "–"
+            for name in columns[4:]
+        ]
+        pythons = ", ".join(wheel.python for wheel in release.wheels)
+        architectures = ", ".join(sorted({wheel.architecture for wheel in release.wheels}))
+        cells = [release.torch, pythons, f"CUDA {release.cuda}", architectures, *companions]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.markdown:
+        print(markdown(releases.load()))
+        return 0
     version = releases.sdk_version()
     rows = []
     for release in sorted(releases.load().releases, key=lambda r: Version(r.torch)):

@@ -1,6 +1,7 @@
 """``test``: build what is missing, then every test, in an environment per release."""
 
 import argparse
+import datetime
 import os
 import signal
 import sys
@@ -9,9 +10,9 @@ from typing import Any, List, Sequence, Tuple
 
 from packaging.version import Version
 
-from .. import releases
+from .. import cache, releases
 from ..errors import FactoryError
-from ..factory import index, sdk_wheel, torch_wheel, verify
+from ..factory import distribution, index, torch_wheel, verify
 from ..quality import environment, lint, pythons
 from ..quality.suites import Suite, Suites
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel
@@ -20,6 +21,8 @@ from . import options
 # Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
 ONCE = ("build_scripts",)
 IN_FIRST = ("cu_bridge",)
+# The operator sample, with libraries that have nothing of csrc/fast: for one of the two newest releases, by date.
+PLAIN = ("conformity/test_sweep_sample.py",)
 # The container image: once, with the factory's tools; it builds the wheels for its own Python.
 IMAGE = ("docker",)
 
@@ -37,8 +40,8 @@ def configure(commands: Any) -> None:
 
 
 def available_wheel(release: Release) -> UpstreamWheel:
-    """The release's wheel for the oldest of its Pythons that this machine has."""
-    for wheel in sorted(release.wheels, key=lambda w: Version(w.python)):
+    """The release's wheel for the Python of its test runs, else for the oldest that this machine has."""
+    for wheel in sorted(release.wheels, key=lambda w: (w.python != release.tested, Version(w.python))):
         try:
             pythons.find(wheel.python)
         except FactoryError:
@@ -70,21 +73,40 @@ def run(arguments: argparse.Namespace) -> int:
     todo.insert(1, Suite("the image", sys.executable, IMAGE))
     if arguments.given:
         os.environ["MACATORCH_UPSTREAM"] = str(arguments.given)
-    suites.run(todo)
+    with cache.lock("test-plain"), cache.work_folder("test-plain") as folder:
+        todo.insert(1, _plain(table, chosen, programs, arguments, folder))
+        suites.run(todo)
     if suites.failed:
         print("failed: " + ", ".join(suites.failed))
     print(suites.summary())
     return 1 if suites.failed else 0
 
 
+def _plain(
+    table: Table,
+    chosen: Sequence[Tuple[Release, UpstreamWheel]],
+    programs: Sequence[Tuple[Release, Path]],
+    arguments: argparse.Namespace,
+    folder: Path,
+) -> Suite:
+    newest = sorted(range(len(chosen)), key=lambda i: Version(chosen[i][0].torch))[-2:]
+    number = newest[datetime.date.today().toordinal() % len(newest)]
+    release, wheel = chosen[number]
+    program, libraries = programs[number][1], folder / "libraries"
+    torch_wheel.leave_libraries(table, release, wheel, arguments.given, libraries, fast=())
+    path = environment.overlay(program, libraries, folder / "site")
+    variables = {"PYTHONPATH": str(path), "CONFORMITY_FAST_PARTS": ""}
+    return Suite(f"torch {release.torch} without fast", str(program), PLAIN, variables)
+
+
 def _environments(
     table: Table, chosen: Sequence[Tuple[Release, UpstreamWheel]], arguments: argparse.Namespace, suites: Suites
 ) -> List[Tuple[Release, Path]]:
-    wheels = [torch_wheel.build(table, r, w, arguments.output, arguments.given) for r, w in chosen]
-    sdk = sdk_wheel.build(table.sdk, arguments.output)
+    distributions = [distribution.build(table, r, w, arguments.output, arguments.given) for r, w in chosen]
     index.build(arguments.output)
     programs = []
-    for (release, wheel), built in zip(chosen, wheels):
-        suites.check(f"verify {built.name}", verify.verify(built, table, sdk))
-        programs.append((release, environment.for_tests("test", release, wheel, sdk, built)))
+    for (release, wheel), built in zip(chosen, distributions):
+        for path in (built.torch, *built.companions):
+            suites.check(f"verify {path.name}", verify.verify(path, table, built.sdk))
+        programs.append((release, environment.for_tests("test", release, wheel, built.wheels)))
     return programs

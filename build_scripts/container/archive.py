@@ -1,17 +1,23 @@
-"""The image as one file that ``docker load`` takes: two layers, their configuration, compressed by all processors."""
+"""Archives to hand out: the image as one file that ``docker load`` takes (two layers and their configuration), and
+what any of them needs: xz by all processors, one time for all members, a place where they appear whole."""
 
 import hashlib
 import io
 import json
 import lzma
 import os
+import shutil
+import subprocess
 import tarfile
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Deque, Dict, List, NamedTuple
 
+from .. import cache
+from ..errors import FactoryError
 from ..progress import bar
+from ..releases import CHECKOUT
 
 # Each piece is a stream of its own, which xz and every reader of its format joins again: the bytes depend on the
 # pieces' size and the preset, not on the number of processors.
@@ -123,3 +129,51 @@ def _member(name: str, size: int, epoch: int) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = size, 0o644, epoch
     return info
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=str(CHECKOUT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def epoch() -> int:
+    """The latest time in an archive, in seconds since 1970: SOURCE_DATE_EPOCH, else the commit's time."""
+    chosen = os.environ.get("SOURCE_DATE_EPOCH")
+    if chosen is None:
+        return int(_git("log", "-1", "--format=%ct") or 1_700_000_000)
+    if not chosen.isdigit():
+        raise FactoryError(f"SOURCE_DATE_EPOCH is '{chosen}'.", "Give it as whole seconds since 1970, or unset it.")
+    return int(chosen)
+
+
+def revision() -> str:
+    """The commit that the checkout is at."""
+    return _git("rev-parse", "HEAD") or "unknown"
+
+
+def publish(files: List[Path], output: Path, stem: str) -> List[Path]:
+    """Move results to their place, the archive last: where it is, all of them are, and belong together.
+
+    The caller holds the lock of what is named ``stem``: unfinished files of that name are a killed run's, and go.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    for stray in output.glob(f".{stem}*.part"):
+        stray.unlink()
+    parts = []
+    try:
+        for path in files:
+            parts.append(output / f".{path.name}.part")
+            shutil.move(str(path), str(parts[-1]))
+        finals = [output / path.name for path in files]
+        if finals[-1].exists():
+            finals[-1].unlink()
+        for part, final in zip(parts, finals):
+            cache.publish(part, final)
+    except BaseException:
+        for part in parts:
+            if part.exists():
+                part.unlink()
+        raise
+    return finals

@@ -4,13 +4,13 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from .. import cache
 from ..errors import FactoryError
-from ..factory import dependencies, sdk_wheel, torch_wheel
+from ..factory import dependencies, distribution, sdk_wheel, torch_wheel
 from ..progress import step
 from ..releases import Release, Table, UpstreamWheel, sdk_version
 
@@ -19,22 +19,34 @@ ALSO = ("numpy",)
 COMPANION = "torchvision"
 
 
+def build_missing(table: Table, release: Release, wheel: UpstreamWheel, folder: Path, given: Optional[Path]) -> None:
+    """Build which of our wheels ``folder`` lacks. ``given``: upstream's wheel, or a folder of them, instead of a
+    download."""
+    named = distribution.names(table, release, wheel)
+    if not (folder / named.torch).is_file():
+        torch_wheel.build(table, release, wheel, folder, given)
+    if not (folder / named.sdk).is_file():
+        sdk_wheel.build(table.sdk, folder)
+    if not all((folder / name).is_file() for name in named.companions):
+        distribution.build_companions(table, release, wheel, folder, given)
+
+
 def own(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -> List[Path]:
-    """The torch and SDK wheels in ``folder``. Says which Pythons there are wheels for if this one's is missing."""
-    version = sdk_version()
-    torch = folder / torch_wheel.file_name(release, wheel, version)
-    sdk = folder / sdk_wheel.file_name(table.sdk, version)
-    for path in (torch, sdk):
+    """The wheels of a release in ``folder``. Says which Pythons there are wheels for if this one's is missing."""
+    named = distribution.names(table, release, wheel)
+    wheels = [folder / named.torch, folder / named.sdk, *(folder / name for name in named.companions)]
+    for path in wheels:
         if path.is_file():
             continue
-        others = sorted(folder.glob(f"torch-{release.torch}+maca{version}-*.whl")) if path == torch else []
+        pattern = f"torch-{release.torch}+maca{sdk_version()}-*.whl"
+        others = sorted(folder.glob(pattern)) if path.name == named.torch.name else []
         known = ", ".join(other.name.split("-")[2] for other in others)
         there = f" (there is one for {known})" if known else ""
         raise FactoryError(
             f"{path.name} is not in {folder}{there}.",
             f"Build it first: make wheels TORCH={release.torch} PYTHON={wheel.python}",
         )
-    return [torch, sdk]
+    return wheels
 
 
 def companion(release: Release, wheel: UpstreamWheel, folder: Path) -> List[Path]:
@@ -47,7 +59,7 @@ def gather(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -
     """All wheels of the image, ours first."""
     ours = own(table, release, wheel, folder)
     vision = companion(release, wheel, folder)
-    names = {"torch", table.sdk.name}
+    names = distribution.projects(table)
     wanted = sorted({word for path in ours + vision for word in dependencies.requirements(path, wheel.python, names)})
     wanted += [name for name in ALSO if not any(canonicalize_name(word).startswith(name) for word in wanted)]
     return ours + vision + _fetched(wanted, wheel)

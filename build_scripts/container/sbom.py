@@ -1,4 +1,4 @@
-"""The list of what an image holds, as CycloneDX has it: the distribution's packages and the system's."""
+"""The list of what an image or a bundle holds, as CycloneDX has it: the distribution's packages and the system's."""
 
 import email.parser
 import tarfile
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence
 
 from ..errors import FactoryError
+from ..factory.wheel import WheelReader
 from .base import Base
 
 try:
@@ -86,24 +87,44 @@ def write(
             purl = PackageURL("deb", base.id, record["Package"], record["Version"], qualifiers)
             components.append(_component(record["Package"], record["Version"], purl, ComponentType.LIBRARY))
         for record in found["pypi"]:
-            purl = PackageURL("pypi", None, record["Name"].lower().replace("_", "-"), record["Version"])
-            component = _component(record["Name"], record["Version"], purl, ComponentType.LIBRARY)
-            component.licenses.update(_licences(record))
-            digest = sources.get(f"{record['Name'].lower().replace('-', '_').replace('.', '_')}-{record['Version']}")
-            if digest:
-                component.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=digest))
-            components.append(component)
+            key = f"{record['Name'].lower().replace('-', '_').replace('.', '_')}-{record['Version']}"
+            components.append(_package(record, sources.get(key, "")))
     image = Component(name=name, version=version, type=ComponentType.CONTAINER, bom_ref=f"{name}:{version}")
     image.properties.update(Property(name=f"layer:{n}", value=digest) for n, digest in enumerate(digests))
-    # The number and the time follow from the content: the same image has the same list.
+    _output(path, image, components, digests, epoch)
+    return len(components)
+
+
+def write_wheels(path: Path, name: str, version: str, wheels: Dict[Path, str], epoch: int) -> None:
+    """Write the list of an archive of wheels. ``wheels`` gives each one's sha256."""
+    components = []
+    for wheel, digest in wheels.items():
+        with WheelReader(wheel) as reader:
+            text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8", "replace")
+        components.append(_package(email.parser.Parser().parsestr(text, headersonly=True), digest))
+    archive = Component(name=name, version=version, type=ComponentType.FILE, bom_ref=name)
+    _output(path, archive, components, list(wheels.values()), epoch)
+
+
+def _package(record: Message, digest: str) -> Any:
+    """A Python package by its metadata and the sha256 of its wheel, empty where that is not known."""
+    purl = PackageURL("pypi", None, record["Name"].lower().replace("_", "-"), record["Version"])
+    component = _component(record["Name"], record["Version"], purl, ComponentType.LIBRARY)
+    component.licenses.update(_licences(record))
+    if digest:
+        component.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=digest))
+    return component
+
+
+def _output(path: Path, whole: Any, components: List[Any], digests: Sequence[str], epoch: int) -> None:
+    # The number and the time follow from the content: the same content has the same list.
     number = uuid.uuid5(uuid.NAMESPACE_OID, " ".join(digests))
     bom = Bom(components=components, serial_number=number)
-    bom.metadata.component = image
+    bom.metadata.component = whole
     bom.metadata.timestamp = datetime.fromtimestamp(epoch, timezone.utc)
-    bom.register_dependency(image, components)
+    bom.register_dependency(whole, components)
     text = make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_5).output_as_string(indent=1)
     path.write_text(text + "\n", encoding="utf-8")
-    return len(components)
 
 
 def _component(name: str, version: str, purl: Any, kind: Any) -> Any:

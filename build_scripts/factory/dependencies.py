@@ -50,7 +50,7 @@ def _pythons(wheels: Sequence[Path]) -> List[Tuple[str, str]]:
 
 def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
     """Fetch, for each Python that a wheel is for, what all wheels need there. Returns the files in ``folder``."""
-    ours = {"torch", table.sdk.name}
+    ours = {"torch", table.sdk.name, *(companion.name for companion in table.companions)}
     wanted: Dict[str, List[str]] = {}
     for python, architecture in _pythons(wheels):
         tag = "cp" + python.replace(".", "")

@@ -3,21 +3,21 @@
 from email.message import Message
 from email.parser import HeaderParser
 from fnmatch import fnmatch
-from typing import List, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import FactoryError
-from ..releases import Nvidia, Release, Sdk
+from ..releases import Nvidia, Release, Table
 
 GENERATOR = "macatorch build_scripts"
 
 
 def split(text: str) -> Tuple[List[str], str]:
-    """Header lines (folded ones joined as they are) and the body."""
+    """Header lines (folded ones joined as they are) and the body, with the line end before it."""
     head, separator, body = text.partition("\n\n")
-    return head.split("\n"), separator + body
+    return head.rstrip("\n").split("\n"), separator + body if separator else "\n"
 
 
 def parse(text: str) -> Message:
@@ -33,38 +33,76 @@ def is_nvidia(requirement: Requirement, nvidia: Nvidia) -> bool:
 
 
 def torch_version(release: Release, sdk_version: str) -> str:
-    return f"{release.torch}+maca{sdk_version}"
+    return local_version(release.torch, sdk_version)
 
 
-def rewrite(text: str, release: Release, sdk: Sdk, sdk_version: str, nvidia: Nvidia) -> str:
-    """Upstream's METADATA without NVIDIA's packages, with the SDK; companions become extras of their own name."""
+def local_version(version: str, sdk_version: str) -> str:
+    """The version of a wheel that is built from upstream's."""
+    return f"{version}+maca{sdk_version}"
+
+
+def rewrite(text: str, release: Release, table: Table, sdk_version: str) -> str:
+    """Upstream's METADATA of torch without NVIDIA's packages, with the SDK.
+
+    Companions that are built here are required in that version; others become extras of their own name.
+    """
+    built = {companion.name for companion in table.built_companions(release)}
+    extras: List[str] = []
+
+    def requirement_line(requirement: Requirement) -> Optional[str]:
+        name = canonicalize_name(requirement.name)
+        if is_nvidia(requirement, table.nvidia):
+            return None
+        if name in built:
+            marker = f" ; {requirement.marker}" if requirement.marker else ""
+            return f"{requirement.name}=={local_version(release.companions[name], sdk_version)}{marker}"
+        if name not in release.companions:
+            return str(requirement)
+        # It has no wheel of its own here: nobody gets upstream's unasked.
+        extras.append(f"Provides-Extra: {name}")
+        condition = f"({requirement.marker}) and " if requirement.marker else ""
+        extras.append(f'Requires-Dist: {requirement.name}{requirement.specifier}; {condition}extra == "{name}"')
+        return None
+
+    head, body = _rewritten(text, release.torch, torch_version(release, sdk_version), requirement_line)
+    return "\n".join([*head, f"Requires-Dist: {table.sdk.name}=={sdk_version}", *extras]) + body
+
+
+def rewrite_companion(text: str, version: str, table: Table, sdk_version: str) -> str:
+    """Upstream's METADATA of a companion without NVIDIA's packages, with the SDK."""
+
+    def requirement_line(requirement: Requirement) -> Optional[str]:
+        return None if is_nvidia(requirement, table.nvidia) else str(requirement)
+
+    head, body = _rewritten(text, version, local_version(version, sdk_version), requirement_line)
+    return "\n".join([*head, f"Requires-Dist: {table.sdk.name}=={sdk_version}"]) + body
+
+
+def _rewritten(
+    text: str, version: str, own_version: str, requirement_line: Callable[[Requirement], Optional[str]]
+) -> Tuple[List[str], str]:
+    """The lines of the head with our version and each requirement as the function has it (None: left out); the body."""
     head, body = split(text)
-    result, extras = [], []
+    result = []
     seen_version = False
     for line in head:
         key, _, value = line.partition(":")
         if key == "Version":
             seen_version = True
-            if value.strip() != release.torch:
-                raise FactoryError(f"Upstream's wheel says version {value.strip()}, the table {release.torch}.")
-            line = f"Version: {torch_version(release, sdk_version)}"
+            if value.strip() != version:
+                raise FactoryError(f"Upstream's wheel says version {value.strip()}, the table {version}.")
+            line = f"Version: {own_version}"
         elif key == "Requires-Dist":
             requirement = Requirement(value)
-            if is_nvidia(requirement, nvidia):
+            wanted = requirement_line(requirement)
+            if wanted is None:
                 continue
-            name = canonicalize_name(requirement.name)
-            if name in release.companions:
-                # Until the companion has a wheel of its own here, nobody gets upstream's unasked.
-                extras.append(f"Provides-Extra: {name}")
-                condition = f"({requirement.marker}) and " if requirement.marker else ""
-                line = f'Requires-Dist: {requirement.name}{requirement.specifier}; {condition}extra == "{name}"'
-                extras.append(line)
-                continue
+            if wanted != str(requirement):
+                line = f"Requires-Dist: {wanted}"
         result.append(line)
     if not seen_version:
         raise FactoryError("Upstream's METADATA has no version.")
-    result.append(f"Requires-Dist: {sdk.name}=={sdk_version}")
-    return "\n".join(result + extras) + body
+    return result, body
 
 
 def wheel_file(tags: Sequence[str]) -> str:

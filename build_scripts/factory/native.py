@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Dict, Sequence
+from typing import Callable, Dict, Sequence, Tuple
 
 from .. import cache, children
 from ..errors import FactoryError
@@ -160,6 +160,20 @@ class Tools:
 
 # What libmacatorch is built from; the Python packages beside it do not count.
 OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "cpu_dtypes", "codegen", "csrc")
+# The parts of csrc/fast, each an option MACATORCH_FAST_<part> of CMake.
+FAST = ("ALLOCATOR", "ONEDNN", "PANELS", "COPIES", "BACKWARD_THREAD")
+
+
+def fast_parts(text: str) -> Tuple[str, ...]:
+    """The parts that ``text`` names: on, off, or names with commas between them."""
+    if text in ("on", "off"):
+        return FAST if text == "on" else ()
+    names = set(text.split(","))
+    if not names <= set(FAST):
+        raise FactoryError(
+            f"'{text}' names no parts of csrc/fast.", f"Say on, off, or some of {','.join(FAST)}, with commas between."
+        )
+    return tuple(part for part in FAST if part in names)
 
 
 def _build(
@@ -291,13 +305,23 @@ class Site:
         return path.is_file() and record_hash(bytes.fromhex(cache.sha256_of(path))) == self._record[name][0]
 
 
-def operators(release: Release, stripped: WheelReader, sdk_tree: Path, checkout: Path = CHECKOUT) -> Path:
-    """The folder with libmacatorch.so and libmacatorch_autograd.so for a release."""
+def operators(
+    release: Release,
+    stripped: WheelReader,
+    sdk_tree: Path,
+    checkout: Path = CHECKOUT,
+    fast: Sequence[str] = FAST,
+) -> Path:
+    """The folder with libmacatorch.so and libmacatorch_autograd.so for a release, with these parts of csrc/fast.
+
+    Builds with other parts share a folder: they differ in a few object files only.
+    """
     with cache.lock(f"native-macatorch-{release.torch}"):
         site = Site(release, stripped)
         sdk_copy = cache.folder("build", f"macatorch-{release.torch}", "sdk", "mxmaca")
         sync(sdk_tree / "mxmaca", sdk_copy)
         key: Dict[str, object] = {
+            "fast": sorted(fast),
             "torch": release.torch,
             "cuda": release.cuda_major,
             "headers": site.digest,
@@ -307,6 +331,7 @@ def operators(release: Release, stripped: WheelReader, sdk_tree: Path, checkout:
             "TORCH_DIR": str(site.folder / "torch"),
             "MXMACA_DIR": str(sdk_copy),
             "CUDA_MAJOR": str(release.cuda_major),
+            **{f"MACATORCH_FAST_{part}": "ON" if part in fast else "OFF" for part in FAST},
         }
         # The release's own ABI of std::string, whatever the compiler's default is.
         abi = f"-U_GLIBCXX_USE_CXX11_ABI -D_GLIBCXX_USE_CXX11_ABI={release.cxx11_abi}"

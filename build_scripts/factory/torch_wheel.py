@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 from .. import cache
 from ..errors import FactoryError
@@ -26,9 +27,18 @@ def file_name(release: Release, wheel: UpstreamWheel, version: str) -> str:
 
 
 def build(
-    table: Table, release: Release, wheel: UpstreamWheel, output: Path, given: Optional[Path], checkout: Path = CHECKOUT
+    table: Table,
+    release: Release,
+    wheel: UpstreamWheel,
+    output: Path,
+    given: Optional[Path],
+    checkout: Path = CHECKOUT,
+    fast: Sequence[str] = native.FAST,
 ) -> Path:
-    """Build the wheel. Everything that can be refused cheaply is refused before the download."""
+    """Build the wheel. Everything that can be refused cheaply is refused before the download.
+
+    ``fast``: the parts of csrc/fast that it has.
+    """
     version = sdk_version(checkout)
     series = patches.load(checkout / "patches" / release.patches, version)
     packages = _packages(checkout)
@@ -42,11 +52,11 @@ def build(
             changed = patches.apply(
                 series, lambda name: reader.read(name) if name in reader.members else None, release.patches
             )
-        libraries = native.operators(release, reader, sdk_tree, checkout)
+        libraries = native.operators(release, reader, sdk_tree, checkout, fast)
         name = file_name(release, wheel, version)
         with cache.lock(f"wheel-{name}"), cache.work_folder(f"wheel-{name}") as work:
             writer = WheelWriter(f"torch-{metadata.torch_version(release, version)}.dist-info")
-            manifest = _manifest(release, wheel, version, series, changed, reader)
+            manifest = {**_manifest(release, wheel, version, series, changed, reader), "fast": list(fast)}
             _add_upstream(writer, reader, changed)
             _add_ours(writer, libraries, packages, release, work)
             _add_metadata(
@@ -54,6 +64,34 @@ def build(
             )
             cache.require_space(output, int(base.stat().st_size * 1.1), f"Writing {name}")
             return sdk_wheel.write_atomically(writer, output, name)
+
+
+def leave_libraries(
+    table: Table,
+    release: Release,
+    wheel: UpstreamWheel,
+    given: Optional[Path],
+    folder: Path,
+    fast: Sequence[str],
+    checkout: Path = CHECKOUT,
+) -> None:
+    """Leave our libraries of a release in ``folder``, built with these parts of csrc/fast.
+
+    Their search paths are those of the wheel: they can stand in the place of its libraries.
+    """
+    sdk_tree = native.sdk(sdk_version(checkout), checkout)
+    with WheelReader(stripped.obtain(wheel, release, table.nvidia, given)) as reader:
+        built = native.operators(release, reader, sdk_tree, checkout, fast)
+    folder.mkdir(parents=True)
+    for name in OURS:
+        shutil.copyfile(str(built / name), str(folder / name))
+        patchelf.edit(folder / name, _search_path(release))
+
+
+def _search_path(release: Release) -> List[str]:
+    sdk = "$ORIGIN/../../mxmaca/lib"
+    # The runtime lies above the folder of a CUDA major: a C++ program finds it here, Python has loaded it before.
+    return [f"{sdk}/cuda{release.cuda_major}", sdk, "$ORIGIN"]
 
 
 def _packages(checkout: Path) -> Dict[str, Path]:
@@ -109,7 +147,7 @@ def _add_ours(writer: WheelWriter, libraries: Path, packages: Dict[str, Path], r
     for name, place in OURS.items():
         library = work / name
         device_code.cut(libraries / name, library, name)
-        patchelf.edit(library, [f"$ORIGIN/../../mxmaca/lib/cuda{release.cuda_major}", "$ORIGIN"])
+        patchelf.edit(library, _search_path(release))
         writer.add_file(place, library, executable=True)
     for name, path in packages.items():
         writer.add_file(name, path)
@@ -130,7 +168,7 @@ def _add_metadata(
     text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
     top_level = sorted({*reader.read(f"{reader.dist_info}/top_level.txt").decode().split(), *packages})
     ours = {
-        "METADATA": metadata.rewrite(text, release, table.sdk, version, table.nvidia),
+        "METADATA": metadata.rewrite(text, release, table, version),
         "WHEEL": metadata.wheel_file([tag]),
         "top_level.txt": "".join(f"{name}\n" for name in top_level),
         MANIFEST: json.dumps(manifest, indent=1, sort_keys=True) + "\n",

@@ -57,7 +57,7 @@ def _check(wheel: UpstreamWheel, path: Path, given: bool) -> None:
         return
     shape = f"It has {size} bytes instead of {wheel.size}. " if size != wheel.size else ""
     raise FactoryError(
-        f"{wheel.file} is not the file that releases.toml names: its sha256 is {found}, expected {wheel.sha256}.",
+        f"{wheel.file} is not the file that the table names: its sha256 is {found}, expected {wheel.sha256}.",
         shape
         + (
             "Give the right file with --from."
@@ -95,7 +95,7 @@ def pip_command(wheel: UpstreamWheel, requirements: Path, target: Path) -> List[
 
 def _download(wheel: UpstreamWheel, work: Path) -> Path:
     requirements = work / "requirements.txt"
-    requirements.write_text(f"torch=={wheel.torch} --hash=sha256:{wheel.sha256}\n")
+    requirements.write_text(f"{wheel.project}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
     target = work / "download"
     with step(f"Fetching {wheel.file} ({wheel.size / 1e6:.0f} MB) through pip"):
         # pip draws its own progress bar, on standard output; its errors are read here.

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from ..errors import FactoryError
 from ..progress import bar, step
 from ..releases import CHECKOUT, Table
-from . import device_code, elf, metadata, patches, stripped
+from . import device_code, elf, metadata, patches, stripped, triton_wheel
 from .torch_wheel import MANIFEST, OURS
 from .wheel import WheelReader, record_hash
 
@@ -134,11 +134,20 @@ def check_requirements(wheel: Unpacked) -> Iterator[str]:
     sdk = wheel.table.sdk.name
     wanted = f"{sdk}=={manifest['sdk']}"
     found = metadata.requirements(wheel.metadata)
+    built = {
+        companion.name: metadata.local_version(companion.version, manifest["sdk"])
+        for companion in wheel.table.built_companions(release)
+    }
+    for name, own in built.items():
+        exact = [r for r in found if canonicalize_name(r.name) == name and str(r.specifier) == f"=={own}"]
+        if not exact:
+            yield f"it does not require {name}=={own}"
     for requirement in found:
         if metadata.is_nvidia(requirement, wheel.table.nvidia):
             yield f"it requires {requirement}"
         in_extra = requirement.marker is not None and "extra" in str(requirement.marker)
-        if canonicalize_name(requirement.name) in release.companions and not in_extra:
+        name = canonicalize_name(requirement.name)
+        if name in release.companions and name not in built and not in_extra:
             yield f"it requires {requirement} outside an extra"
     if wanted not in [str(requirement) for requirement in found]:
         yield f"it does not require {wanted}"
@@ -201,6 +210,38 @@ def check_symbols(wheel: Unpacked, sdk: Unpacked) -> Iterator[str]:
                     yield f"{name} needs {symbol}, which neither the wheel nor the SDK provides"
 
 
+def check_companion(wheel: Unpacked) -> Iterator[str]:
+    """A companion: nothing of what its row removes is left, our backend is in as the checkout has it, and it requires
+    the SDK that it was built with."""
+    manifest = wheel.manifest
+    companion = wheel.table.companion(manifest["name"], manifest["version"])
+    if companion is None:
+        yield f"{manifest['name']} {manifest['version']} is not in the table of companions"
+        return
+    ours: Dict[str, str] = manifest["backend"]
+    for name in wheel.reader.members:
+        if name not in ours and _matches(name, companion.remove):
+            yield f"{name} is upstream's and should not be there"
+    for name, digest in ours.items():
+        if name not in wheel.reader.members:
+            yield f"{name} is missing"
+        elif hashlib.sha256(wheel.reader.read(name)).hexdigest() != digest:
+            yield f"{name} is not as it was built"
+    for name, path in triton_wheel.backend_files(CHECKOUT).items():
+        if ours.get(name) != hashlib.sha256(path.read_bytes()).hexdigest():
+            yield f"{name} is not in its present form; build the wheel again"
+    found = metadata.requirements(wheel.metadata)
+    wanted = f"{wheel.table.sdk.name}=={manifest['sdk']}"
+    if wanted not in [str(requirement) for requirement in found]:
+        yield f"it does not require {wanted}"
+    for requirement in found:
+        if metadata.is_nvidia(requirement, wheel.table.nvidia):
+            yield f"it requires {requirement}"
+    version = metadata.parse(wheel.metadata)["Version"]
+    if version != metadata.local_version(companion.version, manifest["sdk"]):
+        yield f"its version is {version}"
+
+
 CHECKS: Tuple[Callable[[Unpacked], Iterator[str]], ...] = (
     check_device_code,
     check_nvidia_files,
@@ -226,7 +267,8 @@ def find_sdk(wheel: Unpacked, given: Optional[Path]) -> Path:
 
 
 def verify(path: Path, table: Table, sdk: Optional[Path] = None) -> List[str]:
-    """All failures of a wheel; none for a sound one. An SDK wheel is checked for its RECORD and for device code."""
+    """All failures of a wheel; none for a sound one. An SDK wheel is checked for its RECORD and for device code, a
+    companion for what its row of the table says too."""
     with step(f"Verifying {path.name}"), WheelReader(path) as reader, TemporaryDirectory(prefix="verify-") as folder:
         wheel = Unpacked(reader, Path(folder), table)
         failures = list(check_record(wheel))
@@ -234,6 +276,8 @@ def verify(path: Path, table: Table, sdk: Optional[Path] = None) -> List[str]:
             return failures + list(check_device_code(wheel))
         if f"{reader.dist_info}/{MANIFEST}" not in reader.members:
             return failures + [f"it has no {MANIFEST}: this factory did not build it"]
+        if wheel.name in {companion.name for companion in table.companions}:
+            return failures + list(check_device_code(wheel)) + list(check_companion(wheel))
         for check in CHECKS:
             failures += check(wheel)
         with WheelReader(find_sdk(wheel, sdk)) as sdk_reader:

@@ -118,7 +118,7 @@ class SmallRelease:
         digest = sha256 or hashlib.sha256(self.wheel.read_bytes()).hexdigest()
         row = f'python = "3.11", size = {self.wheel.stat().st_size}, sha256 = "{digest}", file = "{self.wheel.name}"'
         release = (
-            f'[[release]]\ntorch = "9.9.0"\ncuda = "12.4"\ncxx11_abi = 1\ncompanions = {{ triton = "3.2.0" }}\n'
+            f'[[release]]\ntorch = "9.9.0"\ncuda = "12.4"\ncxx11_abi = 1\ncompanions = {{ triton = "0.9.9" }}\n'
             f"wheels = [{{ {row} }}]\n"
         )
         self.table.parent.mkdir(exist_ok=True)

@@ -43,12 +43,12 @@ ODD = [
 ]
 # Each command with the variables that it takes, and how they arrive.
 TAKEN = {
-    "wheels": {"TORCH": "--torch=", "PYTHON": "--python=", "FROM": "--from="},
+    "wheels": {"TORCH": "--torch=", "PYTHON": "--python=", "FROM": "--from=", "FAST": "--fast="},
     "demo": {"TORCH": "--torch=", "PYTHON": "--python=", "FROM": "--from="},
     "bench": {"TORCH": "--torch=", "PYTHON": "--python=", "FROM": "--from="},
     "conformity": {"TORCH": "--torch=", "PYTHON": "--python=", "FROM": "--from=", "ARGS": ""},
     "test": {"TORCH": "--torch=", "FROM": "--from=", "ARGS": ""},
-    "image": {"TORCH": "--torch=", "BASE": "--base=", "BOOTSTRAP": "--bootstrap="},
+    "image": {"TORCH": "--torch=", "FROM": "--from=", "BASE": "--base=", "BOOTSTRAP": "--bootstrap="},
 }
 
 

@@ -7,14 +7,20 @@ import pytest
 from packaging.utils import parse_wheel_filename
 
 from build_scripts import releases
+from build_scripts.commands import list as list_command
 from build_scripts.errors import FactoryError
 from build_scripts.quality import pythons
 
 
 def test_both_first_releases_are_in_the_table(table: releases.Table) -> None:
     pythons_of = {release.torch: [wheel.python for wheel in release.wheels] for release in table.releases}
-    assert {"3.10", "3.11"} <= set(pythons_of["2.6.0"])
-    assert {"3.11", "3.12"} <= set(pythons_of["2.12.1"])
+    assert {"3.9", "3.10", "3.11", "3.12", "3.13"} <= set(pythons_of["2.6.0"])
+    assert {"3.10", "3.11", "3.12", "3.13", "3.14"} <= set(pythons_of["2.12.1"])
+
+
+def test_the_page_of_releases_says_what_the_tables_say(table: releases.Table) -> None:
+    page = (releases.CHECKOUT / "docs" / "releases.md").read_text(encoding="utf-8")
+    assert list_command.markdown(table) in page, "python -m build_scripts list --markdown prints the table"
 
 
 def test_every_row_agrees_with_its_file_name(table: releases.Table) -> None:
@@ -42,7 +48,7 @@ def test_what_is_no_python_version_is_refused(text: str) -> None:
 
 
 def test_the_newest_release_that_fits_is_the_default(table: releases.Table) -> None:
-    assert table.newest_for("3.10").torch == "2.6.0"
+    assert table.newest_for("3.9").torch == "2.6.0"
     assert table.newest_for("3.12").torch == max(
         (r.torch for r in table.releases), key=lambda t: [int(n) for n in t.split(".")]
     )

@@ -22,8 +22,10 @@ from matplotlib import pyplot as plt
 HERE = Path(__file__).resolve().parent
 INSTALL_CHECK = "import torch; print(torch.ones(2).cuda())"
 INSTALL_CHECK_PRINTS = "tensor([1., 1.], device='cuda:0')"
-DEVICES = ("cuda", "cpu")
-COLOURS = {"cuda": "tab:blue", "cpu": "tab:orange"}
+COMPILED = "cuda, compiled"
+# How a program can run: the arguments that ask for it.
+WAYS = {"cuda": ["--device", "cuda"], "cpu": ["--device", "cpu"], COMPILED: ["--device", "cuda", "--compile"]}
+COLOURS = {"cuda": "tab:blue", "cpu": "tab:orange", COMPILED: "tab:green"}
 
 
 class Program(NamedTuple):
@@ -32,6 +34,7 @@ class Program(NamedTuple):
     score: str  # what the results' "score" is
     unit: str  # what the throughput counts
     width: int  # of the moving average in the plot, in steps
+    ways: List[str]
 
 
 PROGRAMS = {
@@ -41,6 +44,7 @@ PROGRAMS = {
         "test accuracy",
         "images/s",
         5,
+        ["cuda", "cpu"],
     ),
     "language_model": Program(
         "GPT-style language model on Alice's Adventures in Wonderland",
@@ -48,6 +52,7 @@ PROGRAMS = {
         "validation loss",
         "characters/s",
         1,
+        ["cuda", "cpu", COMPILED],
     ),
 }
 
@@ -68,42 +73,41 @@ def install_check() -> None:
 
 
 def run(name: str, output: Path) -> Dict[str, Dict[str, Any]]:
-    """The program's results on each device."""
+    """The program's results in each of its ways."""
     program = PROGRAMS[name]
     results = {}
-    for device in DEVICES:
-        headline(f"{program.title}: {device}")
-        file = output / f"{name}-{device}.json"
-        command = [sys.executable, *program.command, "--device", device, "--results", str(file)]
+    for way in program.ways:
+        headline(f"{program.title}: {way}")
+        file = output / f"{name}-{way.replace(', ', '-')}.json"
+        command = [sys.executable, *program.command, *WAYS[way], "--results", str(file)]
         status = subprocess.run(command).returncode
         if status != 0:
-            sys.exit(f"demo: {name} failed on {device} with exit status {status}")
-        results[device] = json.loads(file.read_text())
+            sys.exit(f"demo: {name} failed on {way} with exit status {status}")
+        results[way] = json.loads(file.read_text())
     return results
 
 
 def table(results: Dict[str, Dict[str, Dict[str, Any]]]) -> None:
     headline("Side by side")
-    print(f"{'':42}{'cuda':>12}{'cpu':>12}{'cuda / cpu':>12}")
-    for name, by_device in results.items():
+    for name, by_way in results.items():
         program = PROGRAMS[name]
-        cuda, cpu = (by_device[device] for device in DEVICES)
-        print(f"{name}: {program.score:<{40 - len(name)}}{cuda['score']:12.4f}{cpu['score']:12.4f}")
-        print(f"{'':{len(name)}}  final loss{'':{30 - len(name)}}{cuda['losses'][-1]:12.4f}{cpu['losses'][-1]:12.4f}")
-        ratio = cuda["throughput"] / cpu["throughput"]
-        speeds = f"{cuda['throughput']:12.0f}{cpu['throughput']:12.0f}{ratio:11.2f}x"
-        print(f"{'':{len(name)}}  {program.unit:<{40 - len(name)}}{speeds}")
+        print(f"{name:<28}" + "".join(f"{way:>16}" for way in by_way))
+        print(f"  {program.score:<26}" + "".join(f"{found['score']:16.4f}" for found in by_way.values()))
+        print(f"  {'final loss':<26}" + "".join(f"{found['losses'][-1]:16.4f}" for found in by_way.values()))
+        print(f"  {program.unit:<26}" + "".join(f"{found['throughput']:16.0f}" for found in by_way.values()))
+        cpu = by_way["cpu"]["throughput"]
+        print(f"  {'of the speed on cpu':<26}" + "".join(f"{f['throughput'] / cpu:15.2f}x" for f in by_way.values()))
 
 
 def plot(results: Dict[str, Dict[str, Dict[str, Any]]], path: Path) -> None:
     figure, axes = plt.subplots(1, len(results), figsize=(10, 3.6), dpi=100)
-    for axis, (name, by_device) in zip(axes, results.items()):
+    for axis, (name, by_way) in zip(axes, results.items()):
         program = PROGRAMS[name]
-        for device in DEVICES:
-            losses = by_device[device]["losses"]
+        for device, found in by_way.items():
+            losses = found["losses"]
             width = program.width
             smooth = [sum(losses[max(0, i - width + 1) : i + 1]) / min(i + 1, width) for i in range(len(losses))]
-            score = by_device[device]["score"]
+            score = found["score"]
             label = f"{device}: {program.score} {score:.1%}" if score <= 1 else f"{device}: {program.score} {score:.3f}"
             style = {"linewidth": 3, "alpha": 0.5} if device == "cpu" else {"linewidth": 1.2}
             axis.plot(smooth, label=label, color=COLOURS[device], zorder=1 if device == "cpu" else 2, **style)

@@ -34,20 +34,10 @@ def test_the_digits_network_reaches_97_percent_with_channels_last_batches(tmp_pa
     assert results["strides"] == [192, 1, 24, 3]
 
 
-def test_the_language_model_learns_alike_on_both_devices(tmp_path):
-    on_device = {
-        device: run(
-            "language_model.py",
-            str(HERE / "alice.txt"),
-            "--device",
-            device,
-            "--steps",
-            "20",
-            "--batch-size",
-            "8",
-            results=tmp_path / f"{device}.json",
-        )
-        for device in ("cuda", "cpu")
-    }
-    assert on_device["cuda"]["losses"] == pytest.approx(on_device["cpu"]["losses"], rel=1e-3)
-    assert on_device["cuda"]["losses"][-1] < on_device["cuda"]["losses"][0] - 0.5
+def test_the_language_model_learns_alike_on_both_devices_and_compiled(tmp_path):
+    short = [str(HERE / "alice.txt"), "--steps", "20", "--batch-size", "8"]
+    cpu = run("language_model.py", *short, "--device", "cpu", results=tmp_path / "cpu.json")
+    for way in ([], ["--compile"]):
+        cuda = run("language_model.py", *short, "--device", "cuda", *way, results=tmp_path / "cuda.json")
+        assert cuda["losses"] == pytest.approx(cpu["losses"], rel=1e-3)
+        assert cuda["losses"][-1] < cuda["losses"][0] - 0.5

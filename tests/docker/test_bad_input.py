@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import tarfile
 import time
 import zipfile
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
@@ -21,7 +23,7 @@ from build_scripts.commands import image as command
 from build_scripts.container import base
 from build_scripts.container import engine as engine_module
 from build_scripts.errors import FactoryError
-from build_scripts.factory import sdk_wheel, torch_wheel
+from build_scripts.factory import distribution
 
 from .conftest import CHECKOUT, SUITE, TORCH, factory, left_in
 
@@ -51,11 +53,10 @@ def shelf(tmp_path: Path) -> Path:
     table = releases.load()
     folder = tmp_path / "shelf"
     folder.mkdir()
-    release, version = table.release(TORCH), releases.sdk_version()
-    upstream = release.wheel_for(base.of_suite(SUITE, base.load()).python)
-    wheel(folder, torch_wheel.file_name(release, upstream, version))
-    wheel(folder, sdk_wheel.file_name(table.sdk, version))
-    wheel(folder, "numpy-2.0-py3-none-any.whl")
+    release = table.release(TORCH)
+    named = distribution.names(table, release, release.wheel_for(base.of_suite(SUITE, base.load()).python))
+    for name in [*(path.name for path in named.wheels), "numpy-2.0-py3-none-any.whl"]:
+        wheel(folder, name)
     return folder
 
 
@@ -79,8 +80,8 @@ def test_no_wheels(output: Path, tmp_path: Path) -> None:
 
 def test_wheels_for_another_python(output: Path, shelf: Path, tmp_path: Path) -> None:
     torch = next(shelf.glob("torch-*"))
-    tag = torch.name.split("-")[2]
-    torch.rename(shelf / torch.name.replace(tag, "cp38"))
+    torch.rename(shelf / torch.name.replace(torch.name.split("-")[2], "cp38"))
+    tag = "cp" + base.default_for(releases.load().release(TORCH), base.load()).python.replace(".", "")
     said = refused(output, "--wheels", str(shelf), DOCKER_HOST=f"unix://{tmp_path}/none.sock")
     assert tag in said and "there is one for cp38" in said and "make wheels" in said
 
@@ -145,15 +146,22 @@ def test_a_base_of_another_kind(engine: Any, output: Path, shelf: Path, os_relea
     assert left_in(engine) == []
 
 
-def test_a_base_whose_python_the_release_has_no_wheel_for(engine: Any, output: Path, shelf: Path) -> None:
-    image = base_with(engine, {"etc/os-release": b"ID=ubuntu\nVERSION_ID=24.04\n"})
-    said = refused(output, "--base", image, "--wheels", str(shelf))
-    assert f"torch {TORCH} has no wheel for Python 3.12" in said
-    assert left_in(engine) == []
-
-
 def arguments(output: Path, wheels: Path, image: str) -> Namespace:
-    return Namespace(torch=TORCH, base=image, bootstrap=None, mirror=None, wheels=wheels, output=output, compression=0)
+    names = {"torch": TORCH, "base": image, "bootstrap": None, "mirror": None, "given": None, "compression": 0}
+    return Namespace(wheels=wheels, output=output, **names)
+
+
+def test_a_base_whose_python_the_release_has_no_wheel_for(
+    engine: Any, output: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = base_with(engine, {"etc/os-release": b"ID=ubuntu\nVERSION_ID=24.04\n"})
+    table = releases.load()
+    release = table.release(TORCH)
+    fewer = replace(release, wheels=tuple(wheel for wheel in release.wheels if wheel.python != "3.12"))
+    monkeypatch.setattr(releases, "load", lambda: replace(table, releases=(fewer,)))
+    with pytest.raises(FactoryError, match=f"torch {re.escape(TORCH)} has no wheel for Python 3.12"):
+        command.run(arguments(output, shelf, image))
+    assert left_in(engine) == []
 
 
 def test_no_space(engine: Any, output: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

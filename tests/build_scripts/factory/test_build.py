@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,11 +11,13 @@ import sys
 import time
 import zipfile
 from pathlib import Path
+from typing import List, Tuple
 
 import pytest
 
 from build_scripts import cache
 from build_scripts.errors import FactoryError
+from build_scripts.factory import elf
 from build_scripts.factory.wheel import WheelReader
 
 from ..small import CHECKOUT, SmallRelease, write_zip
@@ -78,6 +81,14 @@ def test_the_index_serves_the_wheels_by_name(small_release: SmallRelease, tmp_pa
     digest = hashlib.sha256(small_release.built.read_bytes()).hexdigest()
     assert f'href="../../torch-9.9.0%2Bmaca1.0.0-cp311-cp311-linux_x86_64.whl#sha256={digest}"' in page
     assert 'data-requires-python="&gt;=3.8.0"' in page
+    metadata = small_release.output / f"{small_release.built.name}.metadata"
+    told = hashlib.sha256(metadata.read_bytes()).hexdigest()
+    assert f'data-core-metadata="sha256={told}"' in page and "Version: 9.9.0+maca1.0.0" in metadata.read_text()
+    listed = json.loads((small_release.output / "simple" / "torch" / "index.json").read_text())
+    assert listed["versions"] == ["9.9.0+maca1.0.0"]
+    assert [(file["hashes"], file["core-metadata"]) for file in listed["files"]] == [
+        ({"sha256": digest}, {"sha256": told})
+    ]
     command = [sys.executable, "-m", "pip", "download", "--isolated", "--no-deps", "--index-url", done.stdout.strip()]
     command += [
         "--only-binary=:all:",
@@ -94,6 +105,24 @@ def test_the_index_serves_the_wheels_by_name(small_release: SmallRelease, tmp_pa
     fetched = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=settings)
     assert fetched.returncode == 0, fetched.stdout
     assert (tmp_path / small_release.built.name).read_bytes() == small_release.built.read_bytes()
+
+
+def test_an_index_takes_what_it_wrote_away_and_nothing_else(small_release: SmallRelease) -> None:
+    assert small_release.build().returncode == 0
+    other = small_release.output / "other-1-py3-none-any.whl"
+    shutil.copyfile(str(small_release.sdk), str(other))
+    assert small_release.run("index", "--no-dependencies").returncode == 0
+    assert (small_release.output / "simple" / "other" / "index.json").is_file()
+    other.unlink()
+    assert small_release.run("index", "--no-dependencies").returncode == 0
+    assert not (small_release.output / "simple" / "other").exists()
+    assert not other.with_name(f"{other.name}.metadata").exists()
+    foreign = small_release.output / "simple" / "torch" / "notes.txt"
+    foreign.write_text("mine")
+    kept = {path: path.read_bytes() for path in small_release.output.rglob("*") if path.is_file()}
+    done = small_release.run("index", "--no-dependencies")
+    assert done.returncode == 1 and "notes.txt was not written by this command" in done.stderr
+    assert kept == {path: path.read_bytes() for path in small_release.output.rglob("*") if path.is_file()}
 
 
 def test_an_index_of_an_empty_folder_is_refused(small_release: SmallRelease, tmp_path: Path) -> None:
@@ -149,6 +178,50 @@ def test_unchanged_native_code_is_not_compiled_again_and_changed_code_is(small_r
     assert "Building macatorch" in done.stderr and "Building sdk" not in done.stderr
 
 
+def test_a_build_has_the_parts_of_fast_that_were_asked_for(small_release: SmallRelease, tmp_path: Path) -> None:
+    cmake = small_release.checkout / "macatorch" / "CMakeLists.txt"
+    parts = '\\"of ${MACATORCH_FAST_ALLOCATOR} ${MACATORCH_FAST_COPIES}.\\"'
+    cmake.write_text(f'{cmake.read_text()}target_compile_definitions(macatorch PRIVATE "PARTS={parts}")\n')
+    source = small_release.checkout / "macatorch" / "csrc" / "operators.cpp"
+    source.write_text('extern "C" const char* parts() { return PARTS; }\n')
+
+    def built() -> Tuple[bool, bool, List[str]]:
+        """What the library was compiled with, and what the manifest says."""
+        with zipfile.ZipFile(str(small_release.built)) as wheel:
+            library = wheel.read("torch/lib/libmacatorch.so")
+            (manifest,) = [name for name in wheel.namelist() if name.endswith("/maca.json")]
+            found = re.search(rb"of (ON|OFF) (ON|OFF)\.", library)
+            assert found is not None
+            return found.group(1) == b"ON", found.group(2) == b"ON", json.loads(wheel.read(manifest))["fast"]
+
+    assert small_release.build("--fast", "ALLOCATOR").returncode == 0
+    assert built() == (True, False, ["ALLOCATOR"])
+    assert small_release.build("--fast", "off").returncode == 0
+    assert built() == (False, False, [])
+    assert small_release.build().returncode == 0
+    assert built()[:2] == (True, True)
+    # All three are kept.
+    assert "Building" not in small_release.build("--fast", "off").stderr
+    assert built() == (False, False, [])
+
+    # By themselves, with the search paths of the wheel.
+    code = (
+        "import sys; from pathlib import Path; from build_scripts import releases; "
+        "from build_scripts.factory import torch_wheel; table = releases.load(); row = table.release('9.9.0'); "
+        "torch_wheel.leave_libraries(table, row, row.wheel_for('3.11'), *map(Path, sys.argv[1:]), fast=['COPIES'])"
+    )
+    command = [sys.executable, "-c", code, str(small_release.wheel), str(tmp_path / "libraries")]
+    subprocess.run(command, cwd=str(small_release.checkout), check=True)
+    assert b"of OFF ON." in (tmp_path / "libraries" / "libmacatorch.so").read_bytes()
+    with zipfile.ZipFile(str(small_release.built)) as wheel:
+        wheel.extract("torch/lib/libmacatorch.so", str(tmp_path))
+    paths = []
+    for path in (tmp_path / "torch" / "lib", tmp_path / "libraries"):
+        with elf.open_elf(path / "libmacatorch.so") as library:
+            paths.append(library.rpath)
+    assert paths[0] == paths[1] and "$ORIGIN/../../mxmaca/lib" in paths[0]
+
+
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 
@@ -164,12 +237,12 @@ def refused(done: "subprocess.CompletedProcess[str]", small_release: SmallReleas
 
 def test_a_wrong_sha256_is_refused(small_release: SmallRelease) -> None:
     small_release.write_table("0" * 64)
-    refused(small_release.build(), small_release, "is not the file that releases.toml names", "expected " + "0" * 64)
+    refused(small_release.build(), small_release, "is not the file that the table names", "expected " + "0" * 64)
 
 
 def test_a_truncated_wheel_is_refused_with_its_size(small_release: SmallRelease) -> None:
     small_release.wheel.write_bytes(small_release.wheel.read_bytes()[:-1000])
-    refused(small_release.build(), small_release, "is not the file that releases.toml names", "bytes instead of")
+    refused(small_release.build(), small_release, "is not the file that the table names", "bytes instead of")
 
 
 def test_a_foreign_wheel_is_refused_even_when_the_table_names_it(small_release: SmallRelease) -> None:
@@ -220,6 +293,10 @@ def path_without(tmp_path: Path, *missing: str) -> str:
                     link.unlink()
                 link.symlink_to(program)
     return str(folder)
+
+
+def test_an_unknown_part_of_fast_is_refused(small_release: SmallRelease) -> None:
+    refused(small_release.build("--fast", "ALLOCATOR,SPEED"), small_release, "'ALLOCATOR,SPEED' names no parts")
 
 
 def test_no_compiler_is_reported_before_anything_is_fetched(small_release: SmallRelease, tmp_path: Path) -> None:

@@ -2,101 +2,60 @@
 
 import argparse
 import json
-import os
-import pathlib
 import sys
-from typing import List, Optional, Sequence
+import time
+from typing import Optional, Sequence
 
-from mxmaca import __version__, lib_dir
-from mxmaca.runtime import Device, MacaError, physical_devices
-
-WIDTH = 79
-DEVICE_ROW = "{:<4} {:<20} {:<18} {:>20} {:>8}"
-PROCESS_ROW = "{:<4} {:>10}   {:<38} {:>14}"
-
-
-def _mebibytes(size: int) -> str:
-    return f"{size >> 20}MiB"
-
-
-def _process_name(pid: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/exe")
-    except OSError:
-        return "?"
-
-
-def utilization(index: int) -> Optional[int]:
-    """Return how busy a device is, in percent of the host's processors; None if that cannot be found out.
-
-    Measures for a moment (0.05 s), as the device has no counter of its own.
-    """
-    import cffi
-
-    ffi = cffi.FFI()
-    ffi.cdef(
-        """
-        typedef struct { unsigned int gpu, memory; } Utilization;
-        int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
-        int nvmlDeviceGetUtilizationRates(void *device, Utilization *utilization);
-        """
-    )
-    libraries = sorted(pathlib.Path(lib_dir(13)).glob("libnvidia-ml.so.*"))
-    if not libraries:
-        return None
-    nvml = ffi.dlopen(str(libraries[0]))
-    device = ffi.new("void **")
-    rates = ffi.new("Utilization *")
-    if nvml.nvmlDeviceGetHandleByIndex_v2(index, device) or nvml.nvmlDeviceGetUtilizationRates(device[0], rates):
-        return None
-    return int(rates.gpu)
-
-
-def _row(text: str) -> str:
-    return f"| {text[: WIDTH - 4]:<{WIDTH - 4}} |"
-
-
-def table(devices: List[Device]) -> str:
-    """Format devices and their processes as a table."""
-    line = "+" + "-" * (WIDTH - 2) + "+"
-    double = line.replace("-", "=")
-    rows = [line, _row(f"mx-smi {__version__}        simulated MXMACA devices: {len(devices)}"), line]
-    rows += [_row(DEVICE_ROW.format("GPU", "Name", "Bus-Id", "Memory-Usage", "GPU-Util")), double]
-    for device in devices:
-        busy = utilization(device.ordinal)
-        memory = f"{_mebibytes(device.memory_used)} / {_mebibytes(device.memory_total)}"
-        share = "N/A" if busy is None else f"{busy}%"
-        rows.append(_row(DEVICE_ROW.format(device.ordinal, device.name, device.pci_bus_id, memory, share)))
-    rows += [line, _row(PROCESS_ROW.format("GPU", "PID", "Process", "Memory")), double]
-    uses = [(device, use) for device in devices for use in device.processes]
-    for device, use in uses:
-        name = _process_name(use.pid)
-        rows.append(_row(PROCESS_ROW.format(device.ordinal, use.pid, name[-38:], _mebibytes(use.memory))))
-    if not uses:
-        rows.append(_row("No running processes found"))
-    return "\n".join([*rows, line])
+from mxmaca import nvidia_smi
+from mxmaca.runtime import MacaError, physical_devices
+from mxmaca.usage import table
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Run the command. Returns its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if "--nvidia" in given:
+        given.remove("--nvidia")
+        return nvidia_smi.main(given)
     parser = argparse.ArgumentParser(prog="mx-smi", description=__doc__)
     parser.add_argument("-L", "--list", action="store_true", help="one line a device")
     parser.add_argument("--json", action="store_true", help="the same facts as JSON")
-    options = parser.parse_args(arguments)
+    parser.add_argument("-q", "--query", action="store_true", help="what is known about each device, line by line")
+    parser.add_argument("--watch", type=float, metavar="SECONDS", help="again and again, with this time between")
+    parser.add_argument("--nvidia", action="store_true", help="options and answers of nvidia-smi: see --nvidia --help")
+    options = parser.parse_args(given)
+    if options.watch is not None and not options.watch > 0:
+        parser.error("--watch wants more than 0 seconds")
     try:
-        devices = physical_devices()
+        show(options)
+        while options.watch is not None:
+            time.sleep(options.watch)
+            show(options)
     except (ImportError, MacaError, OSError) as error:
         print(f"mx-smi: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def show(options: argparse.Namespace) -> None:
+    """Print what the options ask for, once.
+
+    Raises:
+        MacaError: the devices cannot be asked.
+    """
+    devices = physical_devices()
     if options.json:
         facts = [dict(d._asdict(), processes=[dict(p._asdict()) for p in d.processes]) for d in devices]
-        print(json.dumps(facts, indent=2))
+        print(json.dumps(facts, indent=2), flush=True)
+    elif options.query:
+        print("\n\n".join(nvidia_smi.describe(device) for device in devices), flush=True)
     elif options.list:
         for device in devices:
             print(f"GPU {device.ordinal}: {device.name} (UUID: {device.uuid})")
     else:
-        print(table(devices))
-    return 0
+        print(table(devices), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@
 #include "graph/GraphCapture.h"
 #include "memory/ThreadAllocator.h"
 #include "ops/Sleep.h"
+#include "profile/OperatorRecords.h"
+#include "profile/PythonPlace.h"
 
 namespace macatorch {
 namespace {
 
-// Upstream warns when a kernel is registered over one of its own. Here that is the purpose, and nothing may print on import.
-// The table has one row for what is registered, so none of ours is registered over another one of ours.
+// Upstream warns when a kernel is registered over one of its own. Here that is the purpose, and nothing may print on
+// import. The table has one row for what is registered, so none of ours is registered over another one of ours.
 class QuietHandler final : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override {}
@@ -27,6 +29,8 @@ struct Registration {
     register_foreign();
     register_graph_capture();
     register_sleep();
+    register_operator_records();
+    register_python_place();
   }
 };
 

@@ -42,7 +42,7 @@ def run_script(code: str, env: Optional[Dict[str, str]] = None, check: bool = Tr
     return done
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def process() -> Callable[..., "Done[str]"]:
     """`process(code, env, check)`: what became of the code in a fresh process."""
     return run_script

@@ -193,18 +193,6 @@ def test_gradients_flow_through_the_copy():
     assert torch.equal(x.grad, torch.arange(5.0).expand(2, 3, 4, 5))
 
 
-def test_a_view_that_the_layout_forbids_says_why_and_the_ways_out():
-    with pytest.raises(RuntimeError) as caught:
-        torch.rand(2, 3, 4, 5).cuda().view(2, -1)
-    message = str(caught.value)
-    assert message.startswith(
-        "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-        "contiguous subspaces). Use .reshape(...) instead."
-    )
-    hint = message.split("Use .reshape(...) instead.")[1]
-    assert "moved there from the CPU" in hint and ".reshape(...)" in hint and "PYTORCH_DEFAULT_NCHW=1" in hint
-
-
 def test_other_views_keep_upstreams_error():
     with pytest.raises(RuntimeError) as caught:
         torch.rand(3, 4, device="cuda").t().view(-1)

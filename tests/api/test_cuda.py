@@ -460,7 +460,7 @@ def test_jiterator_passes_on_what_the_compiler_says():
 
 def test_the_profiler_has_the_device_times_of_operators():
     activities = torch.profiler.ProfilerActivity
-    assert torch.profiler.supported_activities() == {activities.CPU}
+    assert activities.CUDA in torch.profiler.supported_activities()
     x = torch.ones(200, 200, device="cuda")
     with torch.profiler.profile(activities=[activities.CPU, activities.CUDA]) as profile:
         x @ x

@@ -59,7 +59,8 @@ def test_no_requirement_of_nvidia_is_left():
     requirements = importlib.metadata.requires("torch") or []
     assert not [r for r in requirements if re.match("nvidia-|cuda-", r)]
     assert any(re.fullmatch(rf"mxmaca ?\(?=={torch.version.maca}\)?", r) for r in requirements)
-    assert not [r for r in requirements if r.startswith("triton") and "extra" not in r]
+    (triton,) = [r for r in requirements if r.startswith("triton")]
+    assert re.match(rf"triton==[\d.]+\+maca{re.escape(torch.version.maca)}\b", triton)
 
 
 def test_versions_of_the_wheels_agree():

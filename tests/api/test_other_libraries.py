@@ -116,16 +116,20 @@ def test_a_kernel_that_can_run_is_left_alone(script, library):
     assert script(code) == "[1.0, 1.0] [2.0, 2.0]"
 
 
-def test_a_kernel_that_wants_contiguous_images_gets_them(script, library):
-    """Images arrive in channels-last, which code for upstream's layout may refuse. What writes gets no second call."""
+def test_images_come_to_kernels_of_others_in_upstreams_order(script, library):
+    """Reordered in place, so that what a kernel writes is there; to read, a copy where somebody else has the memory."""
     code = f"""
-        import torch, warnings
-        warnings.simplefilter("ignore")
+        import torch
         torch.ops.load_library({str(library)!r})
         image = torch.rand(2, 3, 4, 5)
         on_device = image.cuda()
         assert not on_device.is_contiguous()
+        torch.ops.guarded.strict_(on_device)
+        assert torch.equal(on_device.cpu(), image + 3)
+        on_device = image.cuda()
+        part = on_device[:, 1:]
         assert torch.equal(torch.ops.guarded.strict(on_device).cpu(), image + 3)
+        assert not on_device.is_contiguous() and torch.equal(part.cpu(), image[:, 1:])
         for operator, x in ((torch.ops.guarded.strict_, on_device), (torch.ops.guarded.strict, on_device[..., 1:])):
             try:
                 operator(x)

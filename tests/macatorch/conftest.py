@@ -20,9 +20,9 @@ def fast_parts() -> str:
     return str(library.macatorch_fast_parts().decode())
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def needed_part(request: pytest.FixtureRequest, fast_parts: str) -> None:
-    """A module about one part names it as FAST_PART."""
+    """A module about one part names it as FAST_PART. It comes before the module's own fixtures, which call the part."""
     part = getattr(request.module, "FAST_PART", "")
     if part not in fast_parts:
         pytest.skip(f"built without MACATORCH_FAST_{part}")

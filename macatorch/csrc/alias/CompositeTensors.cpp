@@ -10,6 +10,8 @@
 #include <array>
 #include <utility>
 
+#include "arguments/Device.h"
+
 namespace macatorch {
 namespace {
 
@@ -73,7 +75,7 @@ bool can_rebuild(const at::Tensor& tensor) {
 }  // namespace
 
 at::Tensor AnyAliases::bind(const at::Tensor& tensor, bool write) {
-  if (!tensor.defined() || !tensor.is_cuda()) {
+  if (!tensor.defined() || !is_on_device(tensor)) {
     return tensor;
   }
   if (C10_LIKELY(is_plain_cuda(*tensor.unsafeGetTensorImpl()))) {
@@ -114,10 +116,10 @@ at::Tensor AnyAliases::quantized_alias(const at::Tensor& tensor, bool write) {
   const at::Tensor plain = dense_.bind(tensor, write);
   const at::QuantizerPtr quantizer = requantized(quantized(tensor).quantizer(), [&](const at::Tensor& member) {
     kept_.push_back(member);
-    return member.is_cuda() ? dense_.bind(member, false) : member;
+    return is_on_device(member) ? dense_.bind(member, false) : member;
   });
   at::Tensor alias = at::detail::make_tensor<at::QTensorImpl>(
-      c10::Storage(plain.storage()), c10::DispatchKeySet(c10::DispatchKey::QuantizedCPU), plain.dtype(), quantizer);
+      c10::Storage(plain.storage()), c10::DispatchKeySet(kQuantizedHostKey), plain.dtype(), quantizer);
   alias.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
   return alias;
 }

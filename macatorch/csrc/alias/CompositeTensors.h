@@ -7,9 +7,9 @@
 namespace macatorch {
 
 // Note [Sparse, nested and quantised tensors]
-// A sparse tensor is a few dense ones (indices and values), a nested one a buffer and sizes on the host. Their CPU aliases
-// are built from the aliases of those members, and results are taken apart in the same way. A quantised tensor has an alias
-// of its own kind over the same bytes, with the quantiser's scales and zero points as aliases.
+// A sparse tensor is a few dense ones (indices and values), a nested one a buffer and sizes on the host. Their CPU
+// aliases are built from the aliases of those members, and results are taken apart in the same way. A quantised tensor
+// has an alias of its own kind over the same bytes, with the quantiser's scales and zero points as aliases.
 
 /// CPU aliases of tensors of any layout for one operator call; dense members go through a CpuAliases.
 class AnyAliases {

@@ -7,6 +7,9 @@
 #include <cstring>
 #include <vector>
 
+#include "alias/ViewCopies.h"
+#include "arguments/Device.h"
+
 namespace macatorch {
 
 using c10::DataPtr;
@@ -19,7 +22,7 @@ using c10::TensorImpl;
 class CpuAlias final : public TensorImpl {
  public:
   CpuAlias(c10::Storage&& storage, caffe2::TypeMeta dtype)
-      : TensorImpl(std::move(storage), DispatchKeySet(DispatchKey::CPU), dtype) {}
+      : TensorImpl(std::move(storage), DispatchKeySet(kHostKey), dtype) {}
 
   static CpuAlias& of(TensorImpl& tensor) { return static_cast<CpuAlias&>(tensor); }
   static const CpuAlias& of(const TensorImpl& tensor) { return static_cast<const CpuAlias&>(tensor); }
@@ -58,12 +61,12 @@ class CpuAlias final : public TensorImpl {
 
   void set_device(c10::Device device) {
     device_opt_ = device;
-    key_set_ = (key_set_ - backend_keys(c10::BackendComponent::CPUBit)) | backend_keys(c10::BackendComponent::CUDABit);
+    key_set_ = (key_set_ - backend_keys(kHostBackend)) | backend_keys(kDeviceBackend);
   }
 
   static DispatchKeySet cpu_keys() {
-    static const DispatchKeySet keys = DispatchKeySet(DispatchKey::CPU) | backend_keys(c10::BackendComponent::CPUBit) |
-                                       c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
+    static const DispatchKeySet keys =
+        DispatchKeySet(kHostKey) | backend_keys(kHostBackend) | c10::getAutogradRelatedKeySetFromBackend(kHostBackend);
     return keys;
   }
 
@@ -173,6 +176,13 @@ void CpuAliases::remember(const Slot& slot, size_t position) {
   }
 }
 
+/// See Note [Views that are copies].
+static void check_write(const StorageImpl& storage) {
+  if (C10_UNLIKELY(view_copies.load(std::memory_order_relaxed) != 0)) {
+    refuse_write_to_view_copy(&storage);
+  }
+}
+
 /// A copy-on-write storage may get its own bytes only when it is written.
 static void own_bytes(TensorImpl& alias, StorageImpl& source) {
   DataPtr& data = CpuAlias::of(alias).storage_impl()->_mutable_data_ptr_no_checks();
@@ -184,6 +194,7 @@ static void own_bytes(TensorImpl& alias, StorageImpl& source) {
 void CpuAliases::will_write(const at::Tensor& alias) {
   for (Slot& slot : slots_) {
     if (slot.alias.get() == alias.unsafeGetTensorImpl() && !slot.write) {
+      check_write(*slot.device->unsafe_storage().unsafeGetStorageImpl());
       slot.write = true;
       own_bytes(*slot.alias, *slot.device->unsafe_storage().unsafeGetStorageImpl());
     }
@@ -195,6 +206,9 @@ at::Tensor CpuAliases::bind(const at::Tensor& device_tensor, bool write) {
   const TensorImpl* device = device_tensor.unsafeGetTensorImpl();
   TORCH_INTERNAL_ASSERT_DEBUG_ONLY(is_plain_cuda(*device));
   StorageImpl* source = device->unsafe_storage().unsafeGetStorageImpl();
+  if (write) {
+    check_write(*source);
+  }
   Slot* sibling = nullptr;
   if (!slots_.empty()) {
     sibling = find(source);

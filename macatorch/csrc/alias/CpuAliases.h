@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "alias/DeviceScope.h"
+#include "arguments/Device.h"
 
 namespace macatorch {
 
@@ -15,9 +16,9 @@ namespace macatorch {
 // A CPU kernel must see CPU tensors. For the time of one call each device tensor gets an alias: a CPU TensorImpl with a
 // StorageImpl of its own over the device tensor's bytes. (One StorageImpl for both does not do: a view made inside the
 // kernel takes its device from the storage.) Aliases come from a per-thread pool and borrow the bytes, as the caller
-// keeps the device tensor alive. An alias that outlives its call, because the kernel kept it, is given a reference to the
-// device storage and leaves the pool. Tensors that share a storage share the alias's storage too, so that upstream's
-// overlap checks go on working.
+// keeps the device tensor alive. An alias that outlives its call, because the kernel kept it, is given a reference to
+// the device storage and leaves the pool. Tensors that share a storage share the alias's storage too, so that
+// upstream's overlap checks go on working.
 
 class CpuAlias;
 
@@ -38,8 +39,8 @@ class CpuAliases {
   /// Carries what the kernel did to written tensors (a new size, a new storage) over to the device tensors.
   void write_back(c10::Device device);
 
-  /// A result of the kernel as a tensor on `device`: the argument itself if it is one, a view if it shares an argument's
-  /// storage, otherwise the same tensor relabelled in place.
+  /// A result of the kernel as a tensor on `device`: the argument itself if it is one, a view if it shares an
+  /// argument's storage, otherwise the same tensor relabelled in place.
   at::Tensor to_device(at::Tensor result, c10::Device device) const;
 
  private:
@@ -62,8 +63,8 @@ void relabel(c10::TensorImpl& tensor, c10::Device device);
 
 /// True for what the fast path takes: a dense strided CUDA tensor without names, symbolic sizes or special layout.
 inline bool is_plain_cuda(const c10::TensorImpl& tensor) noexcept {
-  constexpr c10::DispatchKeySet cuda(c10::DispatchKey::CUDA);
-  return tensor.key_set().has_all(cuda);
+  constexpr c10::DispatchKeySet device(kDeviceKey);
+  return tensor.key_set().has_all(device);
 }
 
 }  // namespace macatorch

@@ -7,20 +7,22 @@
 
 namespace macatorch {
 
-/// For operators written by hand: puts the thread on the device of `lead` and hands out CPU aliases of its tensors.
+/// One call on the device: puts the thread there and hands out CPU aliases of the device's tensors.
 class DeviceCall {
  public:
-  explicit DeviceCall(const at::Tensor& lead) : device_(lead.device()), scope_(device_.index()) {}
+  explicit DeviceCall(c10::Device device) : device_(device), scope_(device.index()) {}
+  /// On the device of `lead`.
+  explicit DeviceCall(const at::Tensor& lead) : DeviceCall(lead.device()) {}
 
   /// CPU alias of a tensor on this device; an undefined tensor as it is. A tensor elsewhere raises upstream's error.
   at::Tensor operator()(const at::Tensor& tensor, bool write = false) {
     TORCH_CHECK(!tensor.defined() || tensor.device() == device_,
                 "Expected all tensors to be on the same device, but found at least two devices, ", device_, " and ",
                 tensor.device(), "!");
-    return anywhere(tensor, write);
+    return alias(tensor, write);
   }
-  /// The same for an operator that takes tensors of several devices.
-  at::Tensor anywhere(const at::Tensor& tensor, bool write = false) {
+  /// The same without the check.
+  at::Tensor alias(const at::Tensor& tensor, bool write = false) {
     return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? aliases_.bind(tensor, write) : tensor;
   }
   std::optional<at::Tensor> operator()(const std::optional<at::Tensor>& tensor, bool write = false) {

@@ -7,6 +7,15 @@
 
 namespace macatorch {
 
+void before_operator(c10::DeviceIndex device) {
+  if (*pending_work != 0) {
+    wait_for_turn(device);
+  }
+  if (profiled.load(std::memory_order_relaxed) != 0) {
+    operator_begins(device);
+  }
+}
+
 void check_device_error() {
   if (C10_UNLIKELY(captures_under_way.load(std::memory_order_relaxed) != 0)) {
     refuse_foreign_thread();

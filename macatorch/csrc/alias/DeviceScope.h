@@ -7,25 +7,36 @@
 
 #include <optional>
 
+#include "graph/Turn.h"
 #include "memory/ThreadAllocator.h"
+#include "profile/OperatorRecords.h"
 
 namespace macatorch {
 
 // Note [Where a device operator runs]
-// While an operator runs, its thread is "on the device": whatever the CPU kernel allocates comes from the device's caching
-// allocator (Note [Memory of a device operator]), and whatever stands above the backend (autograd, autocast, the tracer,
-// dispatch modes, functorch, the profiler's callbacks) sees nothing, since it has already seen the operator.
+// While an operator runs, its thread is "on the device": whatever the CPU kernel allocates comes from the device's
+// caching allocator (Note [Memory of a device operator]), and whatever stands above the backend (autograd, autocast,
+// the tracer, dispatch modes, functorch, the profiler's callbacks) sees nothing, since it has already seen the
+// operator.
 
 /// Raises the device's error, if it has one that lasts (a launch of device code that is not there): as on hardware, no
 /// operator runs after it. Nor does one on a captured stream that the capture does not know of.
 void check_device_error();
 
-/// Puts the calling thread on `device` for the life of the object. Nests; leaves everything as it was, also on unwinding.
+/// Before an operator on `device`, where work is pending or a profiler listens: waits until it is its turn on the
+/// current stream, and notes when it begins.
+void before_operator(c10::DeviceIndex device);
+
+/// Puts the calling thread on `device` for the life of the object. Nests; leaves everything as it was, also on
+/// unwinding.
 class DeviceScope {
  public:
   explicit DeviceScope(c10::DeviceIndex device)
       : state_(thread_state()), outer_device_(state_.device), mask_(masked_keys()) {
     check_device_error();
+    if (C10_UNLIKELY((*pending_work | profiled.load(std::memory_order_relaxed)) != 0) && state_.depth == 0) {
+      before_operator(device);
+    }
     // Asked as the dispatcher asks: at::hasCallbacks() takes a lock and copies the list.
     if (C10_UNLIKELY(at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value())) {
       unrecorded_.emplace(/*is_enabled=*/false);

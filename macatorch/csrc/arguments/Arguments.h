@@ -3,6 +3,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include "arguments/Device.h"
+
 namespace macatorch {
 
 /// Arguments of a boxed call by name. Releases differ in what an operator takes; one function here serves all of them.
@@ -65,11 +67,11 @@ class Arguments {
   size_t first_;
 };
 
-/// Refuses the first of `self`, `other` and `out` that is on the CPU in the words of upstream's kernel: `before`, its name,
-/// `after`.
+/// Refuses the first of `self`, `other` and `out` that is on the CPU in the words of upstream's kernel: `before`, its
+/// name, `after`.
 inline void check_on_device(const Arguments& given, const char* before, const char* after) {
   for (const char* name : {"self", "other", "out"}) {
-    TORCH_CHECK(given.tensor(name).is_cuda(), before, name, after);
+    TORCH_CHECK(is_on_device(given.tensor(name)), before, name, after);
   }
 }
 

@@ -12,11 +12,11 @@
 namespace macatorch {
 
 // Note [Walking over arguments]
-// Boxed calls, unboxed wrappers, function tables and captures all look at every tensor among the arguments of a call. One set
-// of functions serves them: for boxed values, and for the types that arguments have in C++.
+// Boxed calls, unboxed wrappers, function tables and captures all look at every tensor among the arguments of a call.
+// One set of functions serves them: for boxed values, and for the types that arguments have in C++.
 
-/// Calls `visit(tensor)` for every defined tensor in an argument: a tensor, an optional one, a list, an iterator's operands.
-/// What holds no tensor is passed over.
+/// Calls `visit(tensor)` for every defined tensor in an argument: a tensor, an optional one, a list, an iterator's
+/// operands. What holds no tensor is passed over.
 template <class T, class Visit>
 void for_each_tensor(const T& argument, const Visit& visit) {
   if constexpr (std::is_base_of_v<at::TensorBase, T>) {
@@ -89,8 +89,8 @@ c10::IValue map_tensors(const c10::IValue& value, const Change& change) {
   return value;
 }
 
-/// Whether the operator writes to its argument `index`: by its schema, or because it keeps running statistics, of which most
-/// schemas of batch normalisation do not tell.
+/// Whether the operator writes to its argument `index`: by its schema, or because it keeps running statistics, of which
+/// most schemas of batch normalisation do not tell.
 inline bool is_written(const c10::FunctionSchema& schema, size_t index) {
   const c10::Argument& argument = schema.arguments()[index];
   if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {

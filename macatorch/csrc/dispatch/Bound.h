@@ -9,8 +9,8 @@
 namespace macatorch {
 
 // Note [Bound arguments]
-// A typed call (an unboxed wrapper, a function table) hands its arguments on with CPU tensors in the place of the device's.
-// `Call` makes them, by `alias(tensor, written)`, and takes results back, by `result(tensor)`.
+// A typed call (an unboxed wrapper, a function table) hands its arguments on with CPU tensors in the place of the
+// device's. `Call` makes them, by `alias(tensor, written)`, and takes results back, by `result(tensor)`.
 
 /// One argument as the CPU's function gets it; holds what the function only refers to. `done` is called after it.
 template <class Call, class T>
@@ -46,30 +46,27 @@ struct Bound<Call, const std::optional<at::Tensor>&> {
   void done(Call&) {}
 };
 template <class Call>
-struct Bound<Call, at::TensorList> {
+struct BoundList {
   std::vector<at::Tensor> value;
-  Bound(Call& call, at::TensorList given) {
+  template <class List>
+  BoundList(Call& call, const List& given) {
     value.reserve(given.size());
     for (const at::Tensor& tensor : given) {
       value.push_back(call.alias(tensor));
     }
   }
-  at::TensorList get() { return value; }
   void done(Call&) {}
 };
 template <class Call>
-struct Bound<Call, const at::ITensorListRef&> {
-  std::vector<at::Tensor> value;
+struct Bound<Call, at::TensorList> : BoundList<Call> {
+  Bound(Call& call, at::TensorList given) : BoundList<Call>(call, given) {}
+  at::TensorList get() { return this->value; }
+};
+template <class Call>
+struct Bound<Call, const at::ITensorListRef&> : BoundList<Call> {
   at::ITensorListRef list;
-  Bound(Call& call, const at::ITensorListRef& given) {
-    value.reserve(given.size());
-    for (const at::Tensor& tensor : given) {
-      value.push_back(call.alias(tensor));
-    }
-    list = at::ITensorListRef(value);
-  }
+  Bound(Call& call, const at::ITensorListRef& given) : BoundList<Call>(call, given), list(this->value) {}
   const at::ITensorListRef& get() { return list; }
-  void done(Call&) {}
 };
 
 template <class Call>

@@ -1,3 +1,4 @@
+#include "arguments/Device.h"
 #include "dispatch/Operators.h"
 
 #include <ATen/ATen.h>
@@ -40,8 +41,9 @@ void check_index_devices(const at::Tensor& self, const IValue& indices) {
   });
 }
 
-/// Whether an operator that may wait for the device does: not if it was told how large its result is (repeat_interleave),
-/// nor for indices that are there already, on the device and not as a mask, nor for a number put where a mask says.
+/// Whether an operator that may wait for the device does: not if it was told how large its result is
+/// (repeat_interleave), nor for indices that are there already, on the device and not as a mask, nor for a number put
+/// where a mask says.
 bool waits(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
   if (const auto size = schema.argumentIndexWithName("output_size")) {
     return arguments[*size].isNone();
@@ -173,7 +175,7 @@ class BoxedCall {
     for (size_t i = 0; i < count_; ++i) {
       for_each_tensor(given[i], [&](const at::Tensor& tensor) {
         any_tensor_ = true;
-        if (!tensor.is_cuda()) {
+        if (!is_on_device(tensor)) {
           mixed_ = true;
         } else if (!device_) {
           device_ = tensor.device();
@@ -185,7 +187,7 @@ class BoxedCall {
           counted_.push_back(tensor.unsafeGetTensorImpl());
         }
       });
-      if (!device_ && given[i].isDevice() && given[i].toDevice().is_cuda()) {
+      if (!device_ && given[i].isDevice() && is_on_device(given[i].toDevice())) {
         device_ = given[i].toDevice();
       }
     }
@@ -212,7 +214,7 @@ class BoxedCall {
       return false;  // only a generator brought a CPU operator here, which the CPU kernel refuses
     }
     if (!device_ || !device_->has_index()) {
-      device_ = c10::Device(c10::kCUDA, c10::cuda::current_device());
+      device_ = c10::Device(kDevice, c10::cuda::current_device());
     }
     if (C10_UNLIKELY((dtypes_ & spec_.lacks) != 0)) {
       check_dtype(spec_, schema, given);
@@ -221,10 +223,7 @@ class BoxedCall {
       alert_if_nondeterministic(*spec_.alert, given);
     }
     if (spec_.synchronises && waits(schema, given)) {
-      refuse_wait_in_capture();
-      if (c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED) {
-        c10::cuda::warn_or_error_on_sync();
-      }
+      wait_as_upstream();
     }
     return true;
   }
@@ -241,7 +240,7 @@ class BoxedCall {
           at::Tensor alias = aliases.bind(tensor, write);
           return spec_.dense_inputs && !write && !tensor.is_non_overlapping_and_dense() ? alias.contiguous() : alias;
         });
-      } else if (value.isDevice() && value.toDevice().is_cuda()) {
+      } else if (value.isDevice() && is_on_device(value.toDevice())) {
         value = c10::Device(c10::kCPU);
       } else if (C10_UNLIKELY((spec_.generators >> i & 1) != 0)) {
         value =
@@ -250,8 +249,8 @@ class BoxedCall {
     }
   }
 
-  /// Runs the CPU kernel, and carries what it wrote back, also where it raises: it has often given `out` its size by then,
-  /// and written the first tensors of a list.
+  /// Runs the CPU kernel, and carries what it wrote back, also where it raises: it has often given `out` its size by
+  /// then, and written the first tensors of a list.
   void call(AnyAliases& aliases) {
     try {
       call_cpu(spec_, op_, stack_, dtypes_);
@@ -275,7 +274,7 @@ class BoxedCall {
   void check_devices(const c10::FunctionSchema& schema, at::ArrayRef<IValue> given) const {
     if (spec_.check == DeviceCheck::ExactSame) {
       check_same_device(spec_, schema, given);
-    } else if (spec_.check == DeviceCheck::None && spec_.cpu_key != c10::DispatchKey::CPU) {
+    } else if (spec_.check == DeviceCheck::None && spec_.cpu_key != kHostKey) {
       check_iterator_devices(spec_, schema, given);  // upstream's kernels for other layouts look at what they read
     } else if (spec_.check == DeviceCheck::TensorIterator || spec_.check == DeviceCheck::StructuredOut) {
       if (spec_.check == DeviceCheck::StructuredOut) {

@@ -3,7 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/cuda/CUDAException.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
+#include <mc_runtime.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +14,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "arguments/Device.h"
+#include "arguments/Walker.h"
 #include "dispatch/LayoutRule.h"
 #include "dispatch/Operators.h"
 #include "graph/GraphCapture.h"
@@ -28,34 +30,13 @@ using torch::jit::Stack;
 // Note [Libraries of others]
 // A library that is loaded later (torchvision, say) brings operators whose CUDA kernels launch device code that is not
 // there, beside CPU kernels that can run. Others bring CUDA kernels that do run: host code, or device code compiled for
-// this device. Which it is shows at the first launch. So each operator of a foreign library gets a guard at BackendSelect,
-// the last dispatch key above the backends: it tries the CUDA kernel while the runtime notes launches of missing code
-// without making them the device's lasting error, and, once there was one, sends this operator to its CPU kernel for good.
-// An operator without a CPU kernel fails as always.
+// this device. Which it is shows at the first launch. So each operator of a foreign library gets a guard at
+// BackendSelect, the last dispatch key above the backends: it tries the CUDA kernel while the runtime notes launches of
+// missing code without making them the device's lasting error, and, once there was one, sends this operator to its CPU
+// kernel for good. An operator without a CPU kernel fails as always.
 
-/// The runtime's watch over launches of missing device code on this thread.
-struct LaunchWatch {
-  using Begin = void (*)();
-  using End = int (*)();
-  Begin begin = nullptr;
-  End end = nullptr;
-
-  LaunchWatch() {
-    void* runtime = dlopen("libmcruntime.so", RTLD_NOLOAD | RTLD_LAZY);
-    if (runtime != nullptr) {
-      begin = reinterpret_cast<Begin>(dlsym(runtime, "mcLaunchWatchBegin"));
-      end = reinterpret_cast<End>(dlsym(runtime, "mcLaunchWatchEnd"));
-    }
-  }
-  explicit operator bool() const { return begin != nullptr && end != nullptr; }
-};
-
-const LaunchWatch& launch_watch() {
-  static const LaunchWatch watch;
-  return watch;
-}
-
-/// A row of the operator table for an operator that no table knew of. It lives as long as the process, as the others do.
+/// A row of the operator table for an operator that no table knew of. It lives as long as the process, as the others
+/// do.
 struct ForeignSpec {
   std::string name;
   OperatorSpec spec;
@@ -76,7 +57,7 @@ class Rerouted {
     const std::lock_guard<std::mutex> lock(mutex_);
     auto& entry = by_name_[op.operator_name()];
     if (entry == nullptr) {
-      entry = std::make_unique<ForeignSpec>(c10::toString(op.operator_name()), op.schema(), DispatchKey::CPU);
+      entry = std::make_unique<ForeignSpec>(c10::toString(op.operator_name()), op.schema(), kHostKey);
     }
     return entry->spec;
   }
@@ -94,7 +75,7 @@ Rerouted& rerouted() {
 /// True if every tensor among the arguments is on a CUDA device.
 bool all_on_device(const c10::IValue& value) {
   if (value.isTensor()) {
-    return !value.toTensor().defined() || value.toTensor().is_cuda();
+    return !value.toTensor().defined() || is_on_device(value.toTensor());
   }
   if (value.isList()) {
     for (const c10::IValue& element : value.toListRef()) {
@@ -106,48 +87,58 @@ bool all_on_device(const c10::IValue& value) {
   return true;
 }
 
-/// Makes arguments contiguous that are not because of the layout rule alone. False if there are none.
-bool undo_layout(Stack& arguments) {
-  bool found = false;
-  for (c10::IValue& value : arguments) {
-    if (value.isTensor() && value.toTensor().defined() && !layout_hint(value.toTensor()).empty()) {
-      value = value.toTensor().contiguous();
-      found = true;
-    }
-  }
-  return found;
-}
-
 /// Puts `arguments` in the place of what is on the stack from `first` on.
 void put_back(Stack* stack, size_t first, const Stack& arguments) {
   stack->resize(first);
   stack->insert(stack->end(), arguments.begin(), arguments.end());
 }
 
-/// Calls a foreign operator by `call(arguments)`. Code that was written for upstream's layout may insist on contiguous
-/// arguments: what refuses them in those words is called again with arguments of that layout.
-template <typename Call>
-void in_layout(const c10::OperatorHandle& op, Stack* stack, const Call& call) {
-  const size_t first = stack->size() - op.schema().arguments().size();
-  Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
-  try {
-    call(arguments);
-  } catch (const std::exception& error) {
-    if (std::strstr(error.what(), "contiguous") == nullptr || op.schema().is_mutable() || !undo_layout(arguments)) {
-      throw;
+// Note [Libraries and the layout rule]
+// Code that was written for upstream's layout may read an image by data_ptr() in upstream's order, without a look at
+// its strides: where the layout rule made the image channels-last, it computes something else, and nobody notices. So
+// an image comes to such code in upstream's order: reordered in place where nobody can tell, else as a copy where the
+// code only reads it, else as it is, with a warning. Operators pass Foreign.cpp's guard; functions that pybind11 binds
+// pass the conversion of their arguments, which is compiled into the library: a patch of torch/csrc/utils/pybind.h
+// calls macatorch::extension_argument there.
+
+/// `tensor` for code of others; `may_copy`: which only reads it.
+at::Tensor for_foreign_code(const at::Tensor& tensor, bool may_copy) {
+  if (!is_on_device(tensor) || !is_contiguous_upstream(tensor) || reorder_in_place(tensor)) {
+    return tensor;
+  }
+  if (may_copy) {
+    return tensor.contiguous();
+  }
+  TORCH_WARN_ONCE("an extension is given a tensor of shape ", tensor.sizes(), " with the channels-last strides ",
+                  tensor.strides(),
+                  ", in which images arrive on this device when they are moved there from the CPU. Somebody else holds "
+                  "its memory, so it cannot be reordered: code that reads it in the order of a contiguous tensor, "
+                  "without regard to strides, computes wrong values. Pass .contiguous(), or set "
+                  "PYTORCH_DEFAULT_NCHW=1 to keep upstream's layout.");
+  return tensor;
+}
+
+void extension_argument(const at::Tensor& tensor) { for_foreign_code(tensor, false); }
+
+void put_in_upstream_layout(const c10::OperatorHandle& op, Stack* stack) {
+  const auto& formal = op.schema().arguments();
+  const size_t first = stack->size() - formal.size();
+  for (size_t i = 0; i < formal.size(); ++i) {
+    // What is written, or what a result may be a view of, stays what it is.
+    const bool may_copy = formal[i].alias_info() == nullptr;
+    c10::IValue& value = (*stack)[first + i];
+    if (value.isTensor() || value.isList()) {
+      value = map_tensors(value, [&](const at::Tensor& tensor) { return for_foreign_code(tensor, may_copy); });
     }
-    TORCH_WARN(op.operator_name(),
-               " wants contiguous tensors, and channels-last is the layout in which images arrive "
-               "on this device: they are copied for each call. PYTORCH_DEFAULT_NCHW=1 keeps upstream's layout.");
-    put_back(stack, first, arguments);
-    call(arguments);
   }
 }
 
-/// The guard of Note [Libraries of others], for arguments of one layout.
-void try_device(const c10::OperatorHandle& op, DispatchKeySet backends, Stack* stack, const Stack& arguments) {
-  const bool ours = backends.highestPriorityTypeId() == DispatchKey::CUDA && launch_watch() &&
-                    op.hasKernelForDispatchKey(DispatchKey::CPU) && op.hasKernelForDispatchKey(DispatchKey::CUDA) &&
+/// The guard of Note [Libraries of others], for an operator with CUDA tensors.
+void try_device(const c10::OperatorHandle& op, DispatchKeySet backends, Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
+  const bool ours = backends.highestPriorityTypeId() == kDeviceKey && op.hasKernelForDispatchKey(kHostKey) &&
+                    op.hasKernelForDispatchKey(kDeviceKey) &&
                     std::all_of(arguments.begin(), arguments.end(), all_on_device);
   if (!ours) {
     op.redispatchBoxed(backends, stack);
@@ -157,15 +148,14 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet backends, Stack* s
     capture_operator(op, stack, [&] { call_boxed(*spec, op, stack); });
     return;
   }
-  const size_t first = stack->size() - arguments.size();
   std::exception_ptr problem;
-  launch_watch().begin();
+  mcLaunchWatchBegin();
   try {
     op.redispatchBoxed(backends, stack);
   } catch (...) {
     problem = std::current_exception();
   }
-  if (launch_watch().end() == 0) {
+  if (mcLaunchWatchEnd() == 0) {
     if (problem) {
       std::rethrow_exception(problem);
     }
@@ -179,11 +169,12 @@ void try_device(const c10::OperatorHandle& op, DispatchKeySet backends, Stack* s
 
 void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const DispatchKeySet backends = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, DispatchKey::BackendSelect);
-  if (!keys.has(DispatchKey::CUDA)) {  // only what is on a device has the device's kernels and layout
+  if (!keys.has(kDeviceKey)) {  // only what is on a device has the device's kernels and layout
     op.redispatchBoxed(backends, stack);
     return;
   }
-  in_layout(op, stack, [&](const Stack& arguments) { try_device(op, backends, stack, arguments); });
+  put_in_upstream_layout(op, stack);
+  try_device(op, backends, stack);
 }
 
 // Operators that choose their kernel by the tensor's device themselves, without the dispatcher: only the whole operator
@@ -233,7 +224,7 @@ class GuardNewOperators final : public c10::OpRegistrationListener {
                                 "registered at macatorch/csrc/dispatch/Foreign.cpp");
     const std::string name = c10::toString(op.operator_name());
     if (std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end()) {
-      for (const DispatchKey key : {DispatchKey::AutogradCUDA, DispatchKey::CUDA}) {
+      for (const DispatchKey key : {kAutogradDeviceKey, kDeviceKey}) {
         entry_of(op).registerKernel(c10::Dispatcher::singleton(), key,
                                     c10::KernelFunction::makeFromBoxedFunction<&on_cpu>(), std::nullopt, nullptr,
                                     "registered at macatorch/csrc/dispatch/Foreign.cpp");
@@ -250,8 +241,8 @@ void reroute_namespaces() {
   static std::deque<ForeignSpec> specs;
   static std::deque<torch::Library> libraries;
   for (const char* space : {"quantized", "quantization"}) {
-    for (const auto& [device_key, cpu_key] : {std::pair{DispatchKey::CUDA, DispatchKey::CPU},
-                                              std::pair{DispatchKey::QuantizedCUDA, DispatchKey::QuantizedCPU}}) {
+    for (const auto& [device_key, cpu_key] :
+         {std::pair{kDeviceKey, kHostKey}, std::pair{kQuantizedDeviceKey, kQuantizedHostKey}}) {
       torch::Library& library =
           libraries.emplace_back(torch::Library::IMPL, space, device_key, "macatorch/csrc/dispatch/Foreign.cpp", 0);
       for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
@@ -271,6 +262,8 @@ void reroute_namespaces() {
 }  // namespace
 
 void register_foreign() {
+  static torch::Library own(torch::Library::DEF, "macatorch", std::nullopt, "macatorch/csrc/dispatch/Foreign.cpp", 0);
+  own.def("extension_argument(Tensor tensor) -> ()", &extension_argument);
   reroute_namespaces();
   auto listener = std::make_unique<GuardNewOperators>();
   GuardNewOperators* guards = listener.get();

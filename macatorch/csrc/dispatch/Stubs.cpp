@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "arguments/Device.h"
 #include "random/Random.h"
 
 namespace macatorch {
@@ -23,13 +24,13 @@ struct Iterator : at::TensorIteratorBase {
   static constexpr auto is_reduction = &Iterator::is_reduction_;
 };
 
-/// A CUDA iterator is ready for a loop over host memory: sizes, strides and addresses are the same. Only its tensors, which
-/// kernels look at now and then, have to be aliases.
+/// A CUDA iterator is ready for a loop over host memory: sizes, strides and addresses are the same. Only its tensors,
+/// which kernels look at now and then, have to be aliases.
 template <class Alias>
 std::unique_ptr<at::TensorIterator> host_iterator(const at::TensorIteratorBase& given, const Alias& alias) {
   auto iterator = std::make_unique<at::TensorIterator>(given);
   for (at::OperandInfo& operand : (*iterator).*Iterator::operands) {
-    if (operand.tensor_base().defined() && operand.tensor_base().is_cuda()) {
+    if (operand.tensor_base().defined() && is_on_device(operand.tensor_base())) {
       operand.tensor(c10::MaybeOwned<at::TensorBase>::owned(alias(operand.tensor())));
       operand.device = c10::Device(c10::kCPU);
     }

@@ -10,6 +10,7 @@
 
 #include "alias/CompositeTensors.h"
 #include "alias/DeviceScope.h"
+#include "arguments/Device.h"
 #include "arguments/Walker.h"
 #include "dispatch/Bound.h"
 #include "dispatch/Operators.h"
@@ -19,15 +20,15 @@ namespace macatorch {
 // Note [Function tables]
 // Upstream's operators reach their innermost functions through tables with an entry for each kind of device
 // (DispatchStub). An operator with kernels of its own for CPU and CUDA never gets there, since ours replaces it; one
-// function that serves both does: mode(out=), conj_physical_(), layer_norm of nested tensors. So the CUDA entry of every
-// table becomes a function over its signature that calls the CPU entry with CPU aliases of the same bytes. Which tables
-// there are the generated list says; a test reads all of them in the running process.
+// function that serves both does: mode(out=), conj_physical_(), layer_norm of nested tensors. So the CUDA entry of
+// every table becomes a function over its signature that calls the CPU entry with CPU aliases of the same bytes. Which
+// tables there are the generated list says; a test reads all of them in the running process.
 
 /// The tensors of one call through a table.
 class StubCall {
  public:
-  /// `wide`: low-precision dtypes that the CPU's function lacks, computed in the next wider one. `promotes`: an iterator's
-  /// operands are read in its common dtype.
+  /// `wide`: low-precision dtypes that the CPU's function lacks, computed in the next wider one. `promotes`: an
+  /// iterator's operands are read in its common dtype.
   StubCall(c10::Device device, uint64_t wide, bool promotes)
       : device_(device), scope_(device.index()), wide_(wide), promotes_(promotes) {}
 
@@ -64,7 +65,7 @@ struct Survey {
   void see(const T& argument) {
     for_each_tensor(argument, [&](const at::TensorBase& tensor) {
       dtypes |= dtype_bit(tensor.scalar_type());
-      if (!device && tensor.is_cuda()) {
+      if (!device && is_on_device(tensor)) {
         device = tensor.device();
       }
     });
@@ -206,16 +207,22 @@ struct Rerouted<Stub, stub, Result (*)(Args...)> {
 }  // namespace stubs
 
 /// Points the CUDA entry of one table at the CPU's function, or, where the CPU has none, at an error that says so.
-/// `promotes`: the table's functions read every operand in the iterator's common dtype, of which a CUDA iterator does not say.
+/// `promotes`: the table's functions read every operand in the iterator's common dtype, of which a CUDA iterator does
+/// not say.
 template <class Stub, Stub& stub>
 void reroute_stub(const char* name, bool promotes) {
   using Rerouted = stubs::Rerouted<Stub, stub, typename Stub::FnPtr>;
-  if (!stub.is_device_supported(c10::kCUDA)) {
+  if (!stub.is_device_supported(kDevice)) {
     return;
   }
   Rerouted::name = name;
   Rerouted::promotes = promotes;
-  stub.set_cuda_dispatch_ptr(stub.is_device_supported(c10::kCPU) ? &Rerouted::call : &Rerouted::missing);
+  const auto entry = stub.is_device_supported(c10::kCPU) ? &Rerouted::call : &Rerouted::missing;
+  if constexpr (kDevice == c10::kCUDA) {
+    stub.set_cuda_dispatch_ptr(entry);
+  } else {
+    stub.set_privateuse1_dispatch_ptr(entry);
+  }
 }
 
 }  // namespace macatorch

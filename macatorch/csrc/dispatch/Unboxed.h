@@ -7,7 +7,8 @@
 #include <tuple>
 #include <type_traits>
 
-#include "alias/CpuAliases.h"
+#include "alias/DeviceCall.h"
+#include "arguments/Device.h"
 #include "arguments/Walker.h"
 #include "dispatch/Bound.h"
 #include "dispatch/Operators.h"
@@ -15,9 +16,10 @@
 namespace macatorch {
 
 // Note [The fast path]
-// A wrapper per operator, from one template over its signature (at::_ops). It takes the common case (all tensors strided
-// and on one device, CPU tensors only as scalars) without boxing an argument; everything else goes through call_boxed,
-// which holds the whole contract. Measured cost over upstream's CPU kernel: docs/architecture.md, "Operators".
+// A wrapper per operator, from one template over its signature (at::_ops). It takes the common case (all tensors
+// strided and on one device, CPU tensors only as scalars) without boxing an argument; everything else goes through
+// call_boxed, which holds the whole contract. Measured cost over upstream's CPU kernel: docs/architecture.md,
+// "Operators".
 
 namespace unboxed {
 
@@ -51,23 +53,6 @@ struct Survey {
       for_each_tensor(argument, [&](const at::Tensor& tensor) { see(tensor, scalars_allowed); });
     }
   }
-};
-
-/// One call on the device.
-class Call {
- public:
-  explicit Call(c10::Device device) : device_(device), scope_(device.index()) {}
-
-  at::Tensor alias(const at::Tensor& tensor, bool written = false) {
-    return tensor.defined() && is_plain_cuda(*tensor.unsafeGetTensorImpl()) ? aliases_.bind(tensor, written) : tensor;
-  }
-  at::Tensor result(at::Tensor value) const { return aliases_.to_device(std::move(value), device_); }
-  void write_back() { aliases_.write_back(device_); }
-
- private:
-  c10::Device device_;
-  DeviceScope scope_;
-  CpuAliases aliases_;
 };
 
 template <class T>
@@ -119,10 +104,10 @@ struct Unboxed<Op, spec, Result(Args...)> {
 
  private:
   static C10_ALWAYS_INLINE Result call_fast(c10::Device device, Args... args) {
-    unboxed::Call call(device);
-    std::tuple<Bound<unboxed::Call, Args>...> cpu{Bound<unboxed::Call, Args>(call, args)...};
+    DeviceCall call(device);
+    std::tuple<Bound<DeviceCall, Args>...> cpu{Bound<DeviceCall, Args>(call, args)...};
     auto redispatch = [](auto&... argument) -> Result {
-      return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), argument.get()...);
+      return Op::redispatch(c10::DispatchKeySet(kHostKey), argument.get()...);
     };
     const auto run = [&]() -> Result {
       if constexpr (writes) {
@@ -156,8 +141,7 @@ struct Unboxed<Op, spec, Result(Args...)> {
   static C10_NOINLINE Result call_slow(Args... args) {
     static const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
     static const c10::BoxedKernel kernel = c10::BoxedKernel::makeFromFunction<&boxed>();
-    return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(kernel, op, c10::DispatchKeySet(c10::DispatchKey::CUDA),
-                                                                args...);
+    return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(kernel, op, c10::DispatchKeySet(kDeviceKey), args...);
   }
   static void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) { call_boxed(spec, op, stack); }
 };

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments/Device.h"
 #include "fast/AllocationReplay.h"
 #include "graph/GraphCapture.h"
 #include "memory/ThreadAllocator.h"
@@ -68,7 +69,7 @@ class DeviceAllocator final : public CUDAAllocator {
   }
 
   c10::DataPtr allocate(size_t nbytes) override {
-    const c10::Device device(c10::kCUDA, c10::cuda::current_device());
+    const c10::Device device(kDevice, c10::cuda::current_device());
     void* data = nullptr;
     Requests* const requests =
         C10_UNLIKELY(graph_operators.load(std::memory_order_relaxed) != 0) ? graph_requests() : nullptr;
@@ -213,7 +214,12 @@ class DeviceAllocator final : public CUDAAllocator {
     return native()->getCheckpointState(device, id);
   }
   CheckpointDelta setCheckpointPoolState(c10::DeviceIndex device, std::shared_ptr<AllocatorState> state) override {
-    return native()->setCheckpointPoolState(device, std::move(state));
+    CheckpointDelta delta = native()->setCheckpointPoolState(device, std::move(state));
+    // Storages of the program get these pointers, and are known as the allocator's by their deleter.
+    for (c10::DataPtr& data : delta.dataptrs_allocd) {
+      static_cast<void>(data.compare_exchange_deleter(native_.raw_deleter(), &free));
+    }
+    return delta;
   }
 
   // Whoever watches sees every step.
@@ -374,7 +380,8 @@ class DeviceAllocator final : public CUDAAllocator {
     });
   }
 
-  /// To learn a step costs about half as much as the step. Where most are new that does not pay, so it stops for a while.
+  /// To learn a step costs about half as much as the step. Where most are new that does not pay, so it stops for a
+  /// while.
   void missed() {
     if (paused_ <= 0 && ++misses_ == kWindow) {
       if (hits_ < misses_) {
@@ -461,7 +468,7 @@ void install_device_allocator() {
   }
   front = new DeviceAllocator(*native);
   allocator.store(front);
-  c10::SetAllocator(c10::kCUDA, front);
+  c10::SetAllocator(kDevice, front);
   set_block_source(&replay_request);
 }
 

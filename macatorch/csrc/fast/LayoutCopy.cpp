@@ -56,8 +56,8 @@ void store_columns(const Tile<uint32_t>& tile, uint32_t* to, int64_t step) {
   }
 }
 
-/// Up to kSide rows of a matrix of `rows` by `columns`, from row `first` on. Whole lines are read and written: rows that
-/// are a power of two apart share a set of the cache, which does not hold a tile of them.
+/// Up to kSide rows of a matrix of `rows` by `columns`, from row `first` on. Whole lines are read and written: rows
+/// that are a power of two apart share a set of the cache, which does not hold a tile of them.
 template <typename T>
 void transpose_band(const T* from, T* to, int64_t rows, int64_t columns, int64_t first) {
   const int64_t height = std::min(kSide<T>, rows - first);

@@ -18,12 +18,12 @@ namespace macatorch {
 
 // Note [Products by oneDNN]
 // On AMD's processors MKL multiplies with AVX2 whatever they have. Zen 5 computes with AVX-512 at twice that width, and
-// oneDNN, which is in libtorch_cpu for the convolutions, does so: 220 GFLOP/s of one core in single precision against MKL's
-// 100. Halves are computed in single precision there and rounded once. And where a processor multiplies bfloat16 itself,
-// oneDNN does that (430 GFLOP/s), adding up in single precision.
-// oneDNN compiles a kernel for each new pair of shapes (0.2 to 3 ms; it keeps 1024 of them), so that only products that
-// take about that long anyhow go there, whether or not their shapes were seen before: equal products have equal bits.
-// Measured in docs/performance.md, "What makes it faster than the CPU".
+// oneDNN, which is in libtorch_cpu for the convolutions, does so: of one core in single precision 220 GFLOP/s, against
+// 100 by MKL. Halves are computed in single precision there and rounded once. And where a processor multiplies bfloat16
+// itself, oneDNN does that (430 GFLOP/s), adding up in single precision. oneDNN compiles a kernel for each new pair of
+// shapes (0.2 to 3 ms; it keeps 1024 of them), so that only products that take about that long anyhow go there, whether
+// or not their shapes were seen before: equal products have equal bits. Measured in docs/performance.md, "What makes it
+// faster than the CPU".
 
 namespace {
 
@@ -45,8 +45,8 @@ Choice read_choice() {
   return {choice.empty() ? has_wide_vectors_of_amd() : choice == "1", choice != "0" && has_bfloat16_products()};
 }
 
-/// In which dtype oneDNN computes a product; Undefined where it does not. The shapes are those of a product then, on one
-/// device, and both operands have one dtype.
+/// In which dtype oneDNN computes a product; Undefined where it does not. The shapes are those of a product then, on
+/// one device, and both operands have one dtype.
 at::ScalarType dtype_by_onednn(int64_t dims, const at::Tensor& left, const at::Tensor& right) {
   constexpr at::ScalarType kNone = at::ScalarType::Undefined;
   static const Choice chosen = read_choice();

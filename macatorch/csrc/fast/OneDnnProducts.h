@@ -8,8 +8,9 @@
 namespace macatorch {
 
 // Products of matrices, and of batches of them, that oneDNN computes faster than MKL: Note [Products by oneDNN]. Each
-// function does nothing where it does not apply; the caller goes on with upstream's kernel and its checks then.
-// Gain: 220 against 100 GFLOP/s of one Zen 5 core in single precision, 430 against 95 in bfloat16; measured in docs/performance.md.
+// function does nothing where it does not apply; the caller goes on with upstream's kernel and its checks then. Gain:
+// 220 against 100 GFLOP/s of one Zen 5 core in single precision, 430 against 95 in bfloat16 (0.35 of the time on
+// Zen 4); measured in docs/performance.md.
 
 #if MACATORCH_FAST_ONEDNN
 /// mm (`dims` is 2) and bmm (3).

@@ -10,10 +10,11 @@
 namespace macatorch {
 
 // Note [Products in panels]
-// MKL's matrix product stores its result a few vector registers at a time. Where the rows of the result are no multiple of
-// a register's 32 bytes (logits over a vocabulary of 50257 symbols), half of the stores cross a cache line, and the product
-// takes up to a third longer. A large product of that kind is computed panel by panel into aligned rows that stay in the
-// cache, and copied from there. Measured in docs/performance.md, "What makes it faster than the CPU".
+// MKL's matrix product stores its result a few vector registers at a time. Where the rows of the result are no multiple
+// of a register's 32 bytes (logits over a vocabulary of 50257 symbols), half of the stores cross a cache line, and the
+// product takes up to a third longer. A large product of that kind is computed panel by panel into aligned rows that
+// stay in the cache, and copied from there. Doubles lose by it: 552 ms
+// instead of 508. Measured in docs/performance.md, "What makes it faster than the CPU".
 
 namespace {
 
@@ -34,7 +35,7 @@ bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
     return false;
   }
   const at::ScalarType dtype = left.scalar_type();
-  return (dtype == at::kFloat || dtype == at::kDouble) && right.scalar_type() == dtype && left.size(0) >= kLeastRows &&
+  return dtype == at::kFloat && right.scalar_type() == dtype && left.size(0) >= kLeastRows &&
          columns >= kLeastColumns && left.device() == right.device() && left.size(1) == right.size(0) &&
          right.size(0) != 0;
 }

@@ -12,9 +12,9 @@
 namespace macatorch {
 namespace {
 
-// The words of one leaf of the cpuid instruction: eax, ebx, ecx, edx; zeros where the processor has no such leaf. Leaves and
-// bits: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID; AMD64 Architecture Programmer's
-// Manual, volume 3, appendix E.
+// The words of one leaf of the cpuid instruction: eax, ebx, ecx, edx; zeros where the processor has no such leaf.
+// Leaves and bits: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID; AMD64 Architecture
+// Programmer's Manual, volume 3, appendix E.
 std::array<unsigned, 4> leaf(unsigned number, unsigned part = 0) {
   std::array<unsigned, 4> words{};
 #if defined(__x86_64__)

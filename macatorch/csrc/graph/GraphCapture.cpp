@@ -2,12 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/GPUTrace.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <mc_runtime.h>
 #include <torch/library.h>
 
@@ -22,11 +23,14 @@
 #include <utility>
 #include <vector>
 
+#include "arguments/Device.h"
 #include "arguments/Walker.h"
+#include "graph/Turn.h"
 
 namespace macatorch {
 
 std::atomic<int> captures_under_way{0};
+std::atomic<bool> graphs_were_captured{false};
 std::atomic<int> graph_operators{0};
 
 void* Requests::next(size_t bytes) {
@@ -70,42 +74,11 @@ using torch::jit::Stack;
 // Upstream has this key for modes of its own and registers nothing there.
 constexpr DispatchKey kCaptureKey = DispatchKey::Fake;
 
-/// The runtime's functions for captures.
-struct Runtime {
-  decltype(&mcCaptureSetHooks) set_hooks = nullptr;
-  decltype(&mcStreamCaptureInfo) capture_info = nullptr;
-  decltype(&mcCaptureAdd) add = nullptr;
-  decltype(&mcCaptureSuspend) suspend = nullptr;
-  decltype(&mcSetLastError) set_last_error = nullptr;
-
-  Runtime() {
-    void* library = dlopen("libmcruntime.so", RTLD_NOLOAD | RTLD_LAZY);
-    if (library == nullptr) {
-      return;
-    }
-    find(library, "mcCaptureSetHooks", &set_hooks);
-    find(library, "mcStreamCaptureInfo", &capture_info);
-    find(library, "mcCaptureAdd", &add);
-    find(library, "mcCaptureSuspend", &suspend);
-    find(library, "mcSetLastError", &set_last_error);
-  }
-  template <class Function>
-  static void find(void* library, const char* name, Function* function) {
-    *function = reinterpret_cast<Function>(dlsym(library, name));
-  }
-  explicit operator bool() const { return set_hooks && capture_info && add && suspend && set_last_error; }
-};
-
-const Runtime& runtime() {
-  static const Runtime functions;
-  return functions;
-}
-
 /// Work of this thread on captured streams runs at once, or, with -1, is the capture's again.
 class Suspended {
  public:
-  explicit Suspended(int change = 1) : change_(change) { runtime().suspend(change_); }
-  ~Suspended() { runtime().suspend(-change_); }
+  explicit Suspended(int change = 1) : change_(change) { mcCaptureSuspend(change_); }
+  ~Suspended() { mcCaptureSuspend(-change_); }
   Suspended(const Suspended&) = delete;
   Suspended& operator=(const Suspended&) = delete;
 
@@ -138,6 +111,15 @@ class Session {
     Saved& saved = saved_.emplace_back(Saved{tensor, place.first, std::vector<char>(place.second)});
     std::memcpy(saved.bytes.data(), place.first, place.second);
   }
+  /// Keeps the memory of `tensor` from being freed before the capture ends, if it is older than the capture. A program
+  /// may give up an input once its operators are captured; captured operators run here, and would write their results
+  /// into that memory, which the first launch reads.
+  void keep(const at::Tensor& tensor) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (own_.count(tensor.storage().data()) == 0) {
+      kept_.emplace(tensor.storage().unsafeGetStorageImpl(), tensor.storage());
+    }
+  }
   void owns(const at::Tensor& tensor) {
     const std::lock_guard<std::mutex> lock(mutex_);
     own_.insert(tensor.storage().data());
@@ -159,6 +141,7 @@ class Session {
   std::vector<Saved> saved_;
   std::set<std::pair<char*, size_t>> seen_;
   std::unordered_set<const void*> own_;
+  std::unordered_map<const c10::StorageImpl*, c10::Storage> kept_;
 };
 
 std::mutex sessions_mutex;
@@ -174,6 +157,7 @@ void capture_begins(unsigned long long id) {
     sessions()[id] = std::make_shared<Session>();
   }
   captures_under_way.fetch_add(1, std::memory_order_relaxed);
+  graphs_were_captured.store(true);
   c10::impl::tls_set_dispatch_key_included(kCaptureKey, true);
 }
 
@@ -201,8 +185,8 @@ mcStream_t current_stream(c10::DeviceIndex device) {
 std::shared_ptr<Session> session_of(c10::DeviceIndex device) {
   mcCaptureStatus status = mcCaptureNone;
   unsigned long long id = 0;
-  C10_CUDA_CHECK(static_cast<cudaError_t>(
-      runtime().capture_info(current_stream(device), &status, &id, nullptr, nullptr, nullptr)));
+  C10_CUDA_CHECK(
+      static_cast<cudaError_t>(mcStreamCaptureInfo(current_stream(device), &status, &id, nullptr, nullptr, nullptr)));
   if (status == mcCaptureNone) {
     return nullptr;
   }
@@ -267,7 +251,7 @@ class Borrowed {
                   .first;
     }
     at::Tensor borrowed = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(entry->second),
-                                                                   DispatchKeySet(DispatchKey::CUDA), tensor.dtype());
+                                                                   DispatchKeySet(kDeviceKey), tensor.dtype());
     borrowed.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
     borrowed._set_conj(tensor.is_conj());
     borrowed._set_neg(tensor.is_neg());
@@ -337,11 +321,11 @@ mcError_t run_node(void* data) {
     launch(*static_cast<Node*>(data));
     return mcSuccess;
   } catch (const c10::OutOfMemoryError& error) {
-    return runtime().set_last_error(mcErrorMemoryAllocation, error.what_without_backtrace());
+    return mcSetLastError(mcErrorMemoryAllocation, error.what_without_backtrace());
   } catch (const c10::Error& error) {
-    return runtime().set_last_error(mcErrorLaunchFailure, error.what_without_backtrace());
+    return mcSetLastError(mcErrorLaunchFailure, error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return runtime().set_last_error(mcErrorLaunchFailure, error.what());
+    return mcSetLastError(mcErrorLaunchFailure, error.what());
   }
 }
 
@@ -425,6 +409,9 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
       check_plain(tensor, op, device);
       known.insert(tensor.storage().unsafeGetStorageImpl());
+      if (is_on_device(tensor)) {
+        session.keep(tensor);
+      }
       if (written) {
         session.save(tensor);
         writes = true;
@@ -448,10 +435,10 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
     for_each_tensor((*stack)[i], [&](const at::Tensor& tensor) {
       check_plain(tensor, op, device);
       const bool fresh = known.count(tensor.storage().unsafeGetStorageImpl()) == 0;
-      if (fresh && !tensor.is_cuda() && tensor.numel() != 0) {
+      if (fresh && !is_on_device(tensor) && tensor.numel() != 0) {
         refuse(op, device, " returns a tensor on the CPU, which a launch of the graph could not change");
       }
-      if (fresh && tensor.is_cuda()) {
+      if (fresh && is_on_device(tensor)) {
         session.owns(tensor);
         node->results.emplace_back(number, borrowed(tensor));
         if (const auto place = requests.find(tensor.storage().data(), tensor.storage().nbytes())) {
@@ -468,15 +455,15 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   for (size_t i = 0; i < count; ++i) {
     const bool written = is_written(schema, i);
     node->arguments.push_back(map_tensors(arguments[i], [&](const at::Tensor& tensor) {
-      return !tensor.defined()  ? tensor
-             : tensor.is_cuda() ? borrowed(tensor)
-             : written          ? tensor
-                                : host_argument(tensor, op);
+      return !tensor.defined()      ? tensor
+             : is_on_device(tensor) ? borrowed(tensor)
+             : written              ? tensor
+                                    : host_argument(tensor, op);
     }));
   }
   const std::string label = c10::toString(op.operator_name());
   C10_CUDA_CHECK(static_cast<cudaError_t>(
-      runtime().add(current_stream(device), "operator", label.c_str(), &run_node, node.release(), &destroy_node)));
+      mcCaptureAdd(current_stream(device), "operator", label.c_str(), &run_node, node.release(), &destroy_node)));
 }
 
 std::optional<c10::DeviceIndex> device_of(at::ArrayRef<IValue> arguments) {
@@ -485,12 +472,12 @@ std::optional<c10::DeviceIndex> device_of(at::ArrayRef<IValue> arguments) {
     if (device) {
       break;
     }
-    if (value.isDevice() && value.toDevice().is_cuda()) {
+    if (value.isDevice() && is_on_device(value.toDevice())) {
       const c10::Device given = value.toDevice();
       device = given.has_index() ? given.index() : c10::cuda::current_device();
     }
     for_each_tensor(value, [&](const at::Tensor& tensor) {
-      if (!device && tensor.is_cuda()) {
+      if (!device && is_on_device(tensor)) {
         device = tensor.device().index();
       }
     });
@@ -540,6 +527,9 @@ void capture_operator(const c10::OperatorHandle& op, Stack* stack, const std::fu
 
 void refuse_wait_in_capture() {
   if (captures_under_way.load(std::memory_order_relaxed) == 0) {
+    if (C10_UNLIKELY(*pending_work != 0)) {
+      C10_CUDA_CHECK(cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream().stream()));
+    }
     return;
   }
   std::optional<Suspended> resumed;
@@ -549,16 +539,29 @@ void refuse_wait_in_capture() {
   C10_CUDA_CHECK(cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream().stream()));
 }
 
+void wait_as_upstream() {
+  refuse_wait_in_capture();
+  if (C10_UNLIKELY(c10::cuda::warning_state().get_sync_debug_mode() != c10::cuda::SyncDebugMode::L_DISABLED)) {
+    c10::cuda::warn_or_error_on_sync();
+  }
+  if (const auto* const listener = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(listener != nullptr)) {
+    (*listener)->trace_gpu_stream_synchronization(
+        kDevice, reinterpret_cast<uintptr_t>(c10::cuda::getCurrentCUDAStream().stream()));
+  }
+}
+
 void refuse_foreign_thread() {
-  if (work.captured != nullptr || work.launched != nullptr || !runtime()) {
+  if (work.captured != nullptr || work.launched != nullptr) {
     return;
   }
   const c10::DeviceIndex device = c10::cuda::current_device();
   if (session_of(device) != nullptr) {
     invalidate_capture(device);
-    TORCH_CHECK(false,
-                "an operator came to a stream that is captured from a thread that does not take part in the capture; "
-                "begin the capture in this thread, or use another stream here");
+    TORCH_CHECK(
+        false,
+        "an operator came to a stream that is captured from a thread that does not take part in the capture, or "
+        "from a dispatch mode in Python; begin the capture in this thread and outside of the mode, or use "
+        "another stream here");
   }
 }
 
@@ -580,14 +583,11 @@ std::optional<PhiloxPosition> launched_position() {
 }
 
 void register_graph_capture() {
-  if (!runtime()) {
-    return;
-  }
   static auto library =
       torch::Library(torch::Library::IMPL, "_", kCaptureKey, "macatorch/csrc/graph/GraphCapture.cpp", 0);
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
   static const mcCaptureHooks hooks{&capture_begins, &capture_ends};
-  runtime().set_hooks(&hooks);
+  mcCaptureSetHooks(&hooks);
 }
 
 }  // namespace macatorch

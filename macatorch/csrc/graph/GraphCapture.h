@@ -17,8 +17,8 @@ namespace macatorch {
 // its own, below autograd. An operator that computes on the stream runs there once on real memory, since its results'
 // shapes are needed, and becomes a node: the operator with its arguments' addresses. A launch calls it again and leaves
 // the results at the addresses of the capture. What the capture wrote to memory that was there before is put back when
-// it ends, so that, as on hardware, captured work has not happened. Operators that would wait for the device are refused.
-// Arguments are borrowed, not kept alive: as on hardware, who owns them has to keep them.
+// it ends, so that, as on hardware, captured work has not happened. Operators that would wait for the device are
+// refused. Arguments are borrowed, not kept alive: as on hardware, who owns them has to keep them.
 
 /// A place in a CUDA generator's stream. An operator whose backward draws the same numbers again keeps it.
 struct PhiloxPosition {
@@ -29,11 +29,19 @@ struct PhiloxPosition {
 /// Captures under way in the process; what the hot path looks at.
 extern std::atomic<int> captures_under_way;
 
+/// Whether the process has captured anything: from then on graphs may hold addresses with the strides of the capture.
+extern std::atomic<bool> graphs_were_captured;
+
 /// Sets the fallback up, and asks the runtime to tell of captures.
 void register_graph_capture();
 
-/// Raises what upstream raises where an operator waits for the device, if one is being captured.
+/// Where an operator waits for the device: waits for what is pending on the current stream, or raises what upstream
+/// raises if a stream is being captured.
 void refuse_wait_in_capture();
+
+/// The same for an operator that upstream lets wait: what listens to waits (torch.cuda.set_sync_debug_mode, the
+/// sanitizer's callbacks) is told of it as well.
+void wait_as_upstream();
 
 /// Raises an error if the current stream is captured and this thread does not take part in it.
 void refuse_foreign_thread();

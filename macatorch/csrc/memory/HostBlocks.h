@@ -7,10 +7,10 @@
 namespace macatorch {
 
 // Note [Host blocks]
-// A large host tensor that `.cpu()` fills lies in new memory, which the kernel has to clear page by page before the copy
-// writes it: with huge pages that still takes half as long as the copy. A program that fetches results does so again and
-// again, so a block that it gave back is kept for the next one, up to `kKept` bytes. A block that is kept is marked as
-// free (MADV_FREE): the kernel takes its pages whenever it needs memory, before it swaps anything.
+// A large host tensor that `.cpu()` fills lies in new memory, which the kernel has to clear page by page before the
+// copy writes it: with huge pages that still takes half as long as the copy. A program that fetches results does so
+// again and again, so a block that it gave back is kept for the next one, up to `kKept` bytes. A block that is kept is
+// marked as free (MADV_FREE): the kernel takes its pages whenever it needs memory, before it swaps anything.
 
 /// The allocator of large host tensors that are filled from a device: blocks of whole huge pages.
 class HostBlocks final : public c10::Allocator {

@@ -2,7 +2,6 @@
 
 #include <c10/cuda/CUDAException.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <mc_runtime.h>
 
 #include <algorithm>
@@ -11,8 +10,6 @@
 
 namespace macatorch {
 namespace {
-
-decltype(&mcSetLastError) set_last_error = nullptr;
 
 /// torch.cuda._sleep(cycles): the stream is busy for as many cycles of the device's clock.
 void spin(mcDim3, mcDim3, void** arguments, size_t, mcStream_t) {
@@ -27,7 +24,7 @@ void spin(mcDim3, mcDim3, void** arguments, size_t, mcStream_t) {
     error = cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, device);
   }
   if (error != cudaSuccess) {
-    static_cast<void>(set_last_error(static_cast<mcError_t>(error), "the device's clock rate cannot be read"));
+    static_cast<void>(mcSetLastError(static_cast<mcError_t>(error), "the device's clock rate cannot be read"));
     return;  // the launch's check reads the thread's last error
   }
   std::this_thread::sleep_for(std::chrono::nanoseconds(cycles * 1000000 / std::max(clock, 1)));
@@ -36,16 +33,8 @@ void spin(mcDim3, mcDim3, void** arguments, size_t, mcStream_t) {
 }  // namespace
 
 void register_sleep() {
-  void* runtime = dlopen("libmcruntime.so", RTLD_NOLOAD | RTLD_LAZY);
-  if (runtime == nullptr) {
-    return;
-  }
-  const auto implement = reinterpret_cast<decltype(&mcKernelImplementNamed)>(dlsym(runtime, "mcKernelImplementNamed"));
-  set_last_error = reinterpret_cast<decltype(&mcSetLastError)>(dlsym(runtime, "mcSetLastError"));
-  if (implement != nullptr && set_last_error != nullptr) {
-    const size_t bytes = sizeof(int64_t);
-    implement("at::cuda::(anonymous namespace)::spin_kernel(long)", &spin, &bytes, 1);
-  }
+  const size_t bytes = sizeof(int64_t);
+  mcKernelImplementWaiting("at::cuda::(anonymous namespace)::spin_kernel(long)", &spin, &bytes, 1);
 }
 
 }  // namespace macatorch

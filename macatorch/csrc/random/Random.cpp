@@ -20,7 +20,8 @@ uint64_t next_word(uint64_t& state) {
   return word ^ (word >> 31);
 }
 
-// mt19937's own seeding takes 32 bits, so that two calls in a long run would share a stream; all of its state is filled.
+// mt19937's own seeding takes 32 bits, so that two calls in a long run would share a stream; all of its state is
+// filled.
 at::mt19937 engine(uint64_t seed, uint64_t offset) {
   uint64_t mixed = seed;
   uint64_t state = next_word(mixed) ^ (offset * 0xd1342543de82ef95ULL);

@@ -15,8 +15,9 @@ PhiloxPosition draw_position(const std::optional<at::Generator>& cuda_generator,
 /// The CPU generator of a place.
 at::Generator generator_at(PhiloxPosition position);
 
-/// A CPU generator for one operator on `device`, whose stream is a function of the CUDA generator's seed and offset alone;
-/// advances that offset. None means the device's default generator. A generator of another device raises upstream's error.
+/// A CPU generator for one operator on `device`, whose stream is a function of the CUDA generator's seed and offset
+/// alone; advances that offset. None means the device's default generator. A generator of another device raises
+/// upstream's error.
 at::Generator cpu_generator(const std::optional<at::Generator>& cuda_generator, c10::DeviceIndex device);
 
 }  // namespace macatorch

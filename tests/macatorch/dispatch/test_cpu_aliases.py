@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -131,6 +133,29 @@ def test_sync_debug_mode_speaks_up_for_synchronising_operators() -> None:
         x.add_(1)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+# In a process of its own: what listens cannot be switched off again.
+LISTENERS = """
+import torch
+from torch.cuda import _gpu_trace
+x = torch.ones(4, device="cuda")
+heard = []
+torch._C._activate_gpu_trace()
+_gpu_trace.register_callback_for_stream_synchronization(heard.append)
+for wait in (lambda: x.nonzero(), lambda: x.cpu(), lambda: x[0].item()):
+    heard.clear()
+    wait()
+    print(heard)
+heard.clear()
+x.add_(1)
+print(heard)
+"""
+
+
+def test_listeners_hear_of_operators_that_wait() -> None:
+    done = subprocess.run([sys.executable, "-c", LISTENERS], capture_output=True, text=True, timeout=300)
+    assert done.stdout.splitlines() == ["[0]", "[0]", "[0]", "[]"], done.stdout + done.stderr
 
 
 def test_fourier_transform_takes_an_expanded_gradient() -> None:

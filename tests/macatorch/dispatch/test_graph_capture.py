@@ -344,3 +344,55 @@ def test_sleep_keeps_the_stream_busy_for_that_many_cycles() -> None:
     end.record()
     end.synchronize()
     assert start.elapsed_time(end) >= 20
+
+
+def test_an_input_that_is_given_up_during_the_capture_is_there_at_the_first_launch() -> None:
+    """Captured operators run here, and must not write their results into the memory that it had."""
+    wanted = torch.rand(64, 64)
+    first, graph = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(first):
+        given = torch.zeros(64, 64, device="cuda")  # of the pool, as torch.compile's static inputs are
+    given.copy_(wanted)
+    with torch.cuda.graph(graph, pool=first.pool()):
+        result = given * 2
+        del given
+        for _ in range(4):
+            result = result + 1
+    graph.replay()
+    torch.testing.assert_close(result.cpu(), wanted * 2 + 4)
+
+
+def test_memory_that_a_checkpoint_of_a_graph_gives_back_is_the_allocators() -> None:
+    """As torch.compile's graph trees do it: the memory of a graph's result gets an owner again, and is freed by it."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = torch.ones(1000, device="cuda")
+    state = torch._C._cuda_getCheckpointState(0, graph.pool())
+    place, before = result.data_ptr(), torch.cuda.memory_allocated()
+    del result
+    assert torch.cuda.memory_allocated() < before
+    storage = torch._C._construct_storage_from_data_pointer(place, torch.device("cuda", 0), 4000)
+    torch._C._cuda_setCheckpointPoolState(0, state, [], [storage._cdata])
+    assert torch._C._has_Standard_Deleter(storage._cdata)
+    assert torch.cuda.memory_allocated() == before
+    del storage
+    assert torch.cuda.memory_allocated() < before
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_training_with_graphs_is_eager_training() -> None:
+    losses = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 1)).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        forward = torch.compile(model, backend="cudagraphs") if compiled else model
+        x = torch.rand(4, 8).cuda()
+        losses.append([])
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = forward(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(loss.item())
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)

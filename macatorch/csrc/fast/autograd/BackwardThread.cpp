@@ -1,4 +1,3 @@
-#include <ATen/Parallel.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/record_function.h>
 #include <c10/core/AutogradState.h>
@@ -25,11 +24,12 @@
 #include <vector>
 
 // Note [The thread of a backward pass]
-// On CUDA a backward pass runs in a thread that autograd's engine keeps for each device. Here its operators compute on the
-// host's cores, and OpenMP gives a pool of its own to each thread that calls it: the forward pass has one and the backward
-// pass another. GNU's OpenMP lets idle threads spin only while all pools together have no more threads than there are
-// cores; beyond that they sleep after each parallel loop and must be woken for the next (some 400 times in a step of a
-// small language model, which took a quarter to a third longer).
+// On CUDA a backward pass runs in a thread that autograd's engine keeps for each device. Here its operators compute on
+// the host's cores, and OpenMP gives a pool of its own to each thread that calls it: the forward pass has one and the
+// backward pass another. GNU's OpenMP lets idle threads spin only while all pools together have no more threads than
+// there are cores; beyond that they sleep after each parallel loop and must be woken for the next (some 400 times in a
+// step of a small language model, which took a quarter to a third longer). Handing a pass over costs 40 to 130 us
+// besides, with one thread to compute as well: several times the whole pass of a small model.
 //
 // So a pass in which nothing can tell the difference runs in the calling thread, by the engine's own switch for it
 // (torch.autograd.set_multithreading_enabled). Who can tell is Python code: hooks, custom functions, tensors and modes
@@ -146,7 +146,7 @@ bool is_plain(const torch::autograd::edge_list& roots, const torch::autograd::ed
 bool keeps_pass(const torch::autograd::edge_list& roots, const torch::autograd::variable_list& gradients,
                 const torch::autograd::edge_list& outputs) {
   using c10::DispatchKey;
-  if (at::get_num_threads() == 1 || !c10::cuda::CUDACachingAllocator::get()->initialized()) {
+  if (!c10::cuda::CUDACachingAllocator::get()->initialized()) {
     return false;
   }
   // Within a pass the engine goes on in the thread it is in. Observers are told of threads.

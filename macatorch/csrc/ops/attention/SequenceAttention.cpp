@@ -34,7 +34,7 @@ std::vector<int64_t> numbers(DeviceCall& call, const at::Tensor& tensor) {
   if (!tensor.defined()) {
     return {};
   }
-  const at::Tensor values = call.anywhere(tensor).to(at::kLong).contiguous();
+  const at::Tensor values = call.alias(tensor).to(at::kLong).contiguous();
   const auto* data = values.const_data_ptr<int64_t>();
   return {data, data + values.numel()};
 }

@@ -6,6 +6,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "arguments/Device.h"
 #include "dispatch/Unboxed.h"
 #include "registered/Specs.h"
 
@@ -25,8 +26,7 @@ at::Tensor integer_histc(const at::Tensor& self, int64_t bins, const at::Scalar&
   DeviceCall call(self);
   const at::Tensor wide = call(self).to(at::kDouble);
   return call.result(
-      at::_ops::histc::redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), wide, bins, whole(min), whole(max))
-          .to(dtype));
+      at::_ops::histc::redispatch(c10::DispatchKeySet(kHostKey), wide, bins, whole(min), whole(max)).to(dtype));
 }
 
 /// histc and its out= form; what else there is to them (use_deterministic_algorithms) concerns floating dtypes alone.

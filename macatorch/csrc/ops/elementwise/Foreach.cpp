@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "arguments/Arguments.h"
+#include "arguments/Device.h"
+#include "arguments/Walker.h"
 #include "dispatch/Precision.h"
 #include "registered/Specs.h"
 
@@ -16,27 +18,29 @@ namespace {
 using c10::OperatorHandle;
 using torch::jit::Stack;
 
-bool differs(const at::Tensor& tensor) { return tensor.is_complex() || tensor.scalar_type() == at::kBool; }
+/// Calls the device's operator for tensor after tensor if `apart`, else the CPU's for the whole list.
+template <const OperatorSpec& spec>
+void call_list(const OperatorHandle& op, Stack* stack, bool apart) {
+  if (C10_UNLIKELY(apart)) {
+    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
+  } else {
+    call_boxed(spec, op, stack);
+  }
+}
 
-/// Complex numbers and booleans go to the device's operator tensor by tensor, all else to the CPU's as one list.
+/// Complex numbers and booleans go to the device's operator.
 template <const OperatorSpec& spec>
 void each(const OperatorHandle& op, Stack* stack) {
-  const size_t count = op.schema().arguments().size();
-  for (size_t i = stack->size() - count; i < stack->size(); ++i) {
-    const c10::IValue& value = (*stack)[i];
-    if (value.isTensorList()) {
-      for (const c10::IValue& tensor : value.toListRef()) {
-        if (C10_UNLIKELY(differs(tensor.toTensor()))) {
-          op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-          return;
-        }
-      }
-    } else if (C10_UNLIKELY(value.isComplexDouble())) {
-      op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-      return;
+  bool apart = false;
+  for (auto value = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()); value != stack->end();
+       ++value) {
+    apart |= value->isComplexDouble();
+    if (value->isTensorList()) {
+      for_each_tensor(
+          *value, [&](const at::Tensor& tensor) { apart |= tensor.is_complex() || tensor.scalar_type() == at::kBool; });
     }
   }
-  call_boxed(spec, op, stack);
+  call_list<spec>(op, stack, apart);
 }
 
 bool any_half(const std::vector<at::Tensor>& list) {
@@ -63,11 +67,7 @@ bool sums_round_between(const Arguments& arguments) {
 
 template <const OperatorSpec& spec>
 void sum(const OperatorHandle& op, Stack* stack) {
-  if (sums_round_between(Arguments(op, stack))) {
-    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-    return;
-  }
-  call_boxed(spec, op, stack);
+  call_list<spec>(op, stack, sums_round_between(Arguments(op, stack)));
 }
 
 /// The numbers of `scalars` are read on the host.
@@ -101,16 +101,12 @@ void scaled(const OperatorHandle& op, Stack* stack) {
   const Arguments arguments(op, stack);
   const at::Tensor other = arguments.tensor("other");
   bool rounds = false;
-  if (other.is_cuda()) {
+  if (is_on_device(other)) {
     for (const at::Tensor& tensor : arguments.tensors("self")) {
       rounds |= is_half(tensor.scalar_type()) && tensor.scalar_type() != other.scalar_type();
     }
   }
-  if (C10_UNLIKELY(rounds)) {
-    op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
-    return;
-  }
-  call_boxed(spec, op, stack);
+  call_list<spec>(op, stack, rounds);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "alias/DeviceCall.h"
+#include "arguments/Device.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
 
@@ -78,7 +79,7 @@ std::optional<Special> find_special(const at::Tensor& self, const at::Tensor& ot
   const bool scalar = other.is_cpu() && other.dim() == 0;
   if (C10_LIKELY(!at::isIntegralType(other.scalar_type(), /*includeBool=*/true)) ||
       !at::isIntegralType(self.scalar_type(), /*includeBool=*/true) ||
-      !(scalar || (other.is_cuda() && (self.device() == other.device() || (self.is_cpu() && self.dim() == 0))))) {
+      !(scalar || (is_on_device(other) && (self.device() == other.device() || (self.is_cpu() && self.dim() == 0))))) {
     return std::nullopt;
   }
   const at::ScalarType dtype = at::result_type(self, other);
@@ -145,7 +146,7 @@ bool any_nan(const T* data, int64_t count) {
 
 /// Whether a result that may_overflow has a NaN.
 bool has_nan(const at::Tensor& result) {
-  if (!may_overflow(result.scalar_type()) || !result.is_cuda() || result.layout() != at::kStrided) {
+  if (!may_overflow(result.scalar_type()) || !is_on_device(result) || result.layout() != at::kStrided) {
     return false;
   }
   const at::Tensor dense = result.contiguous();

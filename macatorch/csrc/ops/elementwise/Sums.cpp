@@ -4,6 +4,7 @@
 #include <ATen/ops/mul_ops.h>
 #include <ATen/ops/sub_ops.h>
 
+#include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
@@ -36,7 +37,7 @@ bool rounds_between(const at::Tensor& self, const at::Tensor& other, const at::S
 /// left to the operator, which may refuse it.
 bool is_device_number(const at::Tensor& number, const at::Tensor& elements) {
   return is_low(elements.scalar_type()) && C10_UNLIKELY(number.scalar_type() != elements.scalar_type()) &&
-         number.scalar_type() != at::kBool && number.dim() == 0 && number.is_cuda() &&
+         number.scalar_type() != at::kBool && number.dim() == 0 && is_on_device(number) &&
          is_low(at::result_type(number, elements));
 }
 

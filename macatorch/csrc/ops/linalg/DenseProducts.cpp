@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "alias/DeviceCall.h"
+#include "arguments/Device.h"
 #include "dispatch/Unboxed.h"
 #include "fast/OneDnnProducts.h"
 #include "fast/PanelProducts.h"
@@ -33,7 +34,7 @@ struct Integers {
   void see(const at::Tensor& tensor) {
     const at::ScalarType own = tensor.scalar_type();
     all = all && at::isIntegralType(own, /*includeBool=*/true) &&
-          (dtype == at::ScalarType::Undefined || dtype == own) && tensor.numel() != 0 && tensor.is_cuda();
+          (dtype == at::ScalarType::Undefined || dtype == own) && tensor.numel() != 0 && is_on_device(tensor);
     dtype = own;
   }
   void see(at::Tensor& /*written*/) {}

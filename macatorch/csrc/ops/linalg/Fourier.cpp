@@ -18,8 +18,9 @@ using torch::jit::Stack;
 /// The most dimensions that one cuFFT plan takes; more are transformed in turn.
 constexpr size_t kPlanDims = 3;
 
-/// Where upstream's CUDA code leaves the result of a transform: it runs one cuFFT plan after the other, and each gives a
-/// contiguous batch of contiguous signals, the batch in the order of the strides before. What is computed is the same.
+/// Where upstream's CUDA code leaves the result of a transform: it runs one cuFFT plan after the other, and each gives
+/// a contiguous batch of contiguous signals, the batch in the order of the strides before. What is computed is the
+/// same.
 class Layout {
  public:
   explicit Layout(const at::Tensor& self)

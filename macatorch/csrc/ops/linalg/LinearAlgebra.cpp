@@ -6,6 +6,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "arguments/Device.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
 
@@ -173,7 +174,7 @@ Factors factors(const at::Tensor& given) {
 /// Whether a call asks for factors without pivots, of a matrix that upstream takes.
 bool without_pivots(const Arguments& arguments) {
   const at::Tensor matrix = arguments.tensor("A");
-  return !arguments.flag("pivot") && matrix.is_cuda() && matrix.layout() == at::kStrided && matrix.dim() >= 2 &&
+  return !arguments.flag("pivot") && is_on_device(matrix) && matrix.layout() == at::kStrided && matrix.dim() >= 2 &&
          (matrix.is_floating_point() || matrix.is_complex());
 }
 

@@ -9,6 +9,7 @@
 #include <c10/util/Metaprogramming.h>
 
 #include "alias/DeviceCall.h"
+#include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "fast/LayoutCopy.h"
 #include "fast/Processor.h"
@@ -22,7 +23,7 @@ namespace {
 // and the choice is oneDNN, whose accumulate dtype is float.
 
 using Ints = c10::SymIntArrayRef;
-constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
+constexpr c10::DispatchKeySet kCpu(kHostKey);
 
 at::Tensor widen_half(const at::Tensor& tensor) { return is_half(tensor.scalar_type()) ? widen(tensor) : tensor; }
 at::Tensor rounded(const at::Tensor& result, const at::Tensor& input) {

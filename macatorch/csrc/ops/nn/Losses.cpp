@@ -14,7 +14,7 @@ std::tuple<at::Tensor, at::Tensor> cudnn_ctc_loss(const at::Tensor& log_probs, c
                                                   int64_t blank, bool /*deterministic*/, bool zero_infinity) {
   DeviceCall call(log_probs);
   const at::Tensor values = call(log_probs);
-  const at::Tensor labels = call.anywhere(targets).to(at::kLong);
+  const at::Tensor labels = call.alias(targets).to(at::kLong);
   auto [loss, log_alpha] = at::_ctc_loss(values, labels, input_lengths, target_lengths, blank, zero_infinity);
   const at::Tensor grad = at::_ctc_loss_backward(at::ones_like(loss), values, labels, input_lengths, target_lengths,
                                                  loss, log_alpha, blank, zero_infinity);

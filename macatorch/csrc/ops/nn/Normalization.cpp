@@ -11,6 +11,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
@@ -18,7 +19,7 @@
 namespace macatorch {
 namespace {
 
-constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
+constexpr c10::DispatchKeySet kCpu(kHostKey);
 
 // The CPU kernel's saved statistics are those of cuDNN: the batch's mean and 1/sqrt(var + eps).
 

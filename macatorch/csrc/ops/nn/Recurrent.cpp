@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "alias/DeviceCall.h"
+#include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "fast/Processor.h"
 #include "graph/GraphCapture.h"
@@ -156,8 +157,8 @@ at::Tensor reserve_tensor(std::unique_ptr<Reserve> reserve, c10::Device device) 
   c10::DataPtr owner(data, reserve.release(), &delete_reserve, device);
   c10::Storage storage(c10::Storage::use_byte_size_t(), sizeof(PhiloxPosition), std::move(owner), nullptr,
                        /*resizable=*/false);
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CUDA), caffe2::TypeMeta::Make<uint8_t>());
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(kDeviceKey),
+                                                               caffe2::TypeMeta::Make<uint8_t>());
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(sizeof(PhiloxPosition))});
   return tensor;
 }
@@ -297,9 +298,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> autocast_
     c10::SymInt proj_size, int64_t num_layers, bool batch_first, double dropout, bool train, bool bidirectional,
     c10::SymIntArrayRef batch_sizes, const std::optional<at::Tensor>& dropout_state) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::Autocast);
-  const auto half = [](const at::Tensor& tensor) {
-    return at::autocast::cached_cast(at::kHalf, tensor, c10::DeviceType::CUDA);
-  };
+  const auto half = [](const at::Tensor& tensor) { return at::autocast::cached_cast(at::kHalf, tensor, kDevice); };
   std::vector<at::Tensor> weights;
   for (const at::Tensor& w : weight) {
     TORCH_CHECK(w.scalar_type() == weight[0].scalar_type(), "Weight scalar types do not match.");

@@ -10,8 +10,8 @@
 
 namespace macatorch {
 
-// Random numbers in place. On CUDA one stream of numbers goes through the memory of a tensor in order, whatever its strides;
-// upstream's CPU kernels draw in another way where a tensor is not contiguous.
+// Random numbers in place. On CUDA one stream of numbers goes through the memory of a tensor in order, whatever its
+// strides; upstream's CPU kernels draw in another way where a tensor is not contiguous.
 
 namespace {
 

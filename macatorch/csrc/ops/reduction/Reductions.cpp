@@ -2,6 +2,7 @@
 #include <ATen/native/ReduceOps.h>
 
 #include "arguments/Arguments.h"
+#include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "dispatch/Stubs.h"
 #include "registered/Specs.h"
@@ -66,8 +67,9 @@ void randperm(const OperatorHandle& op, Stack* stack) {
     arguments.give(out.resize_({0}));
   } else {
     const c10::IValue generator = arguments["generator"];
-    TORCH_CHECK(arguments.tensor("out").is_cuda() || generator.isNone() || !generator.toGenerator().device().is_cuda(),
-                "Expected a 'cpu' device type for generator but found 'cuda'");
+    TORCH_CHECK(
+        is_on_device(arguments.tensor("out")) || generator.isNone() || !is_on_device(generator.toGenerator().device()),
+        "Expected a 'cpu' device type for generator but found 'cuda'");
     call_boxed(spec_randperm_generator_out, op, stack);
   }
 }

@@ -7,8 +7,8 @@
 namespace macatorch {
 namespace {
 
-/// Adds or multiplies part i of a nested tensor by row i of a dense one, shape (parts, 1, width). Upstream's table has a
-/// CUDA kernel for it and no CPU function: here part by part.
+/// Adds or multiplies part i of a nested tensor by row i of a dense one, shape (parts, 1, width). Upstream's table has
+/// a CUDA kernel for it and no CPU function: here part by part.
 void dense_elementwise(at::Tensor& result, const at::Tensor& self, const at::Tensor& other,
                        const at::native::NESTED_DENSE_OP& op) {
   std::vector<at::Tensor> targets = result.unbind();
@@ -28,8 +28,8 @@ void bmm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   call_boxed(spec_NestedTensor_bmm, op, stack);
 }
 
-/// Query, key and value (b, heads, t, width) of a packed projection. CUDA pads the longest sequence to a multiple of 8, and
-/// what is behind the end of a sequence is zero; on the CPU it is the bias.
+/// Query, key and value (b, heads, t, width) of a packed projection. CUDA pads the longest sequence to a multiple of 8,
+/// and what is behind the end of a sequence is zero; on the CPU it is the bias.
 void transform_bias_rescale_qkv(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   constexpr int64_t kMultiple = 8;
   const std::vector<at::Tensor> sequences = Arguments(op, stack).tensor("qkv").unbind();

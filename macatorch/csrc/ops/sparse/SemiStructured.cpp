@@ -253,7 +253,7 @@ void cslt_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::Tensor a = parted(call(given.tensor("compressed_A")), b.size(0));
   at::Tensor value = at::mm(in_accumulator(a), in_accumulator(b));
   if (const at::Tensor alpha = given.tensor("alpha"); alpha.defined()) {
-    const at::Tensor factor = call.anywhere(alpha).to(value.scalar_type());
+    const at::Tensor factor = call.alias(alpha).to(value.scalar_type());
     value.mul_(factor.numel() == 1 ? factor.reshape({}) : factor.reshape({-1, 1}));
   }
   if (const at::Tensor bias = call(given.tensor("bias")); bias.defined()) {

@@ -5,6 +5,7 @@
 
 #include "alias/CompositeTensors.h"
 #include "arguments/Arguments.h"
+#include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
@@ -83,7 +84,7 @@ void sparse_mul_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 /// kernel leaves them as they come.
 void sort_rows(const at::Tensor& matrix) {
   const bool rows = matrix.layout() == at::kSparseCsr;
-  if ((!rows && matrix.layout() != at::kSparseCsc) || matrix.dim() != 2 || !matrix.is_cuda()) {
+  if ((!rows && matrix.layout() != at::kSparseCsc) || matrix.dim() != 2 || !is_on_device(matrix)) {
     return;
   }
   const at::Tensor compressed = rows ? matrix.crow_indices() : matrix.ccol_indices();
@@ -173,7 +174,7 @@ void triangular_solve(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const at::Tensor self = arguments.tensor("self");
   const at::Tensor matrix = arguments.tensor("A");
   const at::Tensor out = arguments.tensor("X");
-  if (matrix.layout() != at::kSparseBsr || !self.is_cuda() || !matrix.is_cuda() || !out.is_cuda() ||
+  if (matrix.layout() != at::kSparseBsr || !is_on_device(self) || !is_on_device(matrix) || !is_on_device(out) ||
       self.layout() != at::kStrided || self.scalar_type() != matrix.scalar_type()) {
     call_boxed(spec_SparseCsr_triangular_solve_X, op, stack);
     return;

@@ -1,8 +1,8 @@
 #include "dispatch/Stubs.h"
 #include "registered/Specs.h"
 
-// Tables of sparse operators that no installed header declares. What there is to know of a table is its signature, which
-// its symbol's users in libtorch_cpu show; a wrong name fails when the library is linked.
+// Tables of sparse operators that no installed header declares. What there is to know of a table is its signature,
+// which its symbol's users in libtorch_cpu show; a wrong name fails when the library is linked.
 
 namespace at::native {
 

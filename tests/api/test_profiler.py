@@ -1,0 +1,164 @@
+"""torch.profiler with ProfilerActivity.CUDA: the device's rows, and what they say."""
+
+import json
+import pathlib
+from typing import Any, Callable, Dict, List
+
+import pytest
+import torch
+from torch.profiler import DeviceType, ProfilerActivity, profile, schedule
+
+BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+Event = Dict[str, Any]
+
+
+def trace(body: Callable[[], None], folder: pathlib.Path, **options: Any) -> List[Event]:
+    """Return the events of the Chrome trace of `body`."""
+    with profile(activities=BOTH, **options) as recorded:
+        body()
+        torch.cuda.synchronize()
+    recorded.export_chrome_trace(str(folder / "trace.json"))
+    return json.loads((folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+
+
+def of(events: List[Event], category: str) -> List[Event]:
+    return [event for event in events if event.get("cat") == category]
+
+
+def test_an_operator_is_one_kernel_inside_of_it(tmp_path: pathlib.Path) -> None:
+    x = torch.randn(128, 128, device="cuda")
+    events = trace(lambda: x.mm(x).relu().sum(), tmp_path)
+    kernels = of(events, "kernel")
+    assert [kernel["name"] for kernel in kernels] == ["maca::mm", "maca::relu", "maca::sum"]
+    operators = {event["args"]["External id"]: event for event in of(events, "cpu_op")}
+    for kernel in kernels:
+        operator = operators[kernel["args"]["External id"]]
+        assert operator["name"] == kernel["name"].replace("maca", "aten")
+        begin, end = operator["ts"], operator["ts"] + operator["dur"]
+        assert begin - 5 <= kernel["ts"] and kernel["ts"] + kernel["dur"] <= end + 5  # the clocks' steps
+        assert kernel["args"]["device"] == 0
+
+
+def test_arrows_lead_from_calls_to_the_work(tmp_path: pathlib.Path) -> None:
+    x = torch.randn(8, device="cuda")
+    events = trace(lambda: x.add_(1), tmp_path)
+    (kernel,) = of(events, "kernel")
+    number = kernel["args"]["correlation"]
+    calls = [call for call in of(events, "cuda_runtime") if call["args"].get("correlation") == number]
+    assert [call["name"] for call in calls] == ["cudaLaunchKernel"]
+    ends = {event["ph"] for event in of(events, "ac2g") if event["id"] == number}
+    assert ends == {"s", "f"}
+
+
+def test_copies_say_from_where_to_where_and_how_much(tmp_path: pathlib.Path) -> None:
+    pinned = torch.zeros(1000).pin_memory()
+    device = torch.zeros(1000, device="cuda")
+
+    def copy() -> None:
+        device.copy_(pinned, non_blocking=True)
+        device.clone()
+        pinned.copy_(device)
+        torch.ones(10).cuda()
+
+    copies = of(trace(copy, tmp_path), "gpu_memcpy")
+    found = [(event["name"], event["args"]["bytes"]) for event in copies]
+    assert found == [
+        ("Memcpy HtoD (Pinned -> Device)", 4000),
+        ("Memcpy DtoD (Device -> Device)", 4000),
+        ("Memcpy DtoH (Device -> Pinned)", 4000),
+        ("Memcpy HtoD (Pageable -> Device)", 40),
+    ]
+
+
+def test_work_has_the_stream_that_it_ran_on(tmp_path: pathlib.Path) -> None:
+    x = torch.randn(8, device="cuda")
+    side = torch.cuda.Stream()
+
+    def work() -> None:
+        x + 1
+        with torch.cuda.stream(side):
+            x + 2
+
+    first, second = of(trace(work, tmp_path), "kernel")
+    assert first["args"]["stream"] != second["args"]["stream"]
+
+
+def test_pending_work_is_timed_when_it_runs(tmp_path: pathlib.Path) -> None:
+    pinned = torch.zeros(1000).pin_memory()
+    device = torch.zeros(1000, device="cuda")
+
+    def work() -> None:
+        torch.cuda._sleep(30_000_000)
+        device.copy_(pinned, non_blocking=True)
+
+    events = trace(work, tmp_path)
+    (kernel,), (copy,) = of(events, "kernel"), of(events, "gpu_memcpy")
+    assert "spin_kernel" in kernel["name"] and kernel["dur"] > 10_000
+    assert copy["ts"] >= kernel["ts"] + kernel["dur"] - 5
+    call = next(event for event in of(events, "cuda_runtime") if event["name"] == "cudaMemcpyAsync")
+    assert call["ts"] < copy["ts"]
+
+
+def test_waits_are_calls(tmp_path: pathlib.Path) -> None:
+    event = torch.cuda.Event()
+
+    def work() -> None:
+        event.record()
+        event.synchronize()
+        torch.cuda.current_stream().synchronize()
+
+    names = {call["name"] for call in of(trace(work, tmp_path), "cuda_runtime")}
+    assert {"cudaEventRecord", "cudaEventSynchronize", "cudaStreamSynchronize", "cudaDeviceSynchronize"} <= names
+
+
+def test_a_graph_shows_its_nodes(tmp_path: pathlib.Path) -> None:
+    x = torch.zeros(8, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x += 1
+        x *= 2
+    events = trace(graph.replay, tmp_path)
+    names = [kernel["name"] for kernel in of(events, "kernel")]
+    assert [name for name in names if "fill" not in name] == ["aten::add_.Tensor", "aten::mul_.Tensor"]
+    assert "cudaGraphLaunch" in {call["name"] for call in of(events, "cuda_runtime")}
+
+
+def test_device_time_is_an_operators_and_its_kernels(tmp_path: pathlib.Path) -> None:
+    model = torch.nn.Linear(64, 64).cuda()
+    x = torch.randn(64, 64, device="cuda")
+    with profile(activities=BOTH) as recorded:
+        model(x).sum().backward()
+    rows = {event.key: event for event in recorded.key_averages()}
+    assert rows["aten::addmm"].device_time_total > 0
+    assert rows["maca::addmm"].device_type == DeviceType.CUDA
+    assert rows["aten::linear"].device_time_total == pytest.approx(rows["aten::addmm"].device_time_total)
+    assert rows["AddmmBackward0"].device_time_total > 0
+
+
+def test_a_profile_may_begin_again_and_repeats_nothing(tmp_path: pathlib.Path) -> None:
+    x = torch.ones(8, device="cuda")
+    for name in ("add", "mul"):
+        events = trace(lambda: getattr(x, name)(2), tmp_path)  # noqa: B023
+        assert [kernel["name"] for kernel in of(events, "kernel")] == [f"maca::{name}"]
+    assert (x + 1).sum().item() == 16
+
+
+def test_a_schedule_records_its_active_steps(tmp_path: pathlib.Path) -> None:
+    x = torch.ones(8, device="cuda")
+    seen: List[int] = []
+
+    def ready(recorded: Any) -> None:
+        seen.append(sum(event.count for event in recorded.key_averages() if event.key == "maca::add"))
+
+    with profile(activities=BOTH, schedule=schedule(wait=1, warmup=1, active=2), on_trace_ready=ready) as recorded:
+        for _ in range(4):
+            x + 1
+            recorded.step()
+    assert seen == [2]
+
+
+def test_only_the_device_may_be_recorded() -> None:
+    x = torch.ones(8, device="cuda")
+    with profile(activities=[ProfilerActivity.CUDA]) as recorded:
+        x + 1
+    assert "maca::add" in {event.key for event in recorded.key_averages()}

@@ -8,15 +8,15 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, Dict, List, Sequence, Set, Tuple
 
-from .. import cache
+from .. import cache, releases
 from ..errors import FactoryError
-from ..factory import index, sdk_wheel, torch_wheel
+from ..factory import distribution, index, sdk_wheel
 from ..progress import bar, note
-from ..quality import conformity, conformity_report, environment
+from ..quality import conformity, conformity_report, ecosystem, environment, samples, triton_tests
 from ..quality.upstream_tests import obtain
-from ..releases import CHECKOUT, Release, Table, UpstreamWheel
+from ..releases import CHECKOUT, REQUIREMENTS, Release, Table, UpstreamWheel
 from . import options
 
 if sys.version_info >= (3, 11):
@@ -24,6 +24,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+TEST_SECONDS = 600
+# A random kernel in Triton takes as long as so many programs of the fuzzer.
+RANDOM_SHARE = 20
 DESCRIPTION = "run upstream's own tests and a sweep over all operators, each in processes of their own"
 
 
@@ -34,10 +37,20 @@ def configure(commands: Any) -> None:
     parser.add_argument(
         "--wheels", type=Path, metavar="DIR", help="test the wheels in this folder as they are, instead of building"
     )
-    parser.add_argument("--tests", type=Path, metavar="PATH", help="upstream's source archive, instead of a download")
     parser.add_argument(
-        "--only", action="append", metavar="FILE", help="only this file, `sweep` or `fuzz` (may be repeated)"
+        "--tests",
+        type=Path,
+        metavar="PATH",
+        help="upstream's source archive, instead of a download; or Triton's sources",
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="FILE",
+        help="only this file, `sweep`, `fuzz` or a group such as `inductor` (may be repeated); `samples`; `ecosystem`; "
+        "`triton`",
+    )
+    parser.add_argument("--samples", type=Path, metavar="PATH", help="NVIDIA's cuda-samples, a folder or an archive")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the fuzzer's first program (default: 0)")
     parser.add_argument(
         "--programs", type=int, default=20000, metavar="N", help="programs of the fuzzer (default: 20000)"
@@ -45,7 +58,7 @@ def configure(commands: Any) -> None:
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="only part I of N of each file (default: all)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time (default: 1)")
     parser.add_argument(
-        "--timeout", type=float, default=600, metavar="S", help="seconds a test may take (default: 600)"
+        "--timeout", type=float, default=TEST_SECONDS, metavar="S", help="seconds a test may take (default: 600)"
     )
     parser.add_argument(
         "--seconds", type=float, metavar="S", help="time for each file; what is run by then is a sample of all of it"
@@ -60,16 +73,25 @@ def configure(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.only == ["samples"]:
+        return run_samples(arguments)
     table, release, wheel = options.chosen(arguments)
+    if arguments.only == ["ecosystem"]:
+        return run_ecosystem(arguments, release, wheel, _wheels(table, release, wheel, arguments))
     shard_of(arguments.shard)
+    if triton_tests.NAME in (arguments.only or []):
+        return run_triton(arguments, table, release, wheel)
     settings_file = tomllib.loads((conformity.TESTS / "files.toml").read_text(encoding="utf-8"))
-    files = chosen_files(arguments.only, settings_file["files"], release)
+    groups = settings_file["groups"]
+    listed = [*settings_file["files"], *(file for group in groups.values() for file in group["files"])]
+    only = [file for name in arguments.only or [] for file in groups.get(name, {"files": [name]})["files"]]
+    files = chosen_files(only, listed, release)
     expected = conformity_report.load(release.torch)
-    sdk, torch = _wheels(table, release, wheel, arguments)
-    results = results_of(release, (sdk, torch))
+    wheels = _wheels(table, release, wheel, arguments)
+    results = results_of(release, wheels)
     if not arguments.report:
         # An environment of its own: a run takes hours, and would keep `make test` from the other.
-        program = environment.for_tests("conformity", release, wheel, sdk, torch)
+        program = environment.for_tests("conformity", release, wheel, wheels)
         upstream = None
         if release.tests is not None and not set(files) <= set(conformity.OWN):
             upstream = obtain(release.tests, arguments.tests)
@@ -80,11 +102,23 @@ def run(arguments: argparse.Namespace) -> int:
             **programs,
         }
         skip = [(pattern, entry.sentence) for entry in expected if entry.skip for pattern in entry.tests]
+        limits = {file: float(group["seconds"]) for group in groups.values() for file in group["files"]}
+        leave_out = [pattern for group in groups.values() for pattern in group["leave_out"]]
         settings = conformity.Settings(
-            program, results, upstream, variables, skip, arguments.timeout, arguments.failed, arguments.seconds
+            program,
+            results,
+            upstream,
+            variables,
+            skip,
+            arguments.timeout,
+            arguments.failed,
+            arguments.seconds,
+            limits,
+            leave_out,
+            settings_file["devices"],
         )
         _run(files, arguments, settings, release)
-    summary = conformity_report.summarise(release.torch, results, [*conformity.OWN, *settings_file["files"]], expected)
+    summary = conformity_report.summarise(release.torch, results, [*conformity.OWN, *listed], expected)
     print(conformity_report.table(summary))
     if arguments.write:
         conformity_report.write(CHECKOUT / "docs" / "conformity.md", summary)
@@ -94,6 +128,94 @@ def run(arguments: argparse.Namespace) -> int:
     if conformity.FUZZ in files:
         show_scripts(results, surprises)
     return 1 if surprises else 0
+
+
+def run_triton(arguments: argparse.Namespace, table: Table, release: Release, wheel: UpstreamWheel) -> int:
+    """Triton's own tests, unedited, with the wheel of triton that the release requires."""
+    version = release.companions.get(triton_tests.NAME, "")
+    tests = triton_tests.folder(arguments.tests, version)
+    there = [*triton_tests.files(tests), conformity.RANDOM]
+    files = [name for name in arguments.only if name != triton_tests.NAME] or there
+    for name in set(files) - set(there):
+        raise FactoryError(f"--only {name}: there is no such file of Triton's.", "Choose from: " + ", ".join(there))
+    wheels = _wheels(table, release, wheel, arguments)
+    results = results_of(release, wheels)
+    expected = conformity_report.load(release.torch, triton_tests.EXPECTED)
+    if not arguments.report:
+        settings = conformity.Settings(
+            environment.for_tests("conformity", release, wheel, wheels),
+            results,
+            tests,
+            triton_tests.variables(results, arguments.first, arguments.programs // RANDOM_SHARE),
+            [(pattern, entry.sentence) for entry in expected if entry.skip for pattern in entry.tests],
+            arguments.timeout,
+            arguments.failed,
+            arguments.seconds,
+        )
+        _run(files, arguments, settings, release)
+    summary = conformity_report.summarise(f"triton {version}", results, there, expected)
+    print(conformity_report.table(summary))
+    if arguments.write:
+        conformity_report.write(CHECKOUT / "docs" / "conformity.md", summary)
+    surprises = [line for row in summary.files if row.file in files for line in row.surprises]
+    for line in surprises:
+        print(line)
+    return 1 if surprises else 0
+
+
+def run_samples(arguments: argparse.Namespace) -> int:
+    """NVIDIA's samples, built and run with the SDK alone; a sample takes a minute at most unless --timeout is given."""
+    if arguments.wheels is None:
+        sdk = sdk_wheel.build(releases.load().sdk, arguments.output)
+    else:
+        sdk = _one(arguments.wheels, f"{releases.load().sdk.name}-*.whl")
+    work = cache.folder("conformity", "samples") / cache.sha256_of(sdk)[:16]
+    outcomes = work / "outcomes.json"
+    found = samples.load(outcomes) if arguments.report or arguments.resume else None
+    if found is None:
+        if arguments.samples is None or arguments.report:
+            raise FactoryError("There is no outcome of a run.", "Name NVIDIA's cuda-samples with --samples PATH.")
+        work.mkdir(parents=True, exist_ok=True)
+        python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        program = environment.obtain("samples", python, [sdk], [])
+        sources = samples.sources_of(arguments.samples, work)
+        said = samples.build(sources, work / "build", program, max(1, arguments.jobs))
+        (work / "build.log").write_text(said, encoding="utf-8")
+        limit = 60 if arguments.timeout == TEST_SECONDS else arguments.timeout
+        found = samples.run_all(sources, work / "build", said, limit)
+        samples.save(outcomes, found)
+    known = samples.reasons()
+    print(samples.table(found, known))
+    if arguments.write:
+        samples.write(CHECKOUT / "docs" / "conformity.md", samples.table(found, known))
+    wrong = samples.surprises(found, known)
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
+
+
+def run_ecosystem(arguments: argparse.Namespace, release: Release, wheel: UpstreamWheel, wheels: Sequence[Path]) -> int:
+    """Programs of others' packages on both devices; each may take ten minutes unless --timeout is given."""
+    outcomes = results_of(release, wheels) / "ecosystem.json"
+    table = ecosystem.load()
+    found = samples.load(outcomes) if arguments.report or arguments.resume else None
+    if found is None:
+        if arguments.report:
+            raise FactoryError("There is no outcome of a run.", "Run it without --report first.")
+        requirements = [REQUIREMENTS / "demo.txt", REQUIREMENTS / "ecosystem.txt"]
+        bare = [f"torchvision=={release.companions['torchvision']}", *table["packages"]["without_requirements"]]
+        name = f"ecosystem-{release.torch}-{wheel.python_tag}"
+        program = environment.obtain(name, wheel.python, wheels, requirements, bare)
+        found = ecosystem.run_all(ecosystem.families(table), program, table["variables"], arguments.timeout)
+        samples.save(outcomes, found)
+    known = table["reasons"]
+    print(ecosystem.table(found, known))
+    if arguments.write:
+        samples.write(CHECKOUT / "docs" / "conformity.md", ecosystem.table(found, known), "ecosystem")
+    wrong = ecosystem.surprises(found, known)
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
 
 
 def show_scripts(results: Path, surprises: List[str]) -> None:
@@ -125,25 +247,25 @@ def chosen_files(only: Any, files: List[str], release: Release) -> List[str]:
     return list(only) if only else [*there[own:], *there[:own]]
 
 
-def _wheels(table: Table, release: Release, wheel: UpstreamWheel, arguments: argparse.Namespace) -> Tuple[Path, Path]:
+def _wheels(table: Table, release: Release, wheel: UpstreamWheel, arguments: argparse.Namespace) -> List[Path]:
     if arguments.wheels is None:
-        torch = torch_wheel.build(table, release, wheel, arguments.output, arguments.given)
-        sdk = sdk_wheel.build(table.sdk, arguments.output)
+        built = distribution.build(table, release, wheel, arguments.output, arguments.given)
         index.build(arguments.output)
-        return sdk, torch
-    found = []
-    for pattern in (f"{table.sdk.name}-*.whl", f"torch-{release.torch}+maca*-{wheel.python_tag}-*.whl"):
-        matches = sorted(arguments.wheels.glob(pattern))
-        if len(matches) != 1:
-            raise FactoryError(
-                f"{arguments.wheels} holds {len(matches)} files {pattern}, not one.",
-                "Choose a folder with one of each.",
-            )
-        found.append(matches[0])
-    return found[0], found[1]
+        return built.wheels
+    companions = [f"{c.name}-{c.version}+maca*-{wheel.python_tag}-*.whl" for c in table.built_companions(release)]
+    torch = f"torch-{release.torch}+maca*-{wheel.python_tag}-*.whl"
+    return [_one(arguments.wheels, pattern) for pattern in (f"{table.sdk.name}-*.whl", *companions, torch)]
 
 
-def results_of(release: Release, wheels: Tuple[Path, Path]) -> Path:
+def _one(folder: Path, pattern: str) -> Path:
+    """The one file of a folder that a pattern names."""
+    matches = sorted(folder.glob(pattern))
+    if len(matches) != 1:
+        raise FactoryError(f"{folder} holds {len(matches)} files {pattern}, not one.", "Choose a folder with one.")
+    return matches[0]
+
+
+def results_of(release: Release, wheels: Sequence[Path]) -> Path:
     digest = hashlib.sha256("".join(cache.sha256_of(path) for path in wheels).encode()).hexdigest()
     return cache.folder("conformity", release.torch) / digest[:16]
 

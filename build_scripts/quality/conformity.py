@@ -13,7 +13,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import cache
 from ..progress import Bar, note
@@ -23,6 +23,8 @@ TESTS = CHECKOUT / "tests" / "conformity"
 SWEEP, FUZZ = "sweep", "fuzz"
 # Files of our own, in tests/conformity.
 OWN = (SWEEP, FUZZ)
+# One more, beside Triton's own tests.
+RANDOM = "triton_random"
 # The tests that --failed runs again.
 AGAIN = "again.json"
 # Statuses of a child: of pytest, and those of recorder.py.
@@ -48,6 +50,14 @@ class Settings:
     timeout: float
     failed: bool = False
     seconds: Optional[float] = None
+    # Of files that have a limit of their own: seconds where ``seconds`` is None.
+    limits: Mapping[str, float] = field(default_factory=dict)
+    leave_out: Sequence[str] = ()
+    # Of files whose tests have several ranks: how many devices there are.
+    devices: Mapping[str, int] = field(default_factory=dict)
+
+    def seconds_of(self, file: str) -> Optional[float]:
+        return self.limits.get(file) if self.seconds is None else self.seconds
 
 
 @dataclass(frozen=True)
@@ -138,7 +148,7 @@ class Child:
         self.unimportable = False
 
     def command(self) -> Tuple[List[str], Path]:
-        if self.unit.file in OWN:
+        if self.unit.file in (*OWN, RANDOM):
             root, path = TESTS, TESTS / f"{self.unit.file}.py"
         else:
             assert self.settings.upstream is not None
@@ -151,6 +161,9 @@ class Child:
         kept = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "PYTHONPATH")}
         skip = json.dumps(list(self.settings.skip))
         own = {"CONFORMITY_RECORD": str(self.record), "CONFORMITY_SHARD": self.unit.shard, "CONFORMITY_SKIP": skip}
+        own["CONFORMITY_LEAVE_OUT"] = json.dumps(list(self.settings.leave_out))
+        if self.unit.file in self.settings.devices:
+            own["MACA_DEVICE_COUNT"] = str(self.settings.devices[self.unit.file])
         if self.unit.file == FUZZ:
             own["FUZZ_SCRIPTS"] = str(scripts_of(self.settings.results))
         if self.settings.failed:
@@ -239,9 +252,9 @@ def run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
 
 
 def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
-    first, started = True, time.monotonic()
+    first, started, seconds = True, time.monotonic(), settings.seconds_of(unit.file)
     while True:
-        left = None if settings.seconds is None else settings.seconds - (time.monotonic() - started)
+        left = None if seconds is None else seconds - (time.monotonic() - started)
         if left is not None and left <= 0:
             return
         child = Child(unit, settings, first, left)

@@ -82,12 +82,30 @@ def obtain(
     return program
 
 
-def for_tests(prefix: str, release: Release, wheel: UpstreamWheel, sdk: Path, torch: Path) -> Path:
+def for_tests(prefix: str, release: Release, wheel: UpstreamWheel, wheels: Sequence[Path]) -> Path:
     """The interpreter of an environment with all that the tests of the installed wheels need."""
     companions = [f"{name}=={release.companions[name]}" for name in COMPANIONS if name in release.companions]
     # Both files by name: a change in either makes a new environment.
     requirements = [REQUIREMENTS / "demo.txt", REQUIREMENTS / "test.txt"]
-    return obtain(f"{prefix}-{release.torch}-{wheel.python_tag}", wheel.python, [sdk, torch], requirements, companions)
+    return obtain(f"{prefix}-{release.torch}-{wheel.python_tag}", wheel.python, wheels, requirements, companions)
+
+
+def overlay(program: Path, libraries: Path, folder: Path) -> Path:
+    """A copy of an environment's torch in ``folder``, of links but for these libraries of torch/lib; for PYTHONPATH."""
+    command = [str(program), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    # A library looks for others beside the path that it was loaded by, which the links have here.
+    inner = folder / "torch" / "lib"
+    inner.mkdir(parents=True)
+    for beside in ("mxmaca", "torchgen"):
+        (folder / beside).symlink_to(site / beside)
+    for source in (site / "torch").iterdir():
+        if source.name != inner.name:
+            (inner.parent / source.name).symlink_to(source)
+    for source in (site / "torch" / "lib").iterdir():
+        own = libraries / source.name
+        (inner / source.name).symlink_to(own if own.is_file() else source)
+    return folder
 
 
 def _use(folder: Path) -> str:

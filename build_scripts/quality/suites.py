@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List, NamedTuple, Sequence
+from typing import List, Mapping, NamedTuple, Sequence
 
 from .. import cache
 from ..releases import CHECKOUT
@@ -20,7 +20,8 @@ class Suite(NamedTuple):
 
     title: str
     program: str
-    folders: Sequence[str]
+    folders: Sequence[str]  # or files
+    variables: Mapping[str, str] = {}
 
 
 class Suites:
@@ -42,7 +43,9 @@ class Suites:
 
     def _run(self, suite: Suite) -> None:
         there = [
-            f"tests/{folder}" for folder in suite.folders if any((CHECKOUT / "tests" / folder).glob("**/test_*.py"))
+            f"tests/{folder}"
+            for folder in suite.folders
+            if folder.endswith(".py") or any((CHECKOUT / "tests" / folder).glob("**/test_*.py"))
         ]
         if not there:
             return
@@ -68,6 +71,7 @@ class Suites:
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="maca-test-", dir=memory) as state:
             variables["MACA_STATE_DIR"] = state
+            variables.update(suite.variables)
             if self.lanes == 1:
                 status = environment.run(command, CHECKOUT, variables)
             else:

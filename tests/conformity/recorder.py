@@ -9,6 +9,7 @@ an error ends after the test that caused it: the error is sticky, and would fail
     CONFORMITY_ONLY     a file with a JSON list: only these tests
     CONFORMITY_SECONDS  end after this time; the tests are then taken in an order in which any beginning is a sample
     CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
+    CONFORMITY_LEAVE_OUT  a JSON list of patterns: tests that count as not there
 """
 
 import fnmatch
@@ -82,8 +83,10 @@ def message_of(report: Any) -> str:
 
 
 class Recorder:
-    def __init__(self, path: str, shard: str, skip: List[Tuple[str, str]], seconds: Optional[float]) -> None:
-        self.path, self.shard, self.skip = path, shard, skip
+    def __init__(
+        self, path: str, shard: str, skip: List[Tuple[str, str]], leave_out: List[str], seconds: Optional[float]
+    ) -> None:
+        self.path, self.shard, self.skip, self.leave_out = path, shard, skip, leave_out
         self.end = None if seconds is None else time.monotonic() + seconds
         self.only: Optional[Set[str]] = None
         if "CONFORMITY_ONLY" in os.environ:
@@ -99,6 +102,7 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> None:
+        items[:] = [item for item in items if not any(matches(item.nodeid, pattern) for pattern in self.leave_out)]
         mine = [item for item in items if in_shard(item.nodeid, self.shard)]
         if self.only is not None:
             mine = [item for item in mine if item.nodeid in self.only]
@@ -190,5 +194,7 @@ def pytest_configure(config: Any) -> None:
     path = os.environ["CONFORMITY_RECORD"]
     skip = [(pattern, sentence) for pattern, sentence in json.loads(os.environ.get("CONFORMITY_SKIP", "[]"))]
     seconds = os.environ.get("CONFORMITY_SECONDS")
-    recorder = Recorder(path, os.environ.get("CONFORMITY_SHARD", "1/1"), skip, float(seconds) if seconds else None)
+    leave_out = json.loads(os.environ.get("CONFORMITY_LEAVE_OUT", "[]"))
+    shard = os.environ.get("CONFORMITY_SHARD", "1/1")
+    recorder = Recorder(path, shard, skip, leave_out, float(seconds) if seconds else None)
     config.pluginmanager.register(recorder, "outcome recorder")

@@ -127,6 +127,26 @@ def test_a_run_of_limited_time_takes_a_sample_and_goes_on_from_there(tmp_path: P
     assert len(run(given)) == 200
 
 
+def test_a_file_may_have_a_limit_of_its_own(tmp_path: Path) -> None:
+    given = settings(tmp_path)
+    limited = dataclasses.replace(given, limits={"inductor/test_thing.py": 7.0})
+    assert (limited.seconds_of("inductor/test_thing.py"), limited.seconds_of("test_thing.py")) == (7.0, None)
+    assert dataclasses.replace(limited, seconds=3.0).seconds_of("inductor/test_thing.py") == 3.0
+
+
+def test_what_is_left_out_counts_as_not_there(tmp_path: Path) -> None:
+    text = "class TestCpuThing:\n def test_a(self): assert False\nclass TestGpu:\n def test_Cpu_b(self): pass\n"
+    given = dataclasses.replace(settings(tmp_path, text=text), leave_out=["*::*Cpu*::*"])
+    assert run(given) == {"test_Cpu_b": "passed"}
+    assert conformity.collected(conformity.folder_of(given.results, "test_thing.py")) == 1
+
+
+def test_a_file_with_several_ranks_has_its_devices(tmp_path: Path) -> None:
+    text = "import os\ndef test_devices(): assert os.environ['MACA_DEVICE_COUNT'] == '3'\n"
+    given = settings(tmp_path, text=text)
+    assert run(dataclasses.replace(given, devices={"test_thing.py": 3})) == {"test_devices": "passed"}
+
+
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
     found = run(settings(tmp_path, text="import nothing_of_that_name\n"))
     assert list(found.values()) == ["failed"]

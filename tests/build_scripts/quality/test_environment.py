@@ -1,5 +1,6 @@
 """Environments with the wheels: made once, kept while nothing changed."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -28,6 +29,24 @@ def value(program: Path, tmp_path: Path) -> str:
     code = f"import thing; open({str(target)!r}, 'w').write(str(thing.VALUE))"
     assert environment.run([str(program), "-c", code], tmp_path) == 0
     return target.read_text()
+
+
+def test_an_overlay_is_the_torch_of_an_environment_with_other_libraries(tmp_path: Path) -> None:
+    program = environment.obtain("overlaid", PYTHON, [wheel(tmp_path, 1)], [])
+    site = next((program.parent.parent / "lib").glob("python*/site-packages"))
+    files = {"torch/__init__.py": "", "torch/nn/__init__.py": "X = 2\n", "mxmaca/__init__.py": ""}
+    files.update({"torch/lib/libone.so": "one", "torch/lib/libtwo.so": "two"})
+    for name, text in files.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "libtwo.so").write_text("another")
+    path = environment.overlay(program, tmp_path / "other", tmp_path / "overlay")
+    code = f"import torch.nn, sys; sys.exit(torch.nn.X if torch.__file__.startswith({str(path)!r}) else 1)"
+    assert environment.run([str(program), "-c", code], tmp_path, {**os.environ, "PYTHONPATH": str(path)}) == 2
+    assert (path / "torch" / "lib" / "libone.so").read_text() == "one"
+    assert (path / "torch" / "lib" / "libtwo.so").read_text() == "another"
+    assert (site / "torch" / "lib" / "libtwo.so").read_text() == "two"
 
 
 def test_an_environment_is_kept_while_nothing_changed_and_follows_its_wheels(

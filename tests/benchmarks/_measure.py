@@ -79,11 +79,11 @@ def compare(
 class Table:
     """Prints each ratio as it comes and writes all of them as JSON where ``--json`` says."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, arguments: argparse.Namespace, sides: str = "cuda / cpu", reference: str = "of the cpu") -> None:
         self.path: Optional[pathlib.Path] = arguments.json
         self.rows: List[Ratio] = []
         print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
-        print("ratio cuda / cpu (spread), microseconds of the cpu")
+        print(f"ratio {sides} (spread), microseconds {reference}")
 
     def add(self, ratio: Ratio) -> None:
         self.rows.append(ratio)

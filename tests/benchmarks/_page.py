@@ -1,4 +1,4 @@
-"""Writes the figures of the benchmarks into docs/performance.md and draws docs/performance.png.
+"""Writes the figures of the benchmarks into docs/performance.md and draws the two pictures there.
 
 python tests/benchmarks/_page.py RESULT.json ...
 """
@@ -9,7 +9,7 @@ import json
 import pathlib
 import statistics
 import sys
-from typing import Dict, List
+from typing import Any, Dict, List
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 BEGIN, END = "<!-- figures of make bench: begin -->", "<!-- figures of make bench: end -->"
@@ -94,7 +94,9 @@ def main() -> None:
         "",
         *summary(groups),
         "",
-        "![Each ratio as a bar](performance.png)",
+        "![Each ratio as a point, sorted, on a logarithmic scale](performance.png)",
+        "",
+        "![The ratios of kernels likewise](performance-kernels.png)",
         "",
     ]
     for group, rows in others.items():
@@ -108,22 +110,56 @@ def main() -> None:
 
 
 def draw(groups: Dict[str, List[Row]]) -> None:
+    """Two pictures: what is compared with the CPU, and kernels, whose ratios are of another magnitude."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(groups), figsize=(3.2 * len(groups), 11), constrained_layout=True)
-    for axis, (group, rows) in zip(axes, groups.items()):
-        names = [str(row["name"]) for row in rows]
-        ratios = [number(row, "ratio") for row in rows]
-        axis.barh(names, ratios, color=["tab:green" if ratio <= 1 else "tab:orange" for ratio in ratios])
-        axis.axvline(1.0, color="black", linewidth=0.8)
-        axis.set_xlabel("ratio")
-        axis.set_title(group.replace(", ", ",\n"), fontsize=9)
-        axis.tick_params(labelsize=7)
-        axis.invert_yaxis()
-    figure.savefig(DOCS / "performance.png", dpi=80, metadata={"Software": None})
+    kernels = {group: rows for group, rows in groups.items() if group.startswith("kernels")}
+    operators = {group: rows for group, rows in groups.items() if group.startswith("operators")}
+    work = {group: rows for group, rows in groups.items() if group not in kernels and group not in operators}
+    figure, axes = pyplot.subplots(1, 2, figsize=(12, 10), constrained_layout=True)
+    # One point a row; each operator has one for each size, so a row has its name alone.
+    points(axes[0], {group: {f"{row['name']}, {group}": row for row in rows} for group, rows in work.items()})
+    points(axes[1], {group: {str(row["name"]): row for row in rows} for group, rows in operators.items()})
+    figure.savefig(DOCS / "performance.png", dpi=90, metadata={"Software": None})
+    height = 1.4 + 0.25 * sum(len(rows) for rows in kernels.values())
+    figure, axis = pyplot.subplots(figsize=(9, height), constrained_layout=True)
+    points(axis, {group: {str(row["name"]): row for row in rows} for group, rows in kernels.items()})
+    figure.savefig(DOCS / "performance-kernels.png", dpi=90, metadata={"Software": None})
+
+
+def points(axis: Any, groups: Dict[str, Dict[str, Row]]) -> None:
+    """Ratios on a logarithmic scale with their spread: a line a name, the greatest ratio on top, a colour a group."""
+    from matplotlib import ticker
+
+    greatest: Dict[str, float] = {}
+    for rows in groups.values():
+        for name, row in rows.items():
+            greatest[name] = max(greatest.get(name, 0.0), number(row, "ratio"))
+    order = sorted(greatest, key=lambda name: greatest[name])
+    places = {name: place for place, name in enumerate(order)}
+    for group, rows in groups.items():
+        ratios = [number(row, "ratio") for row in rows.values()]
+        below = [ratio - min(number(row, "low"), ratio) for row, ratio in zip(rows.values(), ratios)]
+        above = [max(number(row, "high"), ratio) - ratio for row, ratio in zip(rows.values(), ratios)]
+        heights = [places[name] for name in rows]
+        axis.errorbar(ratios, heights, xerr=[below, above], fmt="o", markersize=4, linewidth=0.6, label=group)
+    axis.set_xscale("log")
+    if max(greatest.values(), default=1.0) < 10:
+        axis.xaxis.set_major_locator(ticker.FixedLocator([0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0]))
+        axis.xaxis.set_minor_locator(ticker.NullLocator())
+        # A noisy round's spread runs out of the picture; the table has it.
+        every = [number(row, "ratio") for rows in groups.values() for row in rows.values()]
+        axis.set_xlim(min([1.0, *every]) * 0.85, max([1.0, *every]) * 1.2)
+    axis.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+    axis.axvline(1.0, color="black", linewidth=1.0)
+    axis.set_yticks(range(len(order)), order, fontsize=7)
+    axis.set_ylim(-1, len(order))
+    axis.grid(axis="both", linewidth=0.3)
+    axis.set_xlabel("ratio of times; left of the line is faster than the reference")
+    axis.legend(fontsize=7, loc="lower right")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Folders of Python modules are layers: none imports from a layer above its own, and no import leads in a circle."""
+"""No import leads in a circle, and where folders of Python modules are layers, none imports from one above its own."""
 
 import ast
+from functools import lru_cache
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 
@@ -10,11 +11,11 @@ from .small import CHECKOUT
 
 
 class Tree(NamedTuple):
-    """A package and its layers, the lowest first: folders, "" being the package itself."""
+    """A package and its layers, the lowest first: folders, "" being the package itself. Not every package has any."""
 
     package: str
     place: str
-    layers: Tuple[Tuple[str, ...], ...]
+    layers: Tuple[Tuple[str, ...], ...] = ()
 
     @property
     def root(self) -> Path:
@@ -22,9 +23,9 @@ class Tree(NamedTuple):
 
     @property
     def modules(self) -> Dict[str, Path]:
-        return {self._name(path): path for path in sorted(self.root.rglob("*.py"))}
+        return _modules(self)
 
-    def _name(self, path: Path) -> str:
+    def name(self, path: Path) -> str:
         parts = path.relative_to(self.root).with_suffix("").parts
         return ".".join(part for part in parts if part != "__init__")
 
@@ -38,22 +39,40 @@ class Tree(NamedTuple):
     def imports(self, module: str) -> Iterator[str]:
         """The modules of the package that a module imports, at its head or in a function."""
         path, modules = self.modules[module], self.modules
-        package = [self.package, *path.parent.relative_to(self.root).parts]
+        package = [*self.package.split("."), *path.parent.relative_to(self.root).parts]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom):
+            wanted: List[Tuple[str, ...]] = []
+            if isinstance(node, ast.Import):
+                wanted = [(alias.name,) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
                 above = package[: len(package) - node.level + 1] if node.level else []
                 base = ".".join([*above, *([node.module] if node.module else [])])
-                for alias in node.names:
-                    for name in (f"{base}.{alias.name}", base):
-                        inner = name[len(self.package) + 1 :]
-                        if name.startswith(f"{self.package}.") and inner in modules:
-                            yield inner
-                            break
+                wanted = [(f"{base}.{alias.name}", base) for alias in node.names]
+            for names in wanted:
+                inner = [name[len(self.package) + 1 :] for name in names if f"{name}.".startswith(f"{self.package}.")]
+                yield from [name for name in inner if name in modules][:1]
 
 
 FACTORY = Tree("build_scripts", "build_scripts", (("",), ("factory",), ("container", "quality"), ("commands",)))
 RECORDER = Tree("maca_tools.accuracy", "macatorch/maca_tools/accuracy", (("",), ("data",), ("recorder",), ("compare",)))
-TREES = pytest.mark.parametrize("tree", [FACTORY, RECORDER], ids=lambda tree: tree.package)
+
+
+@lru_cache(maxsize=None)
+def _modules(tree: Tree) -> Dict[str, Path]:
+    return {tree.name(path): path for path in sorted(tree.root.rglob("*.py"))}
+
+
+PROGRAMS = ("compare.run_script",)  # started by itself, it stands above all layers
+SCRIPTS = {"cu_bridge/cmake", "cu_bridge/shims", "macatorch/maca_tools"}
+LAYERED = (FACTORY, RECORDER)
+PACKAGES = (
+    *LAYERED,
+    Tree("mxmaca", "cu_bridge/python/mxmaca"),
+    Tree("triton.backends.nvidia", "cu_bridge/triton"),
+    Tree("macatorch", "macatorch/macatorch"),
+    Tree("codegen", "macatorch/codegen"),
+)
+TREES = pytest.mark.parametrize("tree", LAYERED, ids=lambda tree: tree.package)
 
 
 @TREES
@@ -66,6 +85,7 @@ def test_no_module_imports_from_a_layer_above_its_own(tree: Tree) -> None:
     upward = [
         f"{module} imports {other}"
         for module in tree.modules
+        if module not in PROGRAMS
         for other in tree.imports(module)
         if tree.layer(other) > tree.layer(module)
         or (tree.layer(other) == tree.layer(module) and tree.modules[other].parent != tree.modules[module].parent)
@@ -73,7 +93,15 @@ def test_no_module_imports_from_a_layer_above_its_own(tree: Tree) -> None:
     assert not upward
 
 
-@TREES
+def test_every_package_is_looked_at() -> None:
+    """A folder with Python files that ship or build belongs to one of them; scripts stand alone in theirs."""
+    files = [path for top in ("build_scripts", "cu_bridge", "macatorch") for path in (CHECKOUT / top).rglob("*.py")]
+    roots = [tree.root for tree in PACKAGES]
+    left = {path.parent for path in files if not any(root in path.parents for root in roots)}
+    assert {str(folder.relative_to(CHECKOUT)) for folder in left} == SCRIPTS
+
+
+@pytest.mark.parametrize("tree", PACKAGES, ids=lambda tree: tree.package)
 def test_no_import_leads_in_a_circle(tree: Tree) -> None:
     graph: Dict[str, Set[str]] = {module: set(tree.imports(module)) - {module} for module in tree.modules}
     done: Set[str] = set()

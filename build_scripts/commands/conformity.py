@@ -25,6 +25,8 @@ else:
     import tomli as tomllib
 
 TEST_SECONDS = 600
+# Files of requirements, beside those of our own tests.
+UPSTREAM_NEEDS = ("conformity.txt",)
 # A random kernel in Triton takes as long as so many programs of the fuzzer.
 RANDOM_SHARE = 20
 DESCRIPTION = "run upstream's own tests and a sweep over all operators, each in processes of their own"
@@ -91,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = results_of(release, wheels)
     if not arguments.report:
         # An environment of its own: a run takes hours, and would keep `make test` from the other.
-        program = environment.for_tests("conformity", release, wheel, wheels)
+        program = environment.for_tests("conformity", release, wheel, wheels, UPSTREAM_NEEDS)
         upstream = None
         if release.tests is not None and not set(files) <= set(conformity.OWN):
             upstream = obtain(release.tests, arguments.tests)
@@ -116,6 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
             limits,
             leave_out,
             settings_file["devices"],
+            settings_file["alone"],
         )
         _run(files, arguments, settings, release)
     summary = conformity_report.summarise(release.torch, results, [*conformity.OWN, *listed], expected)
@@ -143,7 +146,7 @@ def run_triton(arguments: argparse.Namespace, table: Table, release: Release, wh
     expected = conformity_report.load(release.torch, triton_tests.EXPECTED)
     if not arguments.report:
         settings = conformity.Settings(
-            environment.for_tests("conformity", release, wheel, wheels),
+            environment.for_tests("conformity", release, wheel, wheels, UPSTREAM_NEEDS),
             results,
             tests,
             triton_tests.variables(results, arguments.first, arguments.programs // RANDOM_SHARE),

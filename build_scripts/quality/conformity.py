@@ -55,6 +55,8 @@ class Settings:
     leave_out: Sequence[str] = ()
     # Of files whose tests have several ranks: how many devices there are.
     devices: Mapping[str, int] = field(default_factory=dict)
+    # Files whose tests want a process each.
+    alone: Sequence[str] = ()
 
     def seconds_of(self, file: str) -> Optional[float]:
         return self.limits.get(file) if self.seconds is None else self.seconds
@@ -164,6 +166,8 @@ class Child:
         own["CONFORMITY_LEAVE_OUT"] = json.dumps(list(self.settings.leave_out))
         if self.unit.file in self.settings.devices:
             own["MACA_DEVICE_COUNT"] = str(self.settings.devices[self.unit.file])
+        if self.unit.file in self.settings.alone:
+            own["CONFORMITY_ALONE"] = "1"
         if self.unit.file == FUZZ:
             own["FUZZ_SCRIPTS"] = str(scripts_of(self.settings.results))
         if self.settings.failed:

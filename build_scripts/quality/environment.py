@@ -82,11 +82,14 @@ def obtain(
     return program
 
 
-def for_tests(prefix: str, release: Release, wheel: UpstreamWheel, wheels: Sequence[Path]) -> Path:
-    """The interpreter of an environment with all that the tests of the installed wheels need."""
+def for_tests(
+    prefix: str, release: Release, wheel: UpstreamWheel, wheels: Sequence[Path], more: Sequence[str] = ()
+) -> Path:
+    """The interpreter of an environment with all that the tests of the installed wheels need. ``more``: names of
+    further requirement files."""
     companions = [f"{name}=={release.companions[name]}" for name in COMPANIONS if name in release.companions]
     # Both files by name: a change in either makes a new environment.
-    requirements = [REQUIREMENTS / "demo.txt", REQUIREMENTS / "test.txt"]
+    requirements = [REQUIREMENTS / name for name in ("demo.txt", "test.txt", *more)]
     return obtain(f"{prefix}-{release.torch}-{wheel.python_tag}", wheel.python, wheels, requirements, companions)
 
 

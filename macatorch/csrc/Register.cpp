@@ -6,6 +6,7 @@
 #include "graph/GraphCapture.h"
 #include "memory/ThreadAllocator.h"
 #include "ops/Sleep.h"
+#include "profile/MemoryCheck.h"
 #include "profile/OperatorRecords.h"
 #include "profile/PythonPlace.h"
 
@@ -23,6 +24,7 @@ struct Registration {
   Registration() {
     QuietHandler handler;
     c10::WarningUtils::WarningHandlerGuard guard(&handler);
+    register_memory_check();
     install_device_allocator();
     install_allocator();
     register_operators();

@@ -9,6 +9,7 @@ an error ends after the test that caused it: the error is sticky, and would fail
     CONFORMITY_ONLY     a file with a JSON list: only these tests
     CONFORMITY_SECONDS  end after this time; the tests are then taken in an order in which any beginning is a sample
     CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
+    CONFORMITY_ALONE    each test is the only one of its process
     CONFORMITY_LEAVE_OUT  a JSON list of patterns: tests that count as not there
 """
 
@@ -144,6 +145,8 @@ class Recorder:
             self._end(DEVICE_ERROR)
         if self.end is not None and time.monotonic() > self.end:
             self._end(TIME_IS_OVER)
+        if "CONFORMITY_ALONE" in os.environ:
+            self._end(TOO_LARGE)
         if resident() > LARGEST:
             self._end(TOO_LARGE)
 

@@ -64,6 +64,8 @@ typedef struct mcDeviceProperties {
 MC_API mcError_t mcGetDeviceCount(int* count);  // visible devices
 MC_API mcError_t mcGetDevice(int* device);
 MC_API mcError_t mcSetDevice(int device);
+// Whether the process has done anything with the device but asking about it.
+MC_API int mcDeviceIsUsed(int device);
 // Whether the calling thread has a current context, for interfaces that know contexts. A thread begins with its
 // device's; it can be without one (0) until a device is set or the runtime interface makes it current again (1).
 MC_API void mcContextSet(int set);
@@ -313,6 +315,13 @@ MC_API mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEven
 
 // ---- Late copies ----------------------------------------------------------------------------------------------------
 MC_API int mcLateMode(void);  // MACA_ASYNC=late
+
+// ---- Checked memory -------------------------------------------------------------------------------------------------
+MC_API int mcCheckMode(void);  // MACA_CHECK=memory
+// Around what a library computes in the calling thread with device memory. They nest. `what` it was, or NULL.
+MC_API void mcCheckEnter(void);
+MC_API void mcCheckLeave(const char* what);
+
 // Writes where the calling thread's program is, such as "train.py:31", for reports; or nothing. Any thread, with no
 // lock.
 typedef void (*mcPlaceHook)(char* text, size_t room);

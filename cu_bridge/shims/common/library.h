@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "device_work.h"
 #include "handle.h"
 #include "openblas.h"
 #include "status.h"
@@ -75,10 +76,11 @@ struct Typed {
 
 // Runs the work of a function for a handle: its stream must be one, and what goes wrong becomes a status.
 template <class Context, class Work>
-auto guarded(Context* handle, Work&& work) -> decltype(work()) {
+auto guarded(Context* handle, Work&& work, const char* function = __builtin_FUNCTION()) -> decltype(work()) {
   using Known = Answers<decltype(work())>;
   if (!live(handle)) return Known::kNotInitialized;
   if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) return Known::kExecutionFailed;
+  const DeviceWork computes(function);
   try {
     return work();
   } catch (const MissingData&) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 
+#include "device_work.h"
 #include "gemm.h"
 #include "mc_runtime.h"
 #include "numbers.h"
@@ -284,9 +285,11 @@ void computeIntegers(const Work& w, int64_t index) {
 }
 
 template <class Work_>
-cublasStatus_t guarded(cublasLtHandle_t handle, cudaStream_t stream, Work_&& work) {
+cublasStatus_t guarded(cublasLtHandle_t handle, cudaStream_t stream, Work_&& work,
+                       const char* function = __builtin_FUNCTION()) {
   if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (mcStreamCheck(reinterpret_cast<mcStream_t>(stream)) != mcSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+  const mxmaca::DeviceWork computes(function);
   try {
     return work();
   } catch (const BlasMissing&) {

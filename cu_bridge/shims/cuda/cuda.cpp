@@ -244,11 +244,11 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
-// Always active: backward passes of some releases ask, and skip devices that are not.
+// A context is there from the first use of its device on: programs ask whether one of theirs has been used by mistake.
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
   RETURN_IF_WRONG(checkDevice(device));
   if (flags != nullptr) *flags = primaryContext(device)->flags;
-  if (active != nullptr) *active = 1;
+  if (active != nullptr) *active = mcDeviceIsUsed(device) != 0 || primaryContext(device)->retained > 0 ? 1 : 0;
   return CUDA_SUCCESS;
 }
 

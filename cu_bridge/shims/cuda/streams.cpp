@@ -1,6 +1,7 @@
 // Streams, events, captures and graphs.
 
 #include "contexts.h"
+#include "device_work.h"
 
 namespace {
 
@@ -16,6 +17,7 @@ CUresult writeValue(CUstream stream, CUdeviceptr target, Value value, unsigned i
       attributes.size - offset < sizeof(Value)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  const mxmaca::DeviceWork computes("cuStreamWriteValue");
   __atomic_store_n(static_cast<Value*>(address(target)), value, __ATOMIC_RELEASE);
   return CUDA_SUCCESS;
 }

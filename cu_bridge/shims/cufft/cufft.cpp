@@ -299,6 +299,7 @@ cufftResult run(cufftHandle handle, const void* input, void* output, int directi
   if (input == nullptr || output == nullptr) return CUFFT_INVALID_VALUE;
   if (direction != CUFFT_FORWARD && direction != CUFFT_INVERSE) return CUFFT_INVALID_VALUE;
   if (mcStreamCheck(reinterpret_cast<mcStream_t>(plan->stream)) != mcSuccess) return CUFFT_EXEC_FAILED;
+  const mxmaca::DeviceWork computes("cufftExec");
   const bool forward = plan->realIn || (!plan->realOut && direction == CUFFT_FORWARD);
   try {
     if (plan->wide) {

@@ -157,6 +157,7 @@ curandStatus_t generate(curandGenerator_t generator, const void* output, size_t 
   if (mcStreamCheck(reinterpret_cast<mcStream_t>(generator->stream)) != mcSuccess) {
     return CURAND_STATUS_PREEXISTING_FAILURE;
   }
+  const mxmaca::DeviceWork computes("curandGenerate");
   try {
     if (generator->source == nullptr) {
       generator->source = makeSource(generator->type, generator->seed, generator->offset);

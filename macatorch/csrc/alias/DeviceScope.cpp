@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "graph/GraphCapture.h"
+#include "profile/MemoryCheck.h"
 
 namespace macatorch {
 
@@ -13,6 +14,11 @@ void before_operator(c10::DeviceIndex device) {
   }
   if (profiled.load(std::memory_order_relaxed) != 0) {
     operator_begins(device);
+  }
+  // In that mode something is always pending, so that no operator passes by here.
+  static const bool checked = mcCheckMode() != 0;
+  if (checked) {
+    enter_checked_operator();
   }
 }
 

@@ -90,7 +90,7 @@ void write_place(char* text, size_t room) {
 }  // namespace
 
 void register_python_place() {
-  if (mcLateMode() != 0 && python()) {
+  if ((mcLateMode() != 0 || mcCheckMode() != 0) && python()) {
     mcSetPlaceHook(&write_place);
   }
 }

@@ -155,6 +155,8 @@ assert 92000 <= cudnn.cudnnGetVersion() < 100000
 assert load("libnccl.so.2").ncclGetVersion(ctypes.byref(number)) == 0 and number.value >= 22105
 driver = load("libcuda.so.1")
 active, flags = ctypes.c_int(), ctypes.c_uint()
+assert driver.cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active)) == 0 and active.value == 0
+assert runtime.cudaSetDevice(0) == 0
 assert driver.cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active)) == 0 and active.value == 1
 entry = ctypes.c_void_p()
 def find(name):

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "check/check.h"
 #include "late/late.h"
 #include "mc_runtime.h"
 #include "profile/profile.h"
@@ -98,10 +99,12 @@ ProfiledWork profiledWork(const char* kind, const FillLabel& fill);
 mcCall callOf(const char* kind);
 
 template <class Work>
-mcError_t submitNow(mcStream_t stream, unsigned flags, Work&& work) {
+mcError_t submitNow(mcStream_t stream, const char* kind, unsigned flags, Work&& work) {
   if (inTask()) return work();
   if (lateMode) late::workBegins(stream);
-  return (flags & mcTaskWaits) != 0 || isPending(stream) ? enqueue(stream, flags, std::forward<Work>(work)) : work();
+  if ((flags & mcTaskWaits) != 0 || isPending(stream)) return enqueue(stream, flags, std::forward<Work>(work));
+  const check::Scope computes(kind);
+  return work();
 }
 
 // Runs `work` for the stream: now; as a node of its capture; or, behind what is pending, as a task. `flags` as for
@@ -113,14 +116,14 @@ mcError_t submit(mcStream_t stream, const char* kind, const Label& label, Work&&
   if (undisturbed() && (flags & mcTaskWaits) == 0) return work();
   if (profiling() && !isCaptured(stream)) {
     const ProfiledCall call(callOf(kind));
-    return submitNow(stream, flags, timed(stream, profiledWork(kind, label), work));
+    return submitNow(stream, kind, flags, timed(stream, profiledWork(kind, label), work));
   }
   if (capturing()) {
     bool recorded = false;
     const mcError_t problem = recordWork(stream, {kind, nodeLabel(label), work, flags}, &recorded);
     if (problem != mcSuccess || recorded) return problem;
   }
-  return submitNow(stream, flags, std::forward<Work>(work));
+  return submitNow(stream, kind, flags, std::forward<Work>(work));
 }
 
 #define MC_RETURN_IF_CAPTURE_FORBIDS()                      \

@@ -244,7 +244,13 @@ mcError_t mcSetDevice(int device) {
   if (visibleDevice(device) == nullptr) return system().visible.empty() ? noDevice() : fail(mcErrorInvalidDevice);
   threadState.device = device;
   threadState.noContext = false;
+  useDevice(device);
   return mcSuccess;
+}
+
+int mcDeviceIsUsed(int device) {
+  static_assert(limits::kDevices <= 64, "a bit of usedDevices for each");
+  return device >= 0 && static_cast<unsigned>(device) < limits::kDevices && (usedDevices.load() >> static_cast<unsigned>(device) & 1) != 0;
 }
 
 void mcContextSet(int set) { threadState.noContext = set == 0; }
@@ -272,6 +278,7 @@ mcError_t mcDeviceSynchronize(void) {
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
   if (system().visible.empty()) return noDevice();
+  useDevice(threadState.device);
   if (!anythingPending()) return mcSuccess;
   waitDevice(threadState.device);
   if (lateMode) late::hostWaitedForDevice(threadState.device);

@@ -85,6 +85,7 @@ mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags) {
   if (event == nullptr || (flags & ~kKnownFlags) != 0 || timedInterprocess) return fail(mcErrorInvalidValue);
   if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
   markInitialized();
+  useDevice(threadState.device);
   *event = events.create(threadState.device, flags);
   return mcSuccess;
 }

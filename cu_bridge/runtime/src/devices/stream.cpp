@@ -31,6 +31,7 @@ mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int
   if (stream == nullptr || flags > 1) return fail(mcErrorInvalidValue);
   if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
   markInitialized();
+  useDevice(threadState.device);
   static std::atomic<unsigned long long> lastId{16};
   const int device = threadState.device, bounded = std::clamp(priority, kGreatestPriority, kLeastPriority);
   *stream = streams.create(device, flags, bounded, ++lastId, makeTimeline(device, flags == 0, bounded));

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <mutex>
 
+#include "check/check.h"
 #include "execution/registers.h"
 #include "execution/worker.h"
 
@@ -30,13 +31,18 @@ void passOn(int number, siginfo_t* info, void* context) {
   }
 }
 
-void onFault(int number, siginfo_t* info, void* context) {
+// False: the fault is no kernel's.
+bool endKernel(int number, siginfo_t* info, void* context) {
   Worker* const worker = Worker::current();
-  if (worker == nullptr || !worker->inKernel() || info->si_code <= 0) {
-    passOn(number, info, context);
-    return;
+  if (worker == nullptr || !worker->inKernel() || info->si_code <= 0) return false;
+  if (checkMode && number == SIGSEGV) {
+    const check::Fault fault = check::onFault(info->si_addr, context, true);
+    if (fault == check::Fault::kStray) {
+      const std::string what = "touches " + check::explain(info->si_addr);
+      goOnWith(worker->abandon(mcErrorIllegalAddress, what.c_str()), context);
+    }
+    if (fault != check::Fault::kForeign) return true;
   }
-  const int saved = errno;
   char text[96];
   mcError_t error = mcErrorLaunchFailure;
   switch (number) {
@@ -49,6 +55,12 @@ void onFault(int number, siginfo_t* info, void* context) {
     default: std::snprintf(text, sizeof text, "__trap() or an unreachable statement"); break;
   }
   goOnWith(worker->abandon(error, text), context);
+  return true;
+}
+
+void onFault(int number, siginfo_t* info, void* context) {
+  const int saved = errno;
+  if (!endKernel(number, info, context)) passOn(number, info, context);
   errno = saved;
 }
 
@@ -61,7 +73,9 @@ void installFaultHandlers() {
   static std::once_flag once;
   std::call_once(once, [] {
     if (__asan_init != nullptr) return;
+    if (checkMode) check::onKernelFault(&endKernel);
     for (const int number : kSignals) {
+      if (checkMode && (number == SIGSEGV || number == SIGBUS)) continue;  // check/ has a handler for them
       struct sigaction action{};
       action.sa_sigaction = onFault;
       action.sa_flags = SA_SIGINFO | SA_ONSTACK;

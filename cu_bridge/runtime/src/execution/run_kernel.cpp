@@ -14,8 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "check/check.h"
 #include "execution/faults.h"
 #include "execution/watchdog.h"
+#include "host/demangle.h"
 #include "state/state.h"
 
 namespace mc {
@@ -150,6 +152,7 @@ void runCooperative(Launch& launch) {
 
 mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& arguments) {
   markInitialized();  // a forked child has no pool
+  useDevice(threadState.device);
   Launch launch;
   std::string problem;
   if (!readSchedule(&launch.schedule, &problem)) return failWith(mcErrorInvalidValue, problem.c_str());
@@ -164,10 +167,16 @@ mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& argument
   const uint64_t perThread = std::max(kernel.facts[1], 1U);
   launch.work = uint64_t{launch.block.x} * launch.block.y * launch.block.z * perThread;
   const size_t printed = __fpending(stdout);
+  if (checkMode) check::enter();
   if (arguments.cooperative) {
     runCooperative(launch);
   } else {
     pool().run(launch);
+  }
+  if (checkMode) {
+    const bool clean = check::leave(("kernel " + demangled(kernel.name)).c_str());
+    if (launch.error.load() == mcErrorIllegalAddress) check::report(launch.what);
+    if (!clean && launch.error.load() == 0) return checkSticky();
   }
   // What kernels print is seen when the launch is over, whoever else buffers the program's own output.
   if (__fpending(stdout) != printed) std::fflush(stdout);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "check/check.h"
+#include "check/place.h"
 #include "state/activity.h"
 #include "state/locked.h"
 #include "state/state.h"
@@ -71,14 +73,10 @@ struct Late {
   std::vector<std::string> found;  // not reported yet
 };
 
-std::atomic<mcPlaceHook> placeHook{nullptr};
-
 // Where the program is; without the lock, as it may ask an interpreter.
 std::string place() {
-  const mcPlaceHook hook = placeHook.load(std::memory_order_acquire);
-  char text[512] = "";
-  if (hook != nullptr) hook(text, sizeof text);
-  return *text == '\0' ? "an unknown place" : text;
+  const std::string text = pythonPlace();
+  return text.empty() ? "an unknown place" : text;
 }
 
 void merge(Clock* into, const Clock& from) {
@@ -242,6 +240,7 @@ template <class Step>
 void with(Step&& step) {
   std::vector<std::string> found;
   {
+    const check::Scope copies("a late copy");
     const Writing<Late> all;
     step(*all);
     found.swap(all->found);
@@ -315,5 +314,4 @@ void hostWaitedForDevice(int device) {
 }  // namespace late
 }  // namespace mc
 
-void mcSetPlaceHook(mcPlaceHook hook) { mc::placeHook.store(hook, std::memory_order_release); }
 int mcLateMode(void) { return mc::lateMode ? 1 : 0; }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "capture/capture.h"
+#include "check/check.h"
 #include "kernels/kernel_registry.h"
 #include "memory/allocations.h"
 #include "state/state.h"
@@ -78,7 +79,10 @@ mcError_t copyChecked(void* to, const void* from, size_t bytes, mcMemcpyKind kin
   if (bytes == 0) return mcSuccess;
   const mcError_t problem = checkCopy(to, bytes, from, bytes, kind);
   if (problem != mcSuccess) return fail(problem);
-  if (copies) std::memmove(to, from, bytes);
+  if (copies) {
+    const check::Scope computes("memcpy");
+    std::memmove(to, from, bytes);
+  }
   return mcSuccess;
 }
 
@@ -86,6 +90,7 @@ mcError_t setChecked(void* pointer, int value, size_t bytes) {
   if (bytes == 0) return mcSuccess;
   const mcError_t problem = checkRange(pointer, bytes);
   if (problem != mcSuccess) return fail(problem);
+  const check::Scope computes("memset");
   std::memset(pointer, value, bytes);
   return mcSuccess;
 }

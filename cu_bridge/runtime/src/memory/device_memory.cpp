@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "check/check.h"
 #include "devices/device.h"
 #include "host/host_memory.h"
 #include "host/ledger.h"
@@ -44,16 +45,21 @@ mcError_t allocate(uint64_t account, size_t capacity, mcMemoryKind kind, int dev
   if (!ledger().charge(account, charged, capacity)) return fail(mcErrorMemoryAllocation);
   size_t mapped = 0;
   const size_t guard = addressesAreChecked() ? pageSize() : 0;
-  void* const memory = hostGrants(charged) ? mapMemory(bytes + guard, &mapped, -1) : nullptr;
+  void* memory = nullptr;
+  if (hostGrants(charged)) {
+    mapped = charged;
+    memory = checkMode ? check::allocate(bytes, kind == mcMemoryDevice) : mapMemory(bytes + guard, &mapped, -1);
+  }
   if (memory == nullptr) {
     ledger().release(account, charged);
     return fail(mcErrorMemoryAllocation);
   }
   // A forked child may not use the device. If it inherited the pages, every later write here would first copy one, and
   // the copies would be on nobody's account.
-  if (kind != mcMemoryHost) madvise(memory, mapped, MADV_DONTFORK);
-  if (guard != 0) poison(static_cast<char*>(memory) + bytes, mapped - bytes);
+  if (kind != mcMemoryHost && !checkMode) madvise(memory, mapped, MADV_DONTFORK);
+  if (guard != 0 && !checkMode) poison(static_cast<char*>(memory) + bytes, mapped - bytes);
   markInitialized();
+  useDevice(device);
   insertAllocation(memory, bytes, mapped, device, kind, Origin::Owned, flags, account, charged);
   *pointer = memory;
   return mcSuccess;
@@ -98,9 +104,12 @@ void finishUses(const void* pointer) {
 mcError_t releaseMemory(void* pointer, mcMemoryKind kind) {
   if (pointer == nullptr || isForkedChild()) return checkSticky();
   Allocation allocation;
-  if (!eraseAllocation(pointer, kind, Origin::Owned, &allocation)) return fail(mcErrorInvalidValue);
+  if (!eraseAllocation(pointer, kind, Origin::Owned, &allocation)) {
+    if (checkMode) check::reportFree(pointer);
+    return fail(mcErrorInvalidValue);
+  }
   unpoison(pointer, allocation.mapped);
-  munmap(pointer, allocation.mapped);
+  if (!checkMode || !check::release(pointer)) munmap(pointer, allocation.mapped);
   if (allocation.file >= 0) close(allocation.file);
   ledger().release(allocation.account, allocation.charged);
   return checkSticky();

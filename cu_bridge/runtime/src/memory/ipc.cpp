@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 
+#include "check/check.h"
 #include "host/files.h"
 #include "host/host_memory.h"
 #include "memory/allocations.h"
@@ -103,6 +104,10 @@ mcError_t mcIpcGetMemHandle(mcIpcHandle* handle, void* pointer) {
   if (found == nullptr || found->kind != mcMemoryDevice) return fail(mcErrorInvalidValue);
   if (found->origin != Origin::Owned) return fail(mcErrorNotSupported);
   const Allocation allocation = *found;
+  if (checkMode) {
+    // Only whole pages can be shared, and the ends of them belong to nobody.
+    return failWith(mcErrorNotSupported, "no memory is shared with other processes under MACA_CHECK=memory");
+  }
   const int file = makeShareable(allocation);
   const FileFacts facts = fileFacts(file);
   if (!facts.exists) return fail(mcErrorMemoryAllocation);

@@ -121,6 +121,7 @@ mcError_t mcMemGetInfo(size_t* free, size_t* total) {
   if (free == nullptr || total == nullptr) return fail(mcErrorInvalidValue);
   const Device* const device = visibleDevice(threadState.device);
   if (device == nullptr) return fail(system().visible.empty() ? mcErrorNoDevice : mcErrorInvalidDevice);
+  useDevice(threadState.device);
   mcDeviceMemoryInfo(device->properties.physicalIndex, free, total);
   *free = hostAvailable(*free);
   return mcSuccess;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "check/check.h"
 #include "handle_table.h"
 #include "mc_device_limits.h"
 #include "state/state.h"
@@ -237,9 +238,14 @@ class Queue {
     const bool isOpen = static_cast<bool>(task->begin);
     if (!dropped) {
       if (isOpen) {
+        if (checkMode) check::open();
         task->begin(handles_.create(mcTask{task}));
       } else {
+        // Host functions are the program's own.
+        const bool computes = checkMode && !waits;
+        if (computes) check::enter();
         const mcError_t error = task->work();
+        if (computes) check::leave("work that was queued");
         // Who launched it has gone on: like any failure of a device's work it is the process's from now on. Its text
         // has been recorded where it was found.
         if (error != mcSuccess) setSticky(error, nullptr);
@@ -344,6 +350,7 @@ mcError_t enqueueOpen(mcStream_t stream, std::function<void(mcTask_t)> begin, st
     now = queue.handles_.create(mcTask{task});
   }
   ++taskDepth;
+  if (checkMode) check::open();
   task->begin(now);
   --taskDepth;
   // Inside a task it is a part of that one.
@@ -411,6 +418,7 @@ void mcTaskEnd(mcTask_t handle, mcError_t error, const char* detail) {
   const TaskRef task = handle->task;
   if (!queue.handles_.destroy(handle)) return;
   if (error != mcSuccess) setSticky(error, detail);
+  if (checkMode) check::close("work of a library");
   if (task->release) std::exchange(task->release, nullptr)();
   const Lock lock(queue.mutex);
   queue.finish(task);

@@ -36,6 +36,13 @@ inline bool isForkedChild() { return stickyError.load(std::memory_order_relaxed)
 
 void setSticky(mcError_t error, const char* detail);
 
+// Devices that the process has used: each has a context from then on, as a driver makes it at the first use.
+inline std::atomic<uint64_t> usedDevices{0};
+inline void useDevice(int device) {
+  const uint64_t bit = uint64_t{1} << static_cast<unsigned>(device);
+  if ((usedDevices.load(std::memory_order_relaxed) & bit) == 0) usedDevices.fetch_or(bit);
+}
+
 // Called by what gives the process something that a fork cannot take along (memory, streams, events): from then on a
 // forked child gets an initialization error, as on real hardware.
 void markInitialized();

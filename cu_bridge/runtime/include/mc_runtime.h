@@ -64,6 +64,8 @@ typedef struct mcDeviceProperties {
 MC_API mcError_t mcGetDeviceCount(int* count);  // visible devices
 MC_API mcError_t mcGetDevice(int* device);
 MC_API mcError_t mcSetDevice(int device);
+// Whether the process has asked for its devices yet.
+MC_API int mcIsStarted(void);
 // Whether the process has done anything with the device but asking about it.
 MC_API int mcDeviceIsUsed(int device);
 // Whether the calling thread has a current context, for interfaces that know contexts. A thread begins with its

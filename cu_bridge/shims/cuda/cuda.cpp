@@ -141,12 +141,15 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int, uint64_t fla
 
 // ---- Devices and contexts -------------------------------------------------------------------------------------------
 
+// Programs ask so whether an import has touched the driver: an error until cuInit, or a call of the runtime interface.
 CUresult cuDeviceGetCount(int* count) {
+  if (mcIsStarted() == 0) return CUDA_ERROR_NOT_INITIALIZED;
   const mcError_t error = mcGetDeviceCount(count);
   return error == mcErrorNoDevice ? CUDA_SUCCESS : result(error);
 }
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  if (mcIsStarted() == 0) return CUDA_ERROR_NOT_INITIALIZED;
   RETURN_IF_NULL(device);
   RETURN_IF_WRONG(checkDevice(ordinal));
   *device = ordinal;

@@ -397,6 +397,11 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   const auto& schema = op.schema();
   const size_t count = schema.arguments().size();
   const size_t first = stack->size() - count;
+  // Each tensor's memory goes back to the runtime with it in that mode, and a launch would write there.
+  static const bool checked = mcCheckMode() != 0;
+  if (checked) {
+    refuse(op, device, " cannot be captured under MACA_CHECK=memory, as graphs live in the caching allocator's pools");
+  }
   if (schema.name() == "aten::_local_scalar_dense") {
     refuse_wait_in_capture();
   }

@@ -20,7 +20,8 @@ struct Python {
   Object* (*attribute)(Object*, const char*) = nullptr;
   const char* (*text)(Object*) = nullptr;
   void (*drop)(Object*) = nullptr;
-  void (*clear_error)() = nullptr;
+  void (*fetch_error)(Object**, Object**, Object**) = nullptr;
+  void (*restore_error)(Object*, Object*, Object*) = nullptr;
 
   Python() {
     find("Py_IsInitialized", &is_initialized);
@@ -31,14 +32,16 @@ struct Python {
     find("PyObject_GetAttrString", &attribute);
     find("PyUnicode_AsUTF8", &text);
     find("Py_DecRef", &drop);
-    find("PyErr_Clear", &clear_error);
+    find("PyErr_Fetch", &fetch_error);
+    find("PyErr_Restore", &restore_error);
   }
   template <class Function>
   static void find(const char* name, Function* function) {
     *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
   }
   explicit operator bool() const {
-    return is_initialized && ensure && release && frame && line && attribute && text && drop && clear_error;
+    return is_initialized && ensure && release && frame && line && attribute && text && drop && fetch_error &&
+           restore_error;
   }
 };
 
@@ -70,6 +73,9 @@ void write_place(char* text, size_t room) {
     return;
   }
   const int state = python().ensure();
+  // Memory may be freed while an exception is on its way.
+  Python::Object *type = nullptr, *value = nullptr, *trace = nullptr;
+  python().fetch_error(&type, &value, &trace);
   Python::Object* const innermost = python().frame();  // borrowed
   Python::Object* outer = nullptr;                     // owned
   for (Python::Object* frame = innermost; frame != nullptr && !write_frame(frame, text, room);) {
@@ -83,7 +89,8 @@ void write_place(char* text, size_t room) {
   if (outer != nullptr) {
     python().drop(outer);
   }
-  python().clear_error();  // None has no code: the outermost frame has been passed
+  // None has no code: the outermost frame has been passed, and that error goes.
+  python().restore_error(type, value, trace);
   python().release(state);
 }
 

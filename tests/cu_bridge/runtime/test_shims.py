@@ -154,6 +154,8 @@ cudnn.cudnnGetVersion.restype = ctypes.c_size_t
 assert 92000 <= cudnn.cudnnGetVersion() < 100000
 assert load("libnccl.so.2").ncclGetVersion(ctypes.byref(number)) == 0 and number.value >= 22105
 driver = load("libcuda.so.1")
+assert driver.cuDeviceGetCount(ctypes.byref(number)) == 3 and driver.cuDeviceGet(ctypes.byref(number), 0) == 3
+assert driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(number)) == 0 and number.value == 1
 active, flags = ctypes.c_int(), ctypes.c_uint()
 assert driver.cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active)) == 0 and active.value == 0
 assert runtime.cudaSetDevice(0) == 0

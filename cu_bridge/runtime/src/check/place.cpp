@@ -102,7 +102,7 @@ std::string describeCode(uintptr_t address) {
   // A return address is behind its call.
   const std::string line = sourceLine(info, address - 1);
   const std::string function = info.dli_sname == nullptr ? "" : demangled(info.dli_sname) + " ";
-  return function + (line.empty() ? "in " + library : "(" + line + ")");
+  return function + (line.empty() ? (function.empty() ? "" : "in ") + library : "(" + line + ")");
 }
 
 std::string describe(const Place& place) {

@@ -203,6 +203,10 @@ mcError_t noDevice() {
 
 }  // namespace
 
+namespace {
+std::atomic<bool> started{false};
+}  // namespace
+
 const System& system() {
   static const System* const instance = [] {
     auto* built = new System;
@@ -211,6 +215,7 @@ const System& system() {
       built->physical.clear();
       std::fprintf(stderr, "mxmaca: %s\n", built->problem.c_str());
     }
+    started.store(true);
     return built;
   }();
   return *instance;
@@ -247,6 +252,8 @@ mcError_t mcSetDevice(int device) {
   useDevice(device);
   return mcSuccess;
 }
+
+int mcIsStarted(void) { return started.load() ? 1 : 0; }
 
 int mcDeviceIsUsed(int device) {
   static_assert(limits::kDevices <= 64, "a bit of usedDevices for each");

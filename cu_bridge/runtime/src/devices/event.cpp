@@ -184,7 +184,8 @@ mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event) {
     if (point != nullptr) waitFor(point);
     return mcSuccess;
   };
-  if (!capturing()) return mcStreamWaitEvent(stream, event);
+  // The wait is for the record that there is now, also if the event is recorded again behind it.
+  if (!isCaptured(stream)) return mcStreamWaitEvent(stream, event);
   return submit(stream, "event wait", "", work, mcTaskWaits);
 }
 

@@ -141,5 +141,6 @@ mcError_t mcStreamSubmitOpen(mcStream_t stream, const char* kind, const char* la
     const mcError_t problem = recordWork(stream, {kind, label == nullptr ? "" : label, work, mcTaskWaits}, &recorded);
     if (problem != mcSuccess || recorded) return problem;
   }
+  if (lateMode && !inTask()) late::workBegins(stream);
   return work();
 }

@@ -118,6 +118,7 @@ class ObjectLoader {
         return refuse("object file with a damaged table of symbols");
       }
       const Elf64_Shdr& strings = sections_[section.sh_link];
+      if (strings.sh_type != SHT_STRTAB) return refuse("object file with a damaged table of symbols");
       for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
         symbols_.push_back(read<Elf64_Sym>(section.sh_offset + at));
         const uint64_t name = symbols_.back().st_name;

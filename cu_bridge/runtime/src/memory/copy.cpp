@@ -201,6 +201,7 @@ mcError_t mcMemset(void* pointer, int value, size_t bytes) {
   MC_RETURN_IF_CAPTURE_FORBIDS();
   const ProfiledCall call(mcCallMemset);
   waitTurn(nullptr);
+  if (lateMode && !inTask()) late::workBegins(nullptr);
   if (!profiling()) return setChecked(pointer, value, bytes);
   return timed(nullptr, profiledWork("memset", FillLabel{bytes, static_cast<unsigned>(value)}),
                [=] { return setChecked(pointer, value, bytes); })();

@@ -55,13 +55,15 @@ mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
   const FreedBlock block = takeFromProgram(pointer);
   if (!block.ofPool) return mcFree(pointer);
   if (!block.giveBack) return fail(mcErrorInvalidValue);  // free already
-  return submit(
-      stream, "free", "",
-      [block] {
-        block.giveBack();
-        return mcSuccess;
-      },
-      mcTaskAlways);
+  const auto giveBack = [block] {
+    block.giveBack();
+    return mcSuccess;
+  };
+  const mcError_t error = submit(stream, "free", "", giveBack, mcTaskAlways);
+  // The system gives no thread for it.
+  if (error != mcErrorMemoryAllocation) return error;
+  waitTurn(stream);
+  return giveBack();
 }
 
 mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags) {

@@ -291,6 +291,8 @@ typedef enum mcGraphUpdateResult {
   mcGraphUpdateParametersChanged = 5
 } mcGraphUpdateResult;
 // GraphExecUpdateFailure: `graph` is of another shape. *node (may be NULL): its first node that differs.
+// Its launches free what the launch before has left of the memory that its nodes allocate.
+MC_API mcError_t mcGraphExecFreesFirst(mcGraphExec_t exec);
 MC_API mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphUpdateResult* result,
                                    mcGraphNode_t* node);
 // For a library that computes on the host, such as PyTorch's operators: it is told of captures, in the thread that

@@ -167,6 +167,8 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) 
       {"event wait", cudaGraphNodeTypeWaitEvent},
       {"conditional", cudaGraphNodeTypeConditional},
       {"event record", cudaGraphNodeTypeEventRecord},
+      {"mem alloc", cudaGraphNodeTypeMemAlloc},
+      {"mem free", cudaGraphNodeTypeMemFree},
   };
   if (type == nullptr) return fail(mcErrorInvalidValue);
   const char* kind = nullptr;

@@ -95,7 +95,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
                                         cudaGraphInstantiateFlagDeviceLaunch |
                                         cudaGraphInstantiateFlagUseNodePriority));
   if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0) return unsupported("graphs that device code launches");
-  return result(mcGraphInstantiate(own(exec), own(graph)));
+  const mcError_t error = mcGraphInstantiate(own(exec), own(graph));
+  const bool freesFirst = (flags & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0;
+  return result(error == mcSuccess && freesFirst ? mcGraphExecFreesFirst(own(*exec)) : error);
 }
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
   return cudaGraphInstantiate(exec, graph, flags);

@@ -185,3 +185,31 @@ def test_the_account_file_is_the_users_alone(run_python: Callable[..., str], env
     files = os.listdir(environment["MACA_STATE_DIR"])
     assert len(files) == 1
     assert os.stat(os.path.join(environment["MACA_STATE_DIR"], files[0])).st_mode & 0o777 == 0o600
+
+
+SPARSE = """
+blocks = []
+for device in range(8):
+    runtime.check(lib.mcSetDevice(device))
+    assert info() == (80 << 30, 80 << 30), info()
+    code, block = malloc(70 << 30)
+    assert code == 0, (device, code)
+    assert info()[0] == 10 << 30
+    for at in (0, 35 << 30, (70 << 30) - 1):  # of the ends and the middle a few pages are used
+        runtime.check(lib.mcMemset(ffi.cast("char *", block) + at, device + 1, 1))
+    blocks.append(block)
+    assert malloc(20 << 30)[0] == lib.mcErrorMemoryAllocation  # a device still has its capacity
+for device, block in enumerate(blocks):
+    byte = ffi.new("unsigned char *")
+    runtime.check(lib.mcMemcpy(byte, ffi.cast("char *", block) + (70 << 30) - 1, 1, lib.mcMemcpyDeviceToHost))
+    assert byte[0] == device + 1
+    runtime.check(lib.mcFree(block))
+"""
+
+
+def test_eight_large_devices_are_shown_and_used_sparsely_on_request(run_python: Callable[..., str]) -> None:
+    variables = {"MACA_DEVICE_COUNT": "8", "MACA_DEVICE_PROFILE": "mxc550"}
+    run_python(MALLOC + SPARSE, MACA_MEMORY_OVERCOMMIT="1", **variables)
+    if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 560 << 30:
+        refused = "assert malloc(70 << 30)[0] == lib.mcErrorMemoryAllocation and info()[0] < 70 << 30"
+        run_python(MALLOC + refused, **variables)

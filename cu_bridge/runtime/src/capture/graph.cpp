@@ -93,6 +93,11 @@ void copyNodes(const mcGraph& from, mcGraph& to) {
   }
 }
 
+bool takesMemory(const mcGraph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const auto& node) { return node->kind == kAllocatingNode || node->kind == kFreeingNode; });
+}
+
 std::string quoted(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -123,6 +128,7 @@ mcError_t mcGraphDestroy(mcGraph_t graph) {
 mcError_t mcGraphClone(mcGraph_t* clone, mcGraph_t original) {
   MC_RETURN_IF_STICKY();
   if (clone == nullptr || !graphs.contains(original)) return fail(mcErrorInvalidValue);
+  if (takesMemory(*original)) return fail(mcErrorNotSupported);  // two graphs would have one address
   *clone = graphs.create();
   copyNodes(*original, **clone);
   return mcSuccess;
@@ -164,6 +170,7 @@ mcError_t mcGraphAddEmpty(mcGraph_t graph, const mcGraphNode_t* dependencies, si
 mcError_t mcGraphAddChild(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count, mcGraph_t child,
                           mcGraphNode_t* node) {
   if (!graphs.contains(child) || child == graph) return fail(mcErrorInvalidValue);
+  if (takesMemory(*child)) return fail(mcErrorNotSupported);
   const mcError_t error = mcGraphAddEmpty(graph, dependencies, count, node);
   if (error != mcSuccess) return error;
   (*node)->kind = "graph";

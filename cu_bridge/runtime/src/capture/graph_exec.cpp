@@ -38,6 +38,7 @@ struct mcGraphExec {
   std::shared_ptr<const mc::ExecNodes> nodes;
   std::vector<std::shared_ptr<mcGraphCondition>> conditions;  // of the bodies too
   unsigned flags;                                             // of a task that runs them
+  bool freesFirst = false;                                    // what the launch before has left of its memory
 };
 
 namespace mc {
@@ -178,13 +179,22 @@ mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph) {
 
 mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
   if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
-  const auto run = [nodes = exec->nodes, conditions = exec->conditions] {
+  const auto run = [nodes = exec->nodes, conditions = exec->conditions, frees = exec->freesFirst] {
     for (const auto& condition : conditions) {
       if (condition->assigned) condition->value = condition->initial;
     }
-    return runNodes(*nodes);
+    const bool outer = std::exchange(launchFreesFirst, frees);
+    const mcError_t error = runNodes(*nodes);
+    launchFreesFirst = outer;
+    return error;
   };
   return submit(stream, "graph", (std::to_string(exec->nodes->size()) + " nodes").c_str(), run, exec->flags);
+}
+
+mcError_t mcGraphExecFreesFirst(mcGraphExec_t exec) {
+  if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
+  exec->freesFirst = true;
+  return mcSuccess;
 }
 
 mcError_t mcGraphUpload(mcGraphExec_t exec, mcStream_t stream) {

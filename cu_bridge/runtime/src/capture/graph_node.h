@@ -33,6 +33,11 @@ struct mcGraphNode {
 };
 
 namespace mc {
+// The kinds of nodes that take and give back memory.
+constexpr char kAllocatingNode[] = "mem alloc", kFreeingNode[] = "mem free";
+// The calling thread runs a launch that frees what the one before has left.
+inline thread_local bool launchFreesFirst = false;
+
 using Nodes = std::vector<std::shared_ptr<mcGraphNode>>;
 }  // namespace mc
 

@@ -19,6 +19,7 @@ constexpr KnownKind kKinds[] = {
     {"host", mcWorkHost, mcCallLaunchHostFunction},  {"graph", mcWorkHost, mcCallGraphLaunch},
     {"event record", mcWorkHost, mcCallEventRecord}, {"event wait", mcWorkHost, mcCallStreamWaitEvent},
     {"free", mcWorkHost, mcCallFreeAsync},           {"empty", mcWorkHost, mcCallOther},
+    {"mem alloc", mcWorkHost, mcCallMallocAsync},    {"mem free", mcWorkHost, mcCallFreeAsync},
 };
 
 // A collective is a kernel too.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -130,12 +132,26 @@ bool isMember(int64_t pid, const ControlGroup& group) {
   return next == '\n' || next == '/';
 }
 
+// Whether more may be promised than the host could back if all of it were written.
+bool overcommits() {
+  static const bool wanted = [] {
+    const char* const text = std::getenv("MACA_MEMORY_OVERCOMMIT");
+    if (text == nullptr || *text == '\0' || std::strcmp(text, "0") == 0) return false;
+    if (std::strcmp(text, "1") == 0) return true;
+    std::fprintf(stderr, "mxmaca: MACA_MEMORY_OVERCOMMIT is '%s'; it may be 1, 0 or nothing\n", text);
+    return false;
+  }();
+  return wanted;
+}
+
 // How many more bytes everybody could be promised; `wanted` stands for that and all above it. Negative: what has been
 // promised already cannot be backed any more.
 int64_t room(int64_t wanted) {
   const std::vector<Bound> bounds = boundsNow();
   int64_t least = INT64_MAX;
   for (const Bound& bound : bounds) least = std::min(least, bound.available);
+  // Memory that has been written still ends what is granted.
+  if (overcommits()) return least > 0 ? wanted : -1;
   // First as if nothing had been written; only when that does not fit is it worth looking at the pages.
   if (least - static_cast<int64_t>(std::min<uint64_t>(ledger().heldByAll(), INT64_MAX)) >= wanted) return wanted;
   std::vector<int64_t> left;

@@ -5,14 +5,23 @@
 #include "host/host_memory.h"
 #include "memory/allocations.h"
 #include "memory/device_memory.h"
+#include "memory/graph_memory.h"
 #include "memory/pool.h"
 #include "profile/profile.h"
 #include "state/state.h"
+#include "state/stream_table.h"
 
 using namespace mc;
 
 namespace {
 constexpr unsigned int kMappedHostMemory = 2;  // with unified addressing every host allocation is mapped
+
+// A pool's, or one that a launch of a graph has left.
+FreedBlock takeBlock(void* pointer) {
+  FreedBlock block;
+  block.ofPool = takeFromGraph(pointer, &block.giveBack);
+  return block.ofPool ? block : takeFromProgram(pointer);
+}
 }  // namespace
 
 mcError_t mcMalloc(void** pointer, size_t bytes) {
@@ -37,7 +46,7 @@ mcError_t mcFree(void* pointer) {
   if (isForkedChild()) return checkSticky();
   MC_RETURN_IF_CAPTURE_FORBIDS();
   if (pointer == nullptr) return checkSticky();
-  const FreedBlock block = takeFromProgram(pointer);
+  const FreedBlock block = takeBlock(pointer);
   if (block.ofPool && !block.giveBack) return fail(mcErrorInvalidValue);  // free already
   finishUses(pointer);
   if (!block.ofPool) return releaseMemory(pointer, mcMemoryDevice);
@@ -46,13 +55,15 @@ mcError_t mcFree(void* pointer) {
 }
 
 mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
+  mcError_t recorded = mcSuccess;
+  if (isStream(stream) && isCaptured(stream) && freeInCapture(pointer, stream, &recorded)) return recorded;
   const mcError_t problem = checkUncaptured(stream);
   if (pointer == nullptr || problem == mcErrorInvalidResourceHandle) return problem;
   if (problem != mcSuccess || !isPending(stream)) {
     const mcError_t error = mcFree(pointer);
     return problem != mcSuccess ? problem : error;
   }
-  const FreedBlock block = takeFromProgram(pointer);
+  const FreedBlock block = takeBlock(pointer);
   if (!block.ofPool) return mcFree(pointer);
   if (!block.giveBack) return fail(mcErrorInvalidValue);  // free already
   const auto giveBack = [block] {

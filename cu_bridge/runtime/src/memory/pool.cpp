@@ -14,6 +14,7 @@
 #include "handle_table.h"
 #include "mc_device_limits.h"
 #include "memory/device_memory.h"
+#include "memory/graph_memory.h"
 #include "profile/profile.h"
 #include "state/locked.h"
 #include "state/state.h"
@@ -240,6 +241,7 @@ mcError_t mcMemPoolTrimTo(mcMemoryPool_t handle, size_t bytesToKeep) {
 
 mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream) {
   const ProfiledCall call(mcCallMallocAsync);
+  if (isStream(stream) && isCaptured(stream)) return allocateInCapture(pointer, streamDevice(stream), bytes, stream);
   const mcError_t problem = checkUncaptured(stream);
   if (problem != mcSuccess) return problem;
   mcMemoryPool_t pool = nullptr;
@@ -248,6 +250,11 @@ mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream) {
 }
 
 mcError_t mcMallocFromPoolAsync(void** pointer, size_t bytes, mcMemoryPool_t handle, mcStream_t stream) {
+  if (isStream(stream) && isCaptured(stream)) {
+    const std::shared_ptr<Pool> owner = poolOf(handle);
+    if (owner == nullptr) return fail(mcErrorInvalidValue);
+    return allocateInCapture(pointer, owner->device, bytes, stream);
+  }
   const mcError_t problem = checkUncaptured(stream);
   if (problem != mcSuccess) return problem;
   const std::shared_ptr<Pool> pool = poolOf(handle);

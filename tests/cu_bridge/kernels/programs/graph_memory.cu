@@ -1,0 +1,121 @@
+// Memory that a captured graph takes and gives back: its address, its life, launches that find it taken.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+
+namespace {
+
+int failures = 0;
+
+void check(bool holds, int line, const char* text) {
+  if (holds) return;
+  ++failures;
+  std::printf("line %d: does not hold: %s\n", line, text);
+}
+#define CHECK(condition) check((condition), __LINE__, #condition)
+#define OK(call) check((call) == cudaSuccess, __LINE__, #call)
+
+__global__ void fill(int* to, int value) { *to = value; }
+__global__ void carry(int* to, const int* from) { *to = *from + 1; }
+
+// A graph that takes memory, uses it for `result`, and gives it back if `frees`.
+cudaGraph_t capture(cudaStream_t stream, int* result, bool frees, int** taken) {
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaMallocAsync(reinterpret_cast<void**>(taken), 1 << 20, stream));
+  fill<<<1, 1, 0, stream>>>(*taken, 41);
+  carry<<<1, 1, 0, stream>>>(result, *taken);
+  if (frees) OK(cudaFreeAsync(*taken, stream));
+  OK(cudaStreamEndCapture(stream, &graph));
+  return graph;
+}
+
+int valueOf(const int* from) {
+  int value = -1;
+  OK(cudaMemcpy(&value, from, sizeof value, cudaMemcpyDeviceToHost));
+  return value;
+}
+
+void freesItself(cudaStream_t stream, int* result) {
+  int* taken = nullptr;
+  cudaGraph_t graph = capture(stream, result, true, &taken);
+  CHECK(taken != nullptr);
+  size_t count = 0;
+  OK(cudaGraphGetNodes(graph, nullptr, &count));
+  CHECK(count == 4);
+  cudaGraphNode_t nodes[4];
+  OK(cudaGraphGetNodes(graph, nodes, &count));
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  OK(cudaGraphNodeGetType(nodes[0], &type));
+  CHECK(type == cudaGraphNodeTypeMemAlloc);
+  OK(cudaGraphNodeGetType(nodes[3], &type));
+  CHECK(type == cudaGraphNodeTypeMemFree);
+  cudaGraph_t clone = nullptr;
+  CHECK(cudaGraphClone(&clone, graph) == cudaErrorNotSupported);
+  cudaGraphExec_t exec = nullptr;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphDestroy(graph));
+  for (int launch = 0; launch < 3; ++launch) {
+    OK(cudaMemset(result, 0, sizeof(int)));
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaStreamSynchronize(stream));
+    CHECK(valueOf(result) == 42);
+  }
+  CHECK(cudaFree(taken) == cudaErrorInvalidValue);  // the graph's, and free
+  OK(cudaGraphExecDestroy(exec));
+  cudaPointerAttributes attributes{};
+  OK(cudaPointerGetAttributes(&attributes, taken));
+  CHECK(attributes.type == cudaMemoryTypeUnregistered);  // gone with the last that could launch it
+}
+
+void leavesIt(cudaStream_t stream, int* result) {
+  int* taken = nullptr;
+  cudaGraph_t graph = capture(stream, result, false, &taken);
+  cudaGraphExec_t exec = nullptr, again = nullptr;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphInstantiate(&again, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch));
+  OK(cudaGraphLaunch(exec, stream));
+  CHECK(valueOf(taken) == 41);
+  CHECK(cudaGraphLaunch(exec, stream) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  OK(cudaFreeAsync(taken, stream));
+  CHECK(cudaFreeAsync(taken, stream) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  OK(cudaGraphLaunch(again, stream));
+  OK(cudaGraphLaunch(again, stream));
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphExecDestroy(again));
+  OK(cudaGraphDestroy(graph));
+  CHECK(valueOf(taken) == 41);  // the program's until it frees it
+  OK(cudaFree(taken));
+  CHECK(cudaFree(taken) == cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
+// A capture that is given up leaves nothing behind: all of them together would be more than the device has.
+void givesUp(cudaStream_t stream) {
+  for (int round = 0; round < 300; ++round) {
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    void* taken = nullptr;
+    OK(cudaMallocAsync(&taken, 256 << 20, stream));
+    CHECK(cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported);
+    cudaGraph_t graph = nullptr;
+    CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated);
+    CHECK(graph == nullptr);
+    cudaGetLastError();
+  }
+}
+
+}  // namespace
+
+int main() {
+  cudaStream_t stream = nullptr;
+  OK(cudaStreamCreate(&stream));
+  int* result = nullptr;
+  OK(cudaMalloc(&result, sizeof(int)));
+  freesItself(stream, result);
+  leavesIt(stream, result);
+  givesUp(stream);
+  std::puts(failures == 0 ? "ok" : "failed");
+  return failures;
+}

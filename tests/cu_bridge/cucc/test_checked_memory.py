@@ -52,8 +52,16 @@ KERNEL = r"kernel addOne\(float\*, int\)"
 BLOCK = r"an allocation of 4000 bytes, made at \S.*"
 # What a program does (its number), what it prints without the mode and with it, and what is said then.
 MISTAKES: Dict[str, Tuple[int, str, str]] = {
-    "reads behind the end": (1, "700\n700 0", rf"{KERNEL}, block \(3, 0, 0\): touches 0 bytes behind the end of {BLOCK}"),
-    "writes into the slack": (2, "700\n700 0", rf"{KERNEL} wrote 0 bytes behind the end of an allocation of 3992 bytes"),
+    "reads behind the end": (
+        1,
+        "700\n700 0",
+        rf"{KERNEL}, block \(3, 0, 0\): touches 0 bytes behind the end of {BLOCK}",
+    ),
+    "writes into the slack": (
+        2,
+        "700\n700 0",
+        rf"{KERNEL} wrote 0 bytes behind the end of an allocation of 3992 bytes",
+    ),
     "writes before": (3, "700\n700 0", rf"{KERNEL} wrote 4 bytes before {BLOCK}"),
     "uses what was freed": (4, "700\n700 0", rf"{KERNEL}, .* touches byte 0 of {BLOCK} and freed at \S"),
     "frees twice": (7, "1", rf"freed twice: byte 0 of {BLOCK} and freed at \S.*, is freed again; at \S"),

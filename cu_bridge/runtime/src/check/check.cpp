@@ -136,11 +136,12 @@ void closeAll(std::vector<std::string>* found) {
   for (size_t i = 0; i < all.strayCount; ++i) {
     const Stray& stray = all.strays[i];
     const Block* const block = blockAround(reinterpret_cast<uintptr_t>(stray.address));
-    found->push_back((stray.writes ? "wrote " : "read ") +
-                     (block == nullptr ? "what was freed" : describe(*block, reinterpret_cast<uintptr_t>(stray.address))) +
-                     ", in " + describeCode(stray.code));
-    mmap(reinterpret_cast<void*>(stray.page), kPage, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    found->push_back(
+        (stray.writes ? "wrote " : "read ") +
+        (block == nullptr ? "what was freed" : describe(*block, reinterpret_cast<uintptr_t>(stray.address))) + ", in " +
+        describeCode(stray.code));
+    mmap(reinterpret_cast<void*>(stray.page), kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
   }
   all.strayCount = 0;
 }

@@ -11,7 +11,7 @@ namespace mc {
 
 struct Place {
   static constexpr int kFrames = 4;
-  std::string python;            // empty: there is none
+  std::string python;              // empty: there is none
   uintptr_t frames[kFrames] = {};  // return addresses outside of this library, the innermost first
 };
 

@@ -257,7 +257,8 @@ int mcIsStarted(void) { return started.load() ? 1 : 0; }
 
 int mcDeviceIsUsed(int device) {
   static_assert(limits::kDevices <= 64, "a bit of usedDevices for each");
-  return device >= 0 && static_cast<unsigned>(device) < limits::kDevices && (usedDevices.load() >> static_cast<unsigned>(device) & 1) != 0;
+  return device >= 0 && static_cast<unsigned>(device) < limits::kDevices &&
+         (usedDevices.load() >> static_cast<unsigned>(device) & 1) != 0;
 }
 
 void mcContextSet(int set) { threadState.noContext = set == 0; }

@@ -213,3 +213,39 @@ def test_eight_large_devices_are_shown_and_used_sparsely_on_request(run_python: 
     if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 560 << 30:
         refused = "assert malloc(70 << 30)[0] == lib.mcErrorMemoryAllocation and info()[0] < 70 << 30"
         run_python(MALLOC + refused, **variables)
+
+
+def test_an_importer_keeps_the_memory_of_an_exporter_that_ends_first(run_python: Callable[..., str]) -> None:
+    code = """
+import subprocess, sys
+exporter = '''
+import sys
+from mxmaca import runtime
+ffi, lib = runtime.ffi(), runtime.lib()
+block, event = ffi.new("void **"), ffi.new("mcEvent_t *")
+runtime.check(lib.mcMalloc(block, 3 << 20))
+runtime.check(lib.mcMemcpy(block[0], b"before", 6, lib.mcMemcpyHostToDevice))
+runtime.check(lib.mcEventCreate(event, 6))
+runtime.check(lib.mcEventRecord(event[0], ffi.NULL))
+for export, what in ((lib.mcIpcGetMemHandle, block[0]), (lib.mcIpcGetEventHandle, event[0])):
+    handle = ffi.new("mcIpcHandle *")
+    runtime.check(export(handle, what))
+    print(bytes(ffi.buffer(handle)).hex(), flush=True)
+sys.stdin.readline()
+'''
+process = subprocess.Popen([sys.executable, "-c", exporter], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+memory, done = (ffi.new("mcIpcHandle *", [bytes.fromhex(process.stdout.readline().strip())]) for _ in range(2))
+block, event = ffi.new("void **"), ffi.new("mcEvent_t *")
+runtime.check(lib.mcIpcOpenMemHandle(block, memory))
+runtime.check(lib.mcIpcOpenEventHandle(event, done))
+process.kill()
+process.wait()
+text = ffi.new("char[6]")
+runtime.check(lib.mcMemcpy(text, block[0], 6, lib.mcMemcpyDeviceToHost))
+assert bytes(ffi.buffer(text)) == b"before"
+runtime.check(lib.mcMemcpy(block[0], b"after!", 6, lib.mcMemcpyHostToDevice))
+runtime.check(lib.mcStreamWaitEvent(ffi.NULL, event[0]) or lib.mcEventQuery(event[0]))
+runtime.check(lib.mcIpcCloseMemHandle(block[0]))
+assert lib.mcIpcOpenMemHandle(block, memory) == lib.mcErrorInvalidValue  # gone with its last user
+"""
+    run_python(MALLOC + code)

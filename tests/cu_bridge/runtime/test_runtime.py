@@ -69,3 +69,41 @@ assert lib.mcLaunchKernel(host, [1, 1, 1], [2000, 1, 1], arguments, 0, ffi.NULL)
 assert lib.mcStickyError() == 0
 """
     run_python(code)
+
+
+def test_a_late_copy_comes_before_a_fill_of_the_legacy_stream(run_python: Callable[..., str]) -> None:
+    code = """
+room = ffi.new("void **")
+runtime.check(lib.mcMalloc(room, 4))
+block = room[0]
+pinned, stream, byte = ffi.new("void **"), ffi.new("mcStream_t *"), ffi.new("unsigned char *")
+runtime.check(lib.mcHostAlloc(pinned, 4, 0))
+ffi.memmove(pinned[0], b"copy", 4)
+runtime.check(lib.mcStreamCreateWithPriority(stream, 0, 0))
+runtime.check(lib.mcMemcpyAsync(block, pinned[0], 4, lib.mcMemcpyHostToDevice, stream[0]))
+runtime.check(lib.mcMemset(block, 7, 4))
+runtime.check(lib.mcDeviceSynchronize())
+runtime.check(lib.mcMemcpy(byte, block, 1, lib.mcMemcpyDeviceToHost))
+assert byte[0] == 7, byte[0]
+"""
+    run_python(code, MACA_ASYNC="late")
+
+
+def test_an_external_wait_outside_of_a_capture_is_for_the_record_that_there_is(run_python: Callable[..., str]) -> None:
+    code = """
+import threading
+gate = threading.Event()
+held = ffi.callback("void(void *)", lambda _: gate.wait())
+streams, event = [ffi.new("mcStream_t *") for _ in range(2)], ffi.new("mcEvent_t *")
+for stream in streams:
+    runtime.check(lib.mcStreamCreateWithPriority(stream, 1, 0))
+runtime.check(lib.mcEventCreate(event, 2))
+captured, other = (stream[0] for stream in streams)
+runtime.check(lib.mcStreamBeginCapture(captured, lib.mcCaptureModeRelaxed))
+runtime.check(lib.mcLaunchHostFunction(other, held, ffi.NULL))
+runtime.check(lib.mcStreamWaitEventExternal(other, event[0]))
+runtime.check(lib.mcEventRecord(event[0], other))  # behind the wait, which must not be for this
+gate.set()
+runtime.check(lib.mcStreamSynchronize(other))
+"""
+    run_python(code)

@@ -58,6 +58,11 @@ int ncclRedOpCreatePreMulSum(int* reduction, void* scalar, int type, int residen
   }
   const Element* const element = findElement(type);
   if (element == nullptr) return fail(kInvalidArgument, "a factor of an unknown type");
+  mcPointerAttributes facts;
+  if (residence == kOnDevice &&
+      (mcPointerGetAttributes(&facts, scalar) != mcSuccess || facts.kind == mcMemoryUnregistered)) {
+    return fail(kInvalidArgument, "the factor is said to be on the device, and is not");
+  }
   ScaledSum scaled{type, 0, residence == kOnDevice ? scalar : nullptr};
   if (residence == kOnHost) std::memcpy(&scaled.factor, scalar, element->bytes);
   const std::lock_guard<std::mutex> lock(comm->inner->mutex);

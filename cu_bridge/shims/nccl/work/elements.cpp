@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "numbers.h"
 
@@ -108,7 +109,9 @@ struct Kernels {
     auto* const to = static_cast<T*>(output);
     const auto* const from = static_cast<const Value*>(accumulator);
     if (kind == kAverage) {
-      const auto number = static_cast<Value>(ranks);
+      // Integers of 8 bits are divided as int: they need not hold the number of ranks.
+      using Wide = std::common_type_t<Value, int>;
+      const auto number = static_cast<Wide>(ranks);
       for (size_t i = 0; i < count; ++i) to[i] = Compute<T>::narrow(static_cast<Value>(from[i] / number));
       return;
     }

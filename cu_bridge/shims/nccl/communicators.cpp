@@ -10,6 +10,7 @@
 #include "config.h"
 #include "group.h"
 #include "mxmaca/versions/nccl.h"
+#include "net/root.h"
 #include "report/debug.h"
 #include "work/creation.h"
 
@@ -93,7 +94,9 @@ const char* ncclGetLastError(ncclComm*) { return lastError(); }
 int ncclGetUniqueId(UniqueId* id) {
   if (id == nullptr) return fail(kInvalidArgument, "no place for a unique id");
   debugBegin(NCCL_VERSION_CODE);
-  return createBlock(id) ? kSuccess : fail(kSystemError, "no memory for a communicator");
+  if (!createBlock(id)) return fail(kSystemError, "no memory for a communicator");
+  net::makeReachable(id);
+  return kSuccess;
 }
 
 int ncclCommInitRank(ncclComm** comm, int ranks, UniqueId id, int rank) {
@@ -159,6 +162,10 @@ int ncclCommShrink(ncclComm* comm, int* excluded, int count, ncclComm** shrunk, 
   if (count < 1 || count >= parent->size || excluded == nullptr || (flags & ~kAbort) != 0) {
     return fail(kInvalidArgument, "a list of ranks to leave out that has none, or all, or unknown flags");
   }
+  if (parent->hosts != nullptr) {
+    mcReportRefusal("libnccl.so.2", "ncclCommShrink between hosts", "ncclInvalidUsage");
+    return fail(kInvalidUsage, "ncclCommShrink of a communicator over several hosts is not implemented");
+  }
   std::vector<int> members;
   for (int rank = 0; rank < parent->size; ++rank) {
     if (std::find(excluded, excluded + count, rank) == excluded + count) members.push_back(rank);
@@ -203,6 +210,11 @@ int ncclCommDestroy(ncclComm* comm) {
     inner->abort();
   } else {
     inner->leave(inner->aborted ? Presence::Aborted : Presence::Finished);
+    // Connections end with the communicator: what other hosts have not taken in yet would be lost.
+    constexpr int kWaits = 2000;  // milliseconds
+    for (int waited = 0; inner->hosts != nullptr && !inner->hosts->link->allLeft() && waited < kWaits; ++waited) {
+      usleep(1000);
+    }
   }
   return kSuccess;
 }

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "work/message.h"
+#include "work/between_hosts.h"
 #include "workers.h"
 
 namespace nccl {
@@ -14,6 +14,7 @@ namespace {
 struct Launch {
   std::vector<Submitted> operations;
   size_t bytes = 0;
+  bool captured = false;
   std::unique_ptr<TaskRun> tasks;  // of the operations; not yet there if they are a node of a graph
 };
 
@@ -21,10 +22,8 @@ constexpr size_t kAtOnce = size_t{64} << 10;  // bytes that are worth an attempt
 constexpr int kAttempt = 10;                  // microseconds that it may wait
 
 std::unique_ptr<Task> newTask(const Submitted& one) {
-  const bool message = one.operation.kind == Kind::Send || one.operation.kind == Kind::Receive;
   const std::lock_guard<std::mutex> lock(one.comm->mutex);
-  if (message) return std::make_unique<Message>(one.comm, one.operation);
-  return std::make_unique<Collective>(one.comm, one.operation);
+  return newTask(one.comm, one.operation);
 }
 
 // Until the communicators whose work has failed are given up.
@@ -92,13 +91,17 @@ bool captures(mcStream_t stream) {
 Result enqueue(const std::vector<Submitted>& work) {
   std::vector<mcStream_t> order;
   std::map<mcStream_t, std::unique_ptr<Launch>> launches;
+  std::map<mcStream_t, Tasks> tasks;
   for (const Submitted& one : work) {
     // The default stream is one of each device.
     auto& launch = launches[one.stream];
     if (launch == nullptr) {
       launch = std::make_unique<Launch>();
+      launch->captured = captures(one.stream);
       order.push_back(one.stream);
     }
+    // Numbers are taken in the order of the calls: another rank may use other streams for the same ones.
+    if (!launch->captured) tasks[one.stream].push_back(newTask(one));
     launch->operations.push_back(one);
     launch->bytes += one.operation.count * findElement(one.operation.type)->bytes;
   }
@@ -107,10 +110,10 @@ Result enqueue(const std::vector<Submitted>& work) {
     Launch* const launch = launches[stream].release();
     const char* const label = kindName(launch->operations[0].operation.kind);
     mcError_t error = mcSuccess;
-    if (captures(stream)) {
+    if (launch->captured) {
       error = mcStreamSubmit(stream, "collective", label, mcTaskWaits, runNode, launch, destroy);
     } else {
-      launch->tasks = std::make_unique<TaskRun>(newTasks(*launch));
+      launch->tasks = std::make_unique<TaskRun>(std::move(tasks[stream]));
       error = mcStreamSubmitOpen(stream, "collective", label, begin, launch, destroy);
     }
     if (error != mcSuccess) {

@@ -162,6 +162,29 @@ void differentOrder() {
   });
 }
 
+// The calls of a group that one rank puts on one stream and the other on two: they meet in the order of the calls.
+void severalStreams() {
+  inProcesses(2, [](int rank, Meeting& meeting) {
+    void* const comm = join(rank, 2, meeting);
+    cudaStream_t streams[2];
+    for (cudaStream_t& stream : streams) {
+      CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    }
+    const float values[] = {1, 10, 100};
+    float* memory[3];
+    NCCL(ncclGroupStart());
+    for (int i = 0; i < 3; ++i) {
+      memory[i] = filled(8, values[i]);
+      cudaStream_t const stream = streams[rank == 0 ? 0 : i % 2];
+      NCCL(ncclAllReduce(memory[i], memory[i], 8, kFloat, kSum, comm, stream));
+    }
+    NCCL(ncclGroupEnd());
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    for (int i = 0; i < 3; ++i) CHECK(fetched(memory[i], 8)[7] == 2 * values[i]);
+    NCCL(ncclCommDestroy(comm));
+  });
+}
+
 // A rank is killed at some moment; the others hear of it and make a new communicator.
 void killed() {
   constexpr int kRanks = 3;
@@ -348,6 +371,8 @@ void buffers() {
     CHECK(cudaSetDevice(2) == cudaSuccess);
     float* const other = filled(4, 1);
     CHECK(allReduce(comm, other, 4) == kInvalidArgument && says("memory of device 2"));
+    int sum = 0;
+    CHECK(ncclRedOpCreatePreMulSum(&sum, host, kFloat, 0, comm) == kInvalidArgument && says("the factor"));
     void* pinned = nullptr;
     CHECK(cudaHostAlloc(&pinned, 16, 0) == cudaSuccess);
     std::memset(pinned, 0, 16);
@@ -475,6 +500,7 @@ int main(int, char** arguments) {
       {"buffers", buffers},
       {"asynchronous", asynchronous},
       {"different-order", differentOrder},
+      {"several-streams", severalStreams},
       {"messages", messages},
       {"many-ranks", manyRanks},
       {"forked", forked},

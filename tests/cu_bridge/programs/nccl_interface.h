@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -109,6 +111,36 @@ void inProcesses(int ranks, const Function& function, const std::vector<int>& ex
     const int wanted = expected.empty() ? 0 : expected[static_cast<size_t>(rank)];
     if (code != wanted) std::fprintf(stderr, "rank %d ended with %d, expected %d\n", rank, code, wanted);
     CHECK(code == wanted);
+  }
+}
+
+// The ranks of one host of several: `count` from `first` on, in a process each. The id comes in a file, which the host of
+// rank 0 writes. Each rank has a device of the number that it has within its host.
+template <class Function>
+void inHost(int first, int count, const std::string& file, const Function& function) {
+  std::vector<pid_t> children;
+  for (int place = 0; place < count; ++place) {
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      Id id;
+      if (first + place == 0) {
+        NCCL(ncclGetUniqueId(&id));
+        std::ofstream(file + ".part", std::ios::binary).write(id.data, sizeof id.data);
+        CHECK(std::rename((file + ".part").c_str(), file.c_str()) == 0);
+      }
+      while (access(file.c_str(), R_OK) != 0) usleep(1000);
+      std::ifstream(file, std::ios::binary).read(id.data, sizeof id.data);
+      CHECK(cudaSetDevice(place) == cudaSuccess);
+      function(first + place, id);
+      std::_Exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) > 0);
+    CHECK(status == 0);
   }
 }
 

@@ -17,8 +17,6 @@
 #include <map>
 #include <mutex>
 
-#include "mc_runtime.h"
-
 #ifndef MFD_CLOEXEC
 #define MFD_CLOEXEC 1U
 #endif
@@ -36,13 +34,13 @@ constexpr size_t kPage = 4096;
 struct Name {
   char magic[8];
   uint64_t number;
-  uint64_t host;  // of the running kernel and the PID namespace, within which a process has a number
+  uint64_t host;
   uint64_t started;
   uint64_t inode;
   int32_t process;
   int32_t file;
 };
-static_assert(sizeof(Name) <= sizeof(UniqueId), "fits NCCL's id");
+static_assert(sizeof(Name) <= sizeof(UniqueId) - 32, "fits NCCL's id, with an address behind it");
 
 // Blocks that this process has made and whose ranks may still join.
 struct Open {
@@ -59,6 +57,15 @@ uint64_t mix(uint64_t hash, const char* text, size_t length) {
   return hash;
 }
 
+size_t roundUp(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+size_t ranksAt() { return roundUp(sizeof(Header)); }
+size_t payloadsAt(size_t ranks) { return ranksAt() + roundUp(ranks * sizeof(Rank)); }
+size_t mailboxesAt(size_t ranks) { return payloadsAt(ranks) + ranks * 2 * kPayloadBytes; }
+size_t stagingAt(size_t ranks) { return mailboxesAt(ranks) + ranks * ranks * sizeof(Mailbox); }
+size_t blockBytes(size_t ranks) { return stagingAt(ranks) + 2 * kStagingBytes; }
+
+}  // namespace
+
 uint64_t thisHost() {
   char text[128] = "";
   const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -69,21 +76,18 @@ uint64_t thisHost() {
   return mix(boot, text, length > 0 ? static_cast<size_t>(length) : 0);
 }
 
-size_t roundUp(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-size_t ranksAt() { return roundUp(sizeof(Header)); }
-size_t payloadsAt(size_t ranks) { return ranksAt() + roundUp(ranks * sizeof(Rank)); }
-size_t mailboxesAt(size_t ranks) { return payloadsAt(ranks) + ranks * 2 * kPayloadBytes; }
-size_t blockBytes(size_t ranks) { return mailboxesAt(ranks) + ranks * ranks * sizeof(Mailbox); }
-
-Result refuseHosts() {
-  mcReportRefusal("libnccl.so.2", "a communicator over several hosts", "ncclInvalidUsage");
-  return fail(
-      kInvalidUsage,
-      "the unique id was made on another host, or in another PID namespace: communicators between hosts are not "
-      "implemented for the simulated device");
+BlockName nameOf(const UniqueId& id) {
+  Name name;
+  std::memcpy(&name, &id, sizeof name);
+  return {std::memcmp(name.magic, kMagic, sizeof kMagic) == 0, name.number, name.host};
 }
 
-}  // namespace
+int fileOfBlock(uint64_t number) {
+  Open& all = openBlocks();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto found = all.files.find(number);
+  return found == all.files.end() ? -1 : found->second;
+}
 
 void Bell::wake() {
   if (sleepers.load() != 0) syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -159,7 +163,6 @@ Result Block::open(const UniqueId& id, int ranks, Founder* founder) {
   std::memcpy(&name, &id, sizeof name);
   if (std::memcmp(name.magic, kMagic, sizeof kMagic) != 0)
     return fail(kInvalidArgument, "this is no unique id of NCCL");
-  if (name.host != thisHost()) return refuseHosts();
   *founder = {name.process, name.started};
   const std::string path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.file);
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -201,6 +204,9 @@ char* Block::payload(int rank, unsigned int number) const {
 Mailbox& Block::mailbox(int from, int to) const {
   auto* const all = reinterpret_cast<Mailbox*>(static_cast<char*>(memory_) + mailboxesAt(static_cast<size_t>(ranks_)));
   return all[static_cast<size_t>(from) * static_cast<size_t>(ranks_) + static_cast<size_t>(to)];
+}
+char* Block::staging(uint64_t turn) const {
+  return static_cast<char*>(memory_) + stagingAt(static_cast<size_t>(ranks_)) + turn % 2 * kStagingBytes;
 }
 
 }  // namespace nccl

@@ -18,6 +18,8 @@ constexpr int kMostRanks = 1024;
 constexpr size_t kPayloadBytes = size_t{16}
                                  << 10;  // what a rank of a collective gives, at most, to go within the block
 
+constexpr size_t kStagingBytes = size_t{13} << 20;
+
 // NCCL's unique id: where the block is.
 struct UniqueId {
   char data[128];
@@ -77,10 +79,23 @@ struct Header {
   char magic[8];
   uint64_t number;  // random: tells this block from all others
   std::atomic<uint32_t> ranks;
+  std::atomic<uint32_t> hosts;  // not 0: there are ranks on other hosts
   alignas(64) std::atomic<uint64_t> arrivals;  // ranks that came to barriers, all barriers together
   alignas(64) Bell round;                      // its word: the barriers that are behind all ranks
   alignas(64) Bell door;                       // its word: the ranks that have joined
 };
+
+// What an id says of its block.
+struct BlockName {
+  bool valid;  // whether it is an id at all
+  uint64_t number;
+  uint64_t host;
+};
+BlockName nameOf(const UniqueId& id);
+// This host: the running kernel and the PID namespace, within which a process has a number.
+uint64_t thisHost();
+// The file of a block that this process keeps open, or -1.
+int fileOfBlock(uint64_t number);
 
 // A new block, kept open by this process until `retire`. False: no memory, with errno.
 bool createBlock(UniqueId* id);
@@ -108,6 +123,8 @@ class Block {
   Rank& rank(int index) const;
   char* payload(int rank, unsigned int number) const;  // of its collectives with even or odd number
   Mailbox& mailbox(int from, int to) const;
+  // Two areas, used in turn, through which the ranks of this host exchange with other hosts. They take no memory before.
+  char* staging(uint64_t turn) const;
 
  private:
   void* memory_ = nullptr;

@@ -72,7 +72,8 @@ void debugBegin(int version) {
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       const char* const end = std::strchr(*entry, '=');
       const std::string name(*entry, end == nullptr ? std::strlen(*entry) : static_cast<size_t>(end - *entry));
-      if (name.rfind("NCCL_", 0) == 0 && name != "NCCL_DEBUG" && name != "NCCL_DEBUG_FILE") {
+      const bool used = name == "NCCL_DEBUG" || name == "NCCL_DEBUG_FILE" || name == "NCCL_SOCKET_IFNAME";
+      if (name.rfind("NCCL_", 0) == 0 && !used) {
         ignored += (ignored.empty() ? "" : ", ") + name;
       }
     }

@@ -12,7 +12,6 @@ constexpr size_t kPayloadsRead = size_t{256} << 10;
 constexpr size_t kPiece =
     size_t{16} << 10;  // elements; with the accumulator and a copy of a peer's in the second cache
 
-bool reduces(Kind kind) { return kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter; }
 bool hasRoot(Kind kind) {
   return kind == Kind::Reduce || kind == Kind::Broadcast || kind == Kind::Gather || kind == Kind::Scatter;
 }
@@ -26,6 +25,14 @@ size_t partEnd(size_t count, int ranks, int part) {
   return part + 1 == ranks ? count : partBegin(count, ranks, part + 1);
 }
 
+}  // namespace
+
+const char* kindName(Kind kind) {
+  return static_cast<size_t>(kind) < sizeof kNames / sizeof *kNames ? kNames[static_cast<size_t>(kind)] : "?";
+}
+
+bool reduces(Kind kind) { return kind == Kind::AllReduce || kind == Kind::Reduce || kind == Kind::ReduceScatter; }
+
 std::string describe(const Call& call) {
   const auto kind = static_cast<Kind>(call.kind);
   const Element* const element = findElement(call.type);
@@ -36,10 +43,8 @@ std::string describe(const Call& call) {
   return text;
 }
 
-}  // namespace
-
-const char* kindName(Kind kind) {
-  return static_cast<size_t>(kind) < sizeof kNames / sizeof *kNames ? kNames[static_cast<size_t>(kind)] : "?";
+bool differ(const Call& a, const Call& b) {
+  return a.kind != b.kind || a.count != b.count || a.type != b.type || a.reduction != b.reduction || a.root != b.root;
 }
 
 Collective::Collective(std::shared_ptr<Communicator> communicator, const Operation& operation)
@@ -94,8 +99,7 @@ std::string Collective::mismatch() const {
   const Call first = callOf(0);
   for (int rank = 1; rank < comm_->size; ++rank) {
     const Call other = callOf(rank);
-    if (other.kind != first.kind || other.count != first.count || other.type != first.type ||
-        other.reduction != first.reduction || other.root != first.root) {
+    if (differ(first, other)) {
       return "the ranks' collectives differ: as no. " + std::to_string(number_ + 1) +
              " of the communicator rank 0 calls " + describe(first) + ", rank " + std::to_string(rank) + " " +
              describe(other);
@@ -126,6 +130,10 @@ Result Collective::reduce(size_t from, size_t count, int toRank, uint64_t to) co
     }
     void* const output = direct ? reinterpret_cast<void*>(to + done * bytes) : scratch.data();
     element_->store(output, accumulator.data(), elements, operation_.reduction, comm_->size);
+    // A rank that aborts uses its memory again.
+    if (comm_->block.rank(toRank).presence.load() == Presence::Aborted) {
+      return fail(kRemoteError, "rank " + std::to_string(toRank) + " has aborted its communicator");
+    }
     if (!direct && comm_->write(toRank, to + done * bytes, output, elements * bytes) != kSuccess) return kRemoteError;
   }
   return kSuccess;

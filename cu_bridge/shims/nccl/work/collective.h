@@ -24,6 +24,10 @@ enum class Kind : uint32_t {
   Receive,
 };
 const char* kindName(Kind kind);
+// In words, for a rank whose call differs from another's.
+std::string describe(const Call& call);
+bool differ(const Call& a, const Call& b);
+bool reduces(Kind kind);
 
 // What a rank asks for with a collective or one side of a message.
 struct Operation {

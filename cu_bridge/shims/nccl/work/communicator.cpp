@@ -30,7 +30,7 @@ void Communicator::arrive() {
   Header& header = block.header();
   const uint64_t next = ++barriers;
   block.rank(rank).barriers.store(next);
-  if (header.arrivals.fetch_add(1) + 1 != next * static_cast<uint64_t>(size)) return;
+  if (header.arrivals.fetch_add(1) + 1 != next * static_cast<uint64_t>(ranksHere())) return;
   header.round.word.store(static_cast<uint32_t>(next));
   header.round.wake();
 }
@@ -44,9 +44,15 @@ void Communicator::leave(Presence presence) {
   block.header().round.wake();
   block.header().door.wake();
   for (int other = 0; other < size; ++other) block.rank(other).bell.wake();
+  if (hosts == nullptr) return;
+  std::string text;
+  const Result why = failure(&text);
+  hosts->link->leave(presence, why, text);
 }
 
 void Communicator::abort() {
+  // Peers are told before this rank's work ends: a buffer that they read is not given back until they know.
+  if (block.ranks() > 0) block.rank(rank).presence.store(Presence::Aborted);
   aborted = true;
   if (block.ranks() > 0) leave(Presence::Aborted);
   turn.wake();

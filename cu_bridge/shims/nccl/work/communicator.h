@@ -13,6 +13,7 @@
 #include "handle.h"
 #include "host/peer_process.h"
 #include "host/shared_block.h"
+#include "net/hosts.h"
 #include "report/result.h"
 #include "work/elements.h"
 
@@ -35,7 +36,8 @@ class Communicator {
   bool blocking = true;
   uint64_t number = 0;  // of its block
   Block block;
-  std::vector<std::shared_ptr<PeerProcess>> peers;  // by rank; nullptr: of this process
+  std::vector<std::shared_ptr<PeerProcess>> peers;  // by rank; nullptr: of this process, or of another host
+  std::unique_ptr<net::Hosts> hosts;                // nullptr: all ranks are of this host
 
   // How its work is ordered. Collectives take numbers as they are submitted and run one after the other; the messages
   // to and from each rank have numbers of their own.
@@ -58,7 +60,11 @@ class Communicator {
   void noteFailure(Result result, const std::string& text);
   Result failure(std::string* text = nullptr) const;
 
-  // Comes to the next barrier of all ranks; `passed` tells whether all have come to that one.
+  // The ranks of this host.
+  bool here(int other) const { return hosts == nullptr || hosts->here(other); }
+  int ranksHere() const { return hosts == nullptr ? size : static_cast<int>(hosts->mine().size()); }
+
+  // Comes to the next barrier of all ranks of this host; `passed` tells whether all have come to that one.
   void arrive();
   bool passed() const;
 
@@ -66,11 +72,11 @@ class Communicator {
   void abort();
   void leave(Presence presence);
 
-  // Says which of the ranks that `waitedFor` accepts will never come; empty if there is hope.
+  // Says which of the ranks of this host that `waitedFor` accepts will never come; empty if there is hope.
   template <class WaitedFor>
   std::string lostRank(const WaitedFor& waitedFor) const {
     for (int other = 0; other < size; ++other) {
-      if (other == rank || !waitedFor(other)) continue;
+      if (other == rank || !here(other) || !waitedFor(other)) continue;
       const std::string why = whyLost(other);
       // The rank may have done its part just before it ended.
       if (!why.empty() && waitedFor(other)) return why;

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "net/root.h"
 #include "report/debug.h"
+#include "work/between_hosts.h"
 
 namespace nccl {
 
@@ -14,15 +16,42 @@ Join::Join(std::shared_ptr<Communicator> communicator, const UniqueId& id) : com
 
 Step Join::over(Result result, const std::string& text) {
   if (result != kSuccess) {
-    if (comm_->block.ranks() > 0 && stage_ != Stage::Open) comm_->leave(Presence::Aborted);
     comm_->noteFailure(result, text);
+    if (comm_->block.ranks() > 0 && stage_ > Stage::Open) comm_->leave(Presence::Aborted);
+    if (hosts_ != nullptr && hosts_->link != nullptr) hosts_->link->leave(Presence::Aborted, result, text);
   }
   return end(result, text);
 }
 
-// Takes the rank's place in the block.
-Result Join::enter() {
-  const Result result = comm_->block.open(id_, comm_->size, &founder_);
+// Joins the block of the id, or asks for that of this host.
+Result Join::begin() {
+  const BlockName name = nameOf(id_);
+  if (!name.valid || name.host == thisHost()) {
+    const Result result = enter(id_);
+    if (result == kSuccess) stage_ = Stage::Door;
+    return result;
+  }
+  net::Address root;
+  if (!net::rootOf(id_, &root)) {
+    return fail(kInvalidUsage,
+                "the unique id was made on another host, or in another PID namespace, by a process that found no "
+                "network interface to be reached by; NCCL_SOCKET_IFNAME chooses one");
+  }
+  if (!createBlock(&made_)) return fail(kSystemError, "no memory for a communicator");
+  return openLink(root);
+}
+
+Result Join::openLink(const net::Address& root) {
+  hosts_ = std::make_unique<net::Hosts>();
+  const net::Asking asking{nameOf(id_).number, comm_->size, comm_->rank, thisHost(), made_};
+  hosts_->link = net::Link::open(root, asking);
+  stage_ = Stage::Home;
+  return hosts_->link == nullptr ? fail(kSystemError, "no thread to make a communicator in") : kSuccess;
+}
+
+// Takes the rank's place in a block.
+Result Join::enter(const UniqueId& id) {
+  const Result result = comm_->block.open(id, comm_->size, &founder_);
   if (result != kSuccess) return result;
   Rank& place = comm_->block.rank(comm_->rank);
   Presence empty = Presence::Absent;
@@ -41,14 +70,38 @@ Result Join::enter() {
   return kSuccess;
 }
 
+// The root has named the block of this host: joins it, and tells the root that this rank is there.
+Result Join::greet() {
+  if (comm_->block.ranks() == 0) {
+    UniqueId home;
+    hosts_->link->home(&home);
+    if (nameOf(home).number != nameOf(made_).number) retireBlock(nameOf(made_).number);
+    const Result result = enter(home);
+    if (result != kSuccess) return result;
+  }
+  std::string why;
+  hosts_->endpoint = net::Endpoint::create(&why);
+  if (hosts_->endpoint == nullptr) return fail(kSystemError, why);
+  hosts_->link->hello({thisHost(), comm_->rank, comm_->process}, hosts_->endpoint->address());
+  stage_ = Stage::Table;
+  return kSuccess;
+}
+
 // Gets to know the other ranks.
 Result Join::meet() {
   const Block& block = comm_->block;
   comm_->peers.resize(static_cast<size_t>(comm_->size));
+  if (hosts_ != nullptr) {
+    std::vector<net::Member> members;
+    hosts_->link->table(&members);
+    hosts_->arrange(members, comm_->rank);
+    comm_->hosts = std::move(hosts_);
+  }
   for (int rank = 0; rank < comm_->size; ++rank) {
+    if (!comm_->here(rank)) continue;
     const Rank& other = block.rank(rank);
     for (int before = 0; before < rank; ++before) {
-      if (block.rank(before).device != other.device) continue;
+      if (!comm_->here(before) || block.rank(before).device != other.device) continue;
       return fail(kInvalidUsage, "Duplicate GPU detected: ranks " + std::to_string(before) + " and " +
                                      std::to_string(rank) + " both use device " + std::to_string(other.device) +
                                      ". A rank needs a device of its own; MACA_DEVICE_COUNT says how many there are");
@@ -72,7 +125,8 @@ Result Join::meet() {
 }
 
 void Join::look() {
-  if (stage_ == Stage::Open) return;
+  net::Link::Loss loss;
+  if (hosts_ != nullptr && hosts_->link->failed(&loss)) lost_ = loss.why;
   if (stage_ == Stage::Door) {
     for (int rank = 0; rank < comm_->size; ++rank) {
       const Rank& other = comm_->block.rank(rank);
@@ -84,45 +138,72 @@ void Join::look() {
     if (startOfProcess(founder_.process) != founder_.started) {
       lost_ = "process " + std::to_string(founder_.process) + ", which made the unique id, has ended";
     }
-    return;
   }
+  if (stage_ != Stage::Probed) return;
   const uint64_t wanted = comm_->barriers;
-  lost_ = comm_->lostRank([&](int rank) { return comm_->block.rank(rank).barriers.load() < wanted; });
+  const std::string why =
+      comm_->lostRank([&](int rank) { return comm_->block.rank(rank).barriers.load() < wanted; });
+  if (!why.empty()) lost_ = why;
+}
+
+bool Join::arrived() {
+  UniqueId home;
+  std::vector<net::Member> members;
+  switch (stage_) {
+    case Stage::Home: return hosts_->link->home(&home);
+    case Stage::Door:
+      return comm_->block.header().door.word.load() == static_cast<uint32_t>(comm_->size) ||
+             comm_->block.header().hosts.load() != 0;
+    case Stage::Table: return hosts_->link->table(&members);
+    case Stage::Probed: return comm_->passed();
+    default: return true;
+  }
 }
 
 Step Join::advance(Bell** bell, uint32_t* seen) {
   if (comm_->aborted) return over(kInternalError, "the communicator was aborted while it was made");
-  if (stage_ == Stage::Open) {
-    const Result result = enter();
-    if (result != kSuccess) return over(result, lastError());
-    stage_ = Stage::Door;
-    return Step::Moved;
-  }
-  Header& header = comm_->block.header();
-  Bell& where = stage_ == Stage::Door ? header.door : header.round;
+  Bell& where = stage_ == Stage::Door     ? comm_->block.header().door
+                : stage_ == Stage::Probed ? comm_->block.header().round
+                                          : comm_->turn;
   const uint32_t word = where.word.load();
-  const bool open = stage_ == Stage::Door ? word == static_cast<uint32_t>(comm_->size) : comm_->passed();
-  if (!open) {
+  if (!arrived()) {
     if (!lost_.empty()) return over(kRemoteError, "the communicator cannot be made: " + lost_);
     *bell = &where;
     *seen = word;
     return Step::Blocked;
   }
-  if (stage_ == Stage::Door) {
-    const Result result = meet();
-    if (result != kSuccess) return over(result, lastError());
-    comm_->arrive();
-    stage_ = Stage::Probed;
-    return Step::Moved;
+  Result result = kSuccess;
+  net::Address root;
+  switch (stage_) {
+    case Stage::Open: result = begin(); break;
+    case Stage::Home: result = greet(); break;
+    case Stage::Door:
+      if (comm_->block.header().hosts.load() != 0 && net::rootOf(id_, &root)) {
+        result = openLink(root);
+        break;
+      }
+      [[fallthrough]];
+    case Stage::Table:
+      result = meet();
+      if (result != kSuccess) break;
+      comm_->arrive();
+      stage_ = Stage::Probed;
+      break;
+    case Stage::Probed:
+      retireBlock(comm_->number);
+      net::retireRoot(comm_->number);
+      comm_->sent.assign(static_cast<size_t>(comm_->size), 0);
+      comm_->received.assign(static_cast<size_t>(comm_->size), 0);
+      comm_->ready = true;
+      debugLine(DebugLevel::Info, "communicator " + std::to_string(comm_->number) + ": rank " +
+                                      std::to_string(comm_->rank) + " of " + std::to_string(comm_->size) +
+                                      (comm_->hosts == nullptr ? std::string()
+                                                               : " on " + std::to_string(comm_->hosts->count()) +
+                                                                     " hosts") +
+                                      ", device " + std::to_string(comm_->device) + ", complete");
+      return over(kSuccess, {});
   }
-  retireBlock(comm_->number);
-  comm_->sent.assign(static_cast<size_t>(comm_->size), 0);
-  comm_->received.assign(static_cast<size_t>(comm_->size), 0);
-  comm_->ready = true;
-  debugLine(DebugLevel::Info, "communicator " + std::to_string(comm_->number) + ": rank " +
-                                  std::to_string(comm_->rank) + " of " + std::to_string(comm_->size) + ", device " +
-                                  std::to_string(comm_->device) + ", complete");
-  return over(kSuccess, {});
+  return result == kSuccess ? Step::Moved : over(result, lastError());
 }
 
 // ---- Split ----------------------------------------------------------------------------------------------------------
@@ -136,10 +217,9 @@ Split::Split(const std::shared_ptr<Communicator>& parent, std::shared_ptr<Commun
 
 void Split::start() {
   const std::lock_guard<std::mutex> lock(parent_->mutex);
-  choices_ = std::make_unique<Collective>(
+  choices_ = newTask(
       parent_, Operation{Kind::Split, &choice_, allChoices_.data(), sizeof choice_, kUint8, 0, 0, {}});
-  ids_ =
-      std::make_unique<Collective>(parent_, Operation{Kind::Split, &id_, allIds_.data(), sizeof id_, kUint8, 0, 0, {}});
+  ids_ = newTask(parent_, Operation{Kind::Split, &id_, allIds_.data(), sizeof id_, kUint8, 0, 0, {}});
 }
 
 Step Split::over(Result result, const std::string& text) {
@@ -161,7 +241,9 @@ Result Split::choose() {
   first_ = members[0];
   child_->size = static_cast<int>(members.size());
   child_->rank = static_cast<int>(std::find(members.begin(), members.end(), parent_->rank) - members.begin());
-  if (first_ == parent_->rank && !createBlock(&id_)) return fail(kSystemError, "no memory for a communicator");
+  if (first_ != parent_->rank) return kSuccess;
+  if (!createBlock(&id_)) return fail(kSystemError, "no memory for a communicator");
+  if (parent_->hosts != nullptr) net::makeReachable(&id_);
   return kSuccess;
 }
 
@@ -210,7 +292,7 @@ Step Shrink::advance(Bell** bell, uint32_t* seen) {
   Bell& door = parent_->block.header().door;
   if (members_[0] == parent_->rank) {
     UniqueId id;
-    if (!createBlock(&id)) return over(fail(kSystemError, "no memory for a communicator"), lastError());
+    if (!createBlock(&id)) return over(kSystemError, "no memory for a communicator");
     founder.shrinkId = id;
     founder.shrinkMembers = hash_;
     founder.shrinks.store(number_);
@@ -224,7 +306,7 @@ Step Shrink::advance(Bell** bell, uint32_t* seen) {
     return Step::Blocked;
   }
   if (founder.shrinkMembers != hash_) {
-    return over(fail(kInvalidArgument, "the ranks leave out different ranks"), lastError());
+    return over(kInvalidArgument, "the ranks leave out different ranks");
   }
   join_ = std::make_unique<Join>(child_, founder.shrinkId);
   return Step::Moved;

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kLook = std::chrono::milliseconds(100);  // how often to look whether peers live
 constexpr int kSpin = 30;                               // microseconds
 constexpr int kSleep = 100000;                          // microseconds, if one bell wakes all tasks
-constexpr int kShortSleep = 200;                        // if they wait for different ones
+constexpr int kShortSleep = 200;                        // if they wait for different ones, or for other hosts
 
 void relax() {
 #if defined(__x86_64__)
@@ -50,7 +50,7 @@ bool TaskRun::step() {
     }
     any = any || step == Step::Moved;
     spin_ = spin_ && (*task)->maySpin();
-    several_ = several_ || (bell_ != nullptr && bell_ != bell);
+    several_ = several_ || (bell_ != nullptr && bell_ != bell) || (*task)->polls();
     bell_ = bell;
     seen_ = seen;
     ++task;

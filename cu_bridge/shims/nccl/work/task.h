@@ -29,6 +29,8 @@ class Task {
   virtual void look() = 0;
   // Whether spinning is worth while: no more ranks wait for each other than there are processors.
   virtual bool maySpin() const = 0;
+  // Whether what it waits for rings no bell: something that comes from another host.
+  virtual bool polls() const { return false; }
   // It will never be carried on: its stream has failed.
   virtual void drop() {}
 

@@ -78,7 +78,13 @@ def test_every_collective_between_hosts_has_the_right_values(
 
 @pytest.mark.parametrize(
     "case, ranks",
-    [("same-bits", (2, 2)), ("mismatch", (1, 2)), ("mismatch", (1, 1)), ("split", (1, 2, 1, 1)), ("wrong-size", (1, 1))],
+    [
+        ("same-bits", (2, 2)),
+        ("mismatch", (1, 2)),
+        ("mismatch", (1, 1)),
+        ("split", (1, 2, 1, 1)),
+        ("wrong-size", (1, 1)),
+    ],
 )
 def test_communicators_between_hosts(
     network: hosts.Network, ucx: None, job: Callable[[str], Job], case: str, ranks: Sequence[int]

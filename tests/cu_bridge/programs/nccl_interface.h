@@ -114,8 +114,8 @@ void inProcesses(int ranks, const Function& function, const std::vector<int>& ex
   }
 }
 
-// The ranks of one host of several: `count` from `first` on, in a process each. The id comes in a file, which the host of
-// rank 0 writes. Each rank has a device of the number that it has within its host.
+// The ranks of one host of several: `count` from `first` on, in a process each. The id comes in a file, which the host
+// of rank 0 writes. Each rank has a device of the number that it has within its host.
 template <class Function>
 void inHost(int first, int count, const std::string& file, const Function& function) {
   std::vector<pid_t> children;

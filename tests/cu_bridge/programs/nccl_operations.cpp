@@ -183,7 +183,8 @@ int main(int, char** arguments) {
   const int ranks = std::atoi(arguments[2]);
   const bool host = mode == "host";
   std::vector<size_t> counts;
-  for (char** count = arguments + (host ? 6 : 3); *count != nullptr; ++count) counts.push_back(std::strtoull(*count, nullptr, 10));
+  for (char** count = arguments + (host ? 6 : 3); *count != nullptr; ++count)
+    counts.push_back(std::strtoull(*count, nullptr, 10));
   const auto check = [&](int number, void* comm) {
     Checker checker(number, ranks, comm);
     for (const size_t count : counts) {

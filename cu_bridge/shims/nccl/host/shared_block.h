@@ -79,7 +79,7 @@ struct Header {
   char magic[8];
   uint64_t number;  // random: tells this block from all others
   std::atomic<uint32_t> ranks;
-  std::atomic<uint32_t> hosts;  // not 0: there are ranks on other hosts
+  std::atomic<uint32_t> hosts;                 // not 0: there are ranks on other hosts
   alignas(64) std::atomic<uint64_t> arrivals;  // ranks that came to barriers, all barriers together
   alignas(64) Bell round;                      // its word: the barriers that are behind all ranks
   alignas(64) Bell door;                       // its word: the ranks that have joined
@@ -123,7 +123,7 @@ class Block {
   Rank& rank(int index) const;
   char* payload(int rank, unsigned int number) const;  // of its collectives with even or odd number
   Mailbox& mailbox(int from, int to) const;
-  // Two areas, used in turn, through which the ranks of this host exchange with other hosts. They take no memory before.
+  // Two areas, used in turn, for what this host exchanges with others. They take no memory before.
   char* staging(uint64_t turn) const;
 
  private:

@@ -74,13 +74,16 @@ void take(Shared& shared, const Frame& frame) {
     shared.complete = true;
   } else if (frame.kind == FrameKind::Left && frame.get(&leaving)) {
     const std::string text = frame.bytes.substr(sizeof leaving);
-    const std::string name = "rank " + std::to_string(leaving.rank) + " (on another host) ";
+    const std::string name = "rank " + std::to_string(leaving.rank) + " (on another host)";
+    // A root's text goes on where the name ends, a rank's stands by itself.
+    const bool goesOn = !text.empty() && text[0] == ' ';
     if (leaving.presence == Presence::Finished) {
-      shared.lose(leaving.rank, {kRemoteError, true, name + "has destroyed its communicator"});
-    } else if (leaving.result != kSuccess && leaving.result != kRemoteError) {
-      shared.lose(leaving.rank, {static_cast<Result>(leaving.result), false, "rank " + std::to_string(leaving.rank) + " (on another host): " + text});
+      shared.lose(leaving.rank, {kRemoteError, true, name + " has destroyed its communicator"});
+    } else if (text.empty()) {
+      shared.lose(leaving.rank, {kRemoteError, false, name + " has aborted its communicator"});
     } else {
-      shared.lose(leaving.rank, {kRemoteError, false, name + (text.empty() ? "has aborted its communicator" : text)});
+      const Result result = leaving.result == kSuccess ? kRemoteError : static_cast<Result>(leaving.result);
+      shared.lose(leaving.rank, {result, false, name + (goesOn ? "" : ": ") + text});
     }
   }
 }

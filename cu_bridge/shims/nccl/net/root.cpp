@@ -62,7 +62,7 @@ class Root {
         at = connections_.erase(at);
         if (rank >= 0) {
           tell({rank, Presence::Aborted, kRemoteError},
-               silent ? "has not been heard of for 5 seconds: its host or the network is down" : "has ended");
+               silent ? " has not been heard of for 5 seconds: its host or the network is down" : " has ended");
         }
       }
       if (Clock::now() - beat < kBeat) continue;
@@ -112,12 +112,12 @@ class Root {
     const auto mine = static_cast<uint32_t>(asking.ranks);
     if (!header.ranks.compare_exchange_strong(others, mine) && others != mine) {
       return refuse(from, {asking.rank, Presence::Aborted, kInvalidArgument},
-                    "says that there are " + std::to_string(mine) + " ranks, another one " + std::to_string(others));
+                    " says that there are " + std::to_string(mine) + " ranks, another one " + std::to_string(others));
     }
     for (const Connection& each : connections_) {
       if (each.rank == asking.rank) {
         return refuse(from, {asking.rank, Presence::Aborted, kInvalidUsage},
-                      "is taken: two ranks have the same number, or the unique id was used before");
+                      " is taken: two ranks have the same number, or the unique id was used before");
       }
     }
     ranks_ = asking.ranks;

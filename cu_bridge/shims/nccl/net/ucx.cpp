@@ -134,23 +134,19 @@ const Library* loadOnce(std::string* why) {
     *why = "a communicator over several hosts needs UCX: install `mxmaca[net]`, or libucx of the system";
     return nullptr;
   }
-  const bool all = find(handle, "ucp_config_read", &made->configRead) &&
-                   find(handle, "ucp_config_modify", &made->configModify) &&
-                   find(handle, "ucp_config_release", &made->configRelease) &&
-                   find(handle, "ucp_init_version", &made->init) &&
-                   find(handle, "ucp_worker_create", &made->workerCreate) &&
-                   find(handle, "ucp_worker_destroy", &made->workerDestroy) &&
-                   find(handle, "ucp_worker_get_address", &made->workerAddress) &&
-                   find(handle, "ucp_worker_release_address", &made->workerReleaseAddress) &&
-                   find(handle, "ucp_worker_progress", &made->progress) &&
-                   find(handle, "ucp_ep_flush_nbx", &made->flush) &&
-                   find(handle, "ucp_ep_create", &made->peerCreate) &&
-                   find(handle, "ucp_ep_close_nbx", &made->peerClose) &&
-                   find(handle, "ucp_tag_send_nbx", &made->send) && find(handle, "ucp_tag_recv_nbx", &made->receive) &&
-                   find(handle, "ucp_request_check_status", &made->status) &&
-                   find(handle, "ucp_tag_recv_request_test", &made->received) &&
-                   find(handle, "ucp_request_cancel", &made->cancel) &&
-                   find(handle, "ucp_request_free", &made->release) && find(handle, "ucs_status_string", &made->text);
+  const bool all =
+      find(handle, "ucp_config_read", &made->configRead) && find(handle, "ucp_config_modify", &made->configModify) &&
+      find(handle, "ucp_config_release", &made->configRelease) && find(handle, "ucp_init_version", &made->init) &&
+      find(handle, "ucp_worker_create", &made->workerCreate) &&
+      find(handle, "ucp_worker_destroy", &made->workerDestroy) &&
+      find(handle, "ucp_worker_get_address", &made->workerAddress) &&
+      find(handle, "ucp_worker_release_address", &made->workerReleaseAddress) &&
+      find(handle, "ucp_worker_progress", &made->progress) && find(handle, "ucp_ep_flush_nbx", &made->flush) &&
+      find(handle, "ucp_ep_create", &made->peerCreate) && find(handle, "ucp_ep_close_nbx", &made->peerClose) &&
+      find(handle, "ucp_tag_send_nbx", &made->send) && find(handle, "ucp_tag_recv_nbx", &made->receive) &&
+      find(handle, "ucp_request_check_status", &made->status) &&
+      find(handle, "ucp_tag_recv_request_test", &made->received) && find(handle, "ucp_request_cancel", &made->cancel) &&
+      find(handle, "ucp_request_free", &made->release) && find(handle, "ucs_status_string", &made->text);
   if (!all) {
     *why = "the UCX of this system is older than 1.10, which communicators over several hosts need";
     return nullptr;

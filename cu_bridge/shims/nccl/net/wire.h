@@ -14,7 +14,7 @@ namespace nccl::net {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kBeat = std::chrono::milliseconds(500);     // between two signs of life
+constexpr auto kBeat = std::chrono::milliseconds(500);      // between two signs of life
 constexpr auto kSilence = std::chrono::milliseconds(5000);  // after which the other side counts as lost
 
 enum class FrameKind : uint32_t {

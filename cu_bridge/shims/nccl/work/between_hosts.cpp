@@ -28,9 +28,6 @@ uint64_t tagOf(uint64_t purpose, int sender, uint64_t number) {
   return purpose << 61 | static_cast<uint64_t>(sender) << 50 | (number & ((uint64_t{1} << 50) - 1));
 }
 
-constexpr auto kGrace = std::chrono::milliseconds(500);
-constexpr auto kOrderlyGrace = std::chrono::milliseconds(3000);
-
 // Buffers that nothing is in may be null, or the same.
 void copyBytes(char* to, const char* from, size_t bytes) {
   if (bytes > 0 && to != from) std::memmove(to, from, bytes);
@@ -45,74 +42,6 @@ std::unique_ptr<Task> newTask(const std::shared_ptr<Communicator>& communicator,
   if (message) return std::make_unique<HostsMessage>(communicator, operation);
   if (here) return std::make_unique<Collective>(communicator, operation);
   return std::make_unique<HostsCollective>(communicator, operation);
-}
-
-// ---- Exchange -------------------------------------------------------------------------------------------------------
-
-void Exchange::send(int rank, const void* from, size_t bytes, uint64_t tag) {
-  net::Endpoint& endpoint = *comm_->hosts->endpoint;
-  const std::lock_guard<std::mutex> lock(endpoint.mutex);
-  items_.push_back({endpoint.send(rank, from, bytes, tag), rank});
-}
-void Exchange::receive(int rank, void* to, size_t bytes, uint64_t tag) {
-  net::Endpoint& endpoint = *comm_->hosts->endpoint;
-  const std::lock_guard<std::mutex> lock(endpoint.mutex);
-  items_.push_back({endpoint.receive(to, bytes, tag), rank});
-}
-void Exchange::flush(int rank) {
-  net::Endpoint& endpoint = *comm_->hosts->endpoint;
-  const std::lock_guard<std::mutex> lock(endpoint.mutex);
-  items_.push_back({endpoint.flush(rank), rank});
-}
-
-void Exchange::drop() {
-  if (items_.empty()) return;
-  const std::lock_guard<std::mutex> lock(comm_->hosts->endpoint->mutex);
-  items_.clear();
-}
-
-bool Exchange::over(Result* result, std::string* text) {
-  net::Link& link = *comm_->hosts->link;
-  bool lost = false;
-  net::Link::Loss loss;
-  {
-    net::Endpoint& endpoint = *comm_->hosts->endpoint;
-    const std::lock_guard<std::mutex> lock(endpoint.mutex);
-    endpoint.progress();
-    for (auto item = items_.begin(); item != items_.end();) {
-      Result failure = kSuccess;
-      std::string why;
-      if (!item->transfer.over(&failure, &why)) {
-        ++item;
-        continue;
-      }
-      if (failure != kSuccess && failed_.empty()) {
-        failure_ = failure;
-        failed_ = "rank " + std::to_string(item->rank) + " (on another host): " + why;
-      }
-      item = items_.erase(item);
-    }
-  }
-  if (items_.empty() && failed_.empty()) return true;
-  for (const Item& item : items_) lost = lost || link.lost(item.rank, &loss);
-  if (failure_ == kInvalidUsage) {
-    drop();
-    *result = failure_;
-    *text = failed_;
-    return true;
-  }
-  if (!lost && !failed_.empty()) lost = link.failed(&loss);
-  if (!lost && failed_.empty()) return false;
-  // What a rank had sent before it left may still come; and the root knows better why a connection has ended.
-  if (!losing_) {
-    losing_ = true;
-    since_ = net::Clock::now();
-  }
-  if (net::Clock::now() - since_ < (lost && loss.orderly ? kOrderlyGrace : kGrace)) return false;
-  drop();
-  *result = lost ? loss.result : failure_;
-  *text = lost ? loss.why : failed_;
-  return true;
 }
 
 // ---- HostsCollective ------------------------------------------------------------------------------------------------
@@ -220,8 +149,7 @@ Result HostsCollective::reduceHere(size_t from, size_t count, char* to) const {
     const auto& ranks = comm_->hosts->mine();
     for (const int rank : ranks) {
       const Call call = callOf(rank);
-      const void* const input =
-          comm_->view(rank, call.send + (from + done) * bytes, elements * bytes, scratch.data());
+      const void* const input = comm_->view(rank, call.send + (from + done) * bytes, elements * bytes, scratch.data());
       if (input == nullptr) return kRemoteError;
       const auto function = rank == ranks[0] ? element_->load : element_->combine;
       function(to + done * width(), input, elements, operation_.reduction, &call.factor);
@@ -248,8 +176,8 @@ Result HostsCollective::fill() {
     case Kind::ReduceScatter:
       for (int rank = 0; rank < comm_->size; ++rank) {
         if (static_cast<size_t>(rank) % ranks != place) continue;
-        const Result result = reduceHere(static_cast<size_t>(rank) * operation_.count + done_, elements_,
-                                         given + position(rank) * slot);
+        const Result result =
+            reduceHere(static_cast<size_t>(rank) * operation_.count + done_, elements_, given + position(rank) * slot);
         if (result != kSuccess) return result;
       }
       return kSuccess;

@@ -1,14 +1,13 @@
 // Collectives and messages of a communicator over several hosts.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "net/ucx.h"
 #include "work/collective.h"
 #include "work/communicator.h"
+#include "work/exchange.h"
 #include "work/task.h"
 
 namespace nccl {
@@ -16,36 +15,6 @@ namespace nccl {
 // The task for an operation: of this host or between hosts. It takes its number of the communicator, whose mutex the
 // caller holds.
 std::unique_ptr<Task> newTask(const std::shared_ptr<Communicator>& communicator, const Operation& operation);
-
-// What comes from other hosts, on behalf of a task.
-class Exchange {
- public:
-  explicit Exchange(Communicator* communicator) : comm_(communicator) {}
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-  ~Exchange() { drop(); }
-
-  void send(int rank, const void* from, size_t bytes, uint64_t tag);
-  void receive(int rank, void* to, size_t bytes, uint64_t tag);
-  // What was sent to that rank: nobody would carry it on once the task is over.
-  void flush(int rank);
-
-  // Whether all of it is over. After a failure: which one it is, with *text.
-  bool over(Result* result, std::string* text);
-  void drop();
-
- private:
-  struct Item {
-    net::Transfer transfer;
-    int rank;
-  };
-  Communicator* comm_;
-  std::list<Item> items_;
-  Result failure_ = kSuccess;  // what UCX says
-  std::string failed_;
-  net::Clock::time_point since_{};
-  bool losing_ = false;
-};
 
 // Note [Between hosts]
 // ~~~~~~~~~~~~~~~~~~~~
@@ -82,9 +51,9 @@ class HostsCollective : public Task {
   char* area(int which) const;
   size_t width() const { return reduces(operation_.kind) ? element_->accumulatorBytes : element_->bytes; }
   size_t slots() const;
-  size_t firstOf(size_t host) const;   // ranks of the hosts before
+  size_t firstOf(size_t host) const;  // ranks of the hosts before
   size_t among(size_t host) const;
-  size_t position(int rank) const;     // among the ranks of all hosts, host after host
+  size_t position(int rank) const;  // among the ranks of all hosts, host after host
   size_t share(size_t parts, size_t part) const { return elements_ * part / parts; }
 
   void call();
@@ -111,9 +80,9 @@ class HostsCollective : public Task {
   const Element* element_;
   uint32_t number_;
   Stage stage_ = Stage::Queued;
-  int step_ = 0;          // of an exchange
-  size_t done_ = 0;       // elements of earlier exchanges
-  size_t elements_ = 0;   // of this one
+  int step_ = 0;         // of an exchange
+  size_t done_ = 0;      // elements of earlier exchanges
+  size_t elements_ = 0;  // of this one
   uint64_t turn_ = 0;
   Exchange exchange_;
   Call mine_{};

@@ -141,8 +141,7 @@ void Join::look() {
   }
   if (stage_ != Stage::Probed) return;
   const uint64_t wanted = comm_->barriers;
-  const std::string why =
-      comm_->lostRank([&](int rank) { return comm_->block.rank(rank).barriers.load() < wanted; });
+  const std::string why = comm_->lostRank([&](int rank) { return comm_->block.rank(rank).barriers.load() < wanted; });
   if (!why.empty()) lost_ = why;
 }
 
@@ -195,12 +194,12 @@ Step Join::advance(Bell** bell, uint32_t* seen) {
       comm_->sent.assign(static_cast<size_t>(comm_->size), 0);
       comm_->received.assign(static_cast<size_t>(comm_->size), 0);
       comm_->ready = true;
-      debugLine(DebugLevel::Info, "communicator " + std::to_string(comm_->number) + ": rank " +
-                                      std::to_string(comm_->rank) + " of " + std::to_string(comm_->size) +
-                                      (comm_->hosts == nullptr ? std::string()
-                                                               : " on " + std::to_string(comm_->hosts->count()) +
-                                                                     " hosts") +
-                                      ", device " + std::to_string(comm_->device) + ", complete");
+      debugLine(
+          DebugLevel::Info,
+          "communicator " + std::to_string(comm_->number) + ": rank " + std::to_string(comm_->rank) + " of " +
+              std::to_string(comm_->size) +
+              (comm_->hosts == nullptr ? std::string() : " on " + std::to_string(comm_->hosts->count()) + " hosts") +
+              ", device " + std::to_string(comm_->device) + ", complete");
       return over(kSuccess, {});
   }
   return result == kSuccess ? Step::Moved : over(result, lastError());
@@ -217,8 +216,7 @@ Split::Split(const std::shared_ptr<Communicator>& parent, std::shared_ptr<Commun
 
 void Split::start() {
   const std::lock_guard<std::mutex> lock(parent_->mutex);
-  choices_ = newTask(
-      parent_, Operation{Kind::Split, &choice_, allChoices_.data(), sizeof choice_, kUint8, 0, 0, {}});
+  choices_ = newTask(parent_, Operation{Kind::Split, &choice_, allChoices_.data(), sizeof choice_, kUint8, 0, 0, {}});
   ids_ = newTask(parent_, Operation{Kind::Split, &id_, allIds_.data(), sizeof id_, kUint8, 0, 0, {}});
 }
 

@@ -39,7 +39,7 @@ class Join : public Task {
   std::shared_ptr<Communicator> comm_;
   UniqueId id_;
   Founder founder_{};
-  UniqueId made_{};  // the block that this rank offers to its host, if the id is of another one
+  UniqueId made_{};                    // the block that this rank offers to its host, if the id is of another one
   std::unique_ptr<net::Hosts> hosts_;  // from the moment that there are ranks of other hosts
   Stage stage_ = Stage::Open;
   std::string lost_;

@@ -68,8 +68,8 @@ Step Message::take() {
     if (result != kSuccess) return over(result, name() + " failed: " + lastError());
     // A sender that aborts uses its buffer again: what was read then may be anything.
     if (comm_->block.rank(operation_.peer).presence.load() == Presence::Aborted) {
-      return over(kRemoteError, name() + " failed: rank " + std::to_string(operation_.peer) +
-                                    " has aborted its communicator");
+      return over(kRemoteError,
+                  name() + " failed: rank " + std::to_string(operation_.peer) + " has aborted its communicator");
     }
   }
   mailbox_->taken.store(number_ + 1);

@@ -174,7 +174,11 @@ class Child:
             own["CONFORMITY_ONLY"] = str(self.record.parent / AGAIN)
         if self.seconds is not None:
             own["CONFORMITY_SECONDS"] = str(self.seconds)
-        return {**kept, **self.settings.variables, **own, "PYTHONPATH": str(TESTS)}
+        paths = [str(TESTS)]
+        if self.unit.file not in (*OWN, RANDOM) and self.settings.upstream is not None:
+            # Upstream runs a file as a program: it may import others from its folder.
+            paths.append(str((self.settings.upstream / self.unit.file).parent))
+        return {**kept, **self.settings.variables, **own, "PYTHONPATH": os.pathsep.join(paths)}
 
     def run(self, progress: Progress) -> int:
         """Start it and wait. Returns its status, negative for a signal."""

@@ -97,13 +97,14 @@ struct Library {
 
 namespace {
 
-void* openLibrary() {
+void* openLibrary(bool* packaged) {
   // The package libucx-cu12 or -cu13, beside ours in site-packages.
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&openLibrary), &info) != 0 && info.dli_fname != nullptr) {
     const std::string own(info.dli_fname);
     const std::string folder = own.substr(0, own.find_last_of('/') + 1);
     void* const found = dlopen((folder + "../../../libucx/lib/libucp.so.0").c_str(), RTLD_NOW | RTLD_LOCAL);
+    *packaged = found != nullptr;
     if (found != nullptr) return found;
   }
   return dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -116,20 +117,22 @@ bool find(void* library, const char* name, Function* function) {
 }
 
 // Sets what the program has not set for UCX itself.
-void configure(const Library& library, void* config) {
+void configure(const Library& library, void* config, bool packaged) {
   const auto prefer = [&](const char* name, const std::string& value) {
     if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr && !value.empty()) {
       library.configModify(config, name, value.c_str());
     }
   };
   // Ranks of one host share memory without UCX. Two hosts may be containers of one machine, which cannot share any.
-  prefer("TLS", "^shm,cuda,rocm,ze");
+  // The package has a module for CUDA, which would find the simulated device. Others warn of a name they do not know.
+  prefer("TLS", packaged ? "^shm,cuda" : "^shm");
   if (access("/sys/class/infiniband", F_OK) != 0) prefer("NET_DEVICES", chosenInterface());
 }
 
 const Library* loadOnce(std::string* why) {
   auto* const made = new Library{};
-  void* const handle = openLibrary();
+  bool packaged = false;
+  void* const handle = openLibrary(&packaged);
   if (handle == nullptr) {
     *why = "a communicator over several hosts needs UCX: install `mxmaca[net]`, or libucx of the system";
     return nullptr;
@@ -154,7 +157,7 @@ const Library* loadOnce(std::string* why) {
   void* config = nullptr;
   int8_t status = made->configRead(nullptr, nullptr, &config);
   if (status == 0) {
-    configure(*made, config);
+    configure(*made, config, packaged);
     ContextParameters parameters{};
     parameters.fields = kContextFeatures | kContextShared;
     parameters.features = kFeatureTags;

@@ -84,10 +84,10 @@ class HostsCollective : public Task {
   size_t done_ = 0;      // elements of earlier exchanges
   size_t elements_ = 0;  // of this one
   uint64_t turn_ = 0;
-  Exchange exchange_;
   Call mine_{};
   std::vector<Call> calls_;  // by host
   std::string lost_;
+  Exchange exchange_;  // the last: what is under way ends before what it goes to
 };
 
 // A message to or from a rank of another host.

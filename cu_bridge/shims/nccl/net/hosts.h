@@ -14,7 +14,7 @@ namespace nccl::net {
 
 struct Hosts {
   std::shared_ptr<Link> link;
-  std::unique_ptr<Endpoint> endpoint;
+  std::shared_ptr<Endpoint> endpoint;
   std::vector<std::vector<int>> members;  // the ranks of each host, rising; hosts in the order of their first rank
   std::vector<size_t> hostOf, placeOf;    // by rank; the place is that among the ranks of its host
   size_t own = 0;                         // this rank's host

@@ -39,6 +39,7 @@ struct Shared {
   std::vector<Member> members;
   std::map<int, Link::Loss> losses;  // by rank
   Link::Loss first;                  // of those that are no orderly ones
+  std::weak_ptr<Endpoint> endpoint;
   std::atomic<bool> closed{false};
 
   void lose(int rank, const Link::Loss& loss) {
@@ -88,6 +89,17 @@ void take(Shared& shared, const Frame& frame) {
   }
 }
 
+void carryOn(Shared& shared) {
+  std::shared_ptr<Endpoint> endpoint;
+  {
+    const std::lock_guard<std::mutex> lock(shared.mutex);
+    endpoint = shared.endpoint.lock();
+  }
+  if (endpoint == nullptr) return;
+  const std::unique_lock<std::mutex> lock(endpoint->mutex, std::try_to_lock);
+  if (lock.owns_lock()) endpoint->progress();
+}
+
 void run(const std::shared_ptr<Shared>& shared) {
   const std::string where = "the process that made the unique id (" + textOf(shared->root) + ")";
   const int file = connectPatiently(shared->root);
@@ -102,7 +114,8 @@ void run(const std::shared_ptr<Shared>& shared) {
   Clock::time_point beat = Clock::now();
   while (!shared->closed) {
     pollfd wanted = {file, POLLIN, 0};
-    poll(&wanted, 1, 100);
+    poll(&wanted, 1, 20);
+    carryOn(*shared);
     const bool open = wire->fill();
     Frame frame{};
     while (wire->next(&frame)) take(*shared, frame);
@@ -138,6 +151,10 @@ class Connected : public Link {
     const std::lock_guard<std::mutex> lock(shared_->mutex);
     shared_->wire->write(FrameKind::Hello, bytesOf(facts) + endpoint);
   }
+  void serve(const std::shared_ptr<Endpoint>& endpoint) override {
+    const std::lock_guard<std::mutex> lock(shared_->mutex);
+    shared_->endpoint = endpoint;
+  }
   bool lost(int rank, Loss* loss) override {
     const std::lock_guard<std::mutex> lock(shared_->mutex);
     const auto found = shared_->losses.find(rank);
@@ -155,6 +172,8 @@ class Connected : public Link {
   }
   void leave(Presence presence, Result result, const std::string& text) override {
     const std::lock_guard<std::mutex> lock(shared_->mutex);
+    // What an aborted rank had begun to send may be other data by now.
+    if (presence == Presence::Aborted) shared_->endpoint.reset();
     if (shared_->told || shared_->wire == nullptr) return;
     shared_->told = true;
     shared_->wire->write(FrameKind::Left, bytesOf(Leaving{shared_->asking.rank, presence, result}) + text);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/interfaces.h"
+#include "net/ucx.h"
 #include "net/wire.h"
 
 namespace nccl::net {
@@ -25,6 +26,10 @@ class Link {
   virtual bool home(UniqueId* block) = 0;
   virtual bool table(std::vector<Member>* members) = 0;
   virtual void hello(const RankFacts& facts, const std::string& endpoint) = 0;
+
+  // Carries on what the endpoint has left to do when no task of this rank does: another rank may wait for it, such as
+  // for the end of a long message. Until this rank aborts.
+  virtual void serve(const std::shared_ptr<Endpoint>& endpoint) = 0;
 
   // Whether that rank will do nothing any more: with the result that this is for those who wait, and why; and whether
   // it has left in good order, so that what it had sent before still comes.

@@ -95,6 +95,7 @@ Result Join::meet() {
     std::vector<net::Member> members;
     hosts_->link->table(&members);
     hosts_->arrange(members, comm_->rank);
+    hosts_->link->serve(hosts_->endpoint);
     comm_->hosts = std::move(hosts_);
   }
   for (int rank = 0; rank < comm_->size; ++rank) {

@@ -211,7 +211,7 @@ int ncclCommDestroy(ncclComm* comm) {
   } else {
     inner->leave(inner->aborted ? Presence::Aborted : Presence::Finished);
     // Connections end with the communicator: what other hosts have not taken in yet would be lost.
-    constexpr int kWaits = 2000;  // milliseconds
+    constexpr int kWaits = 10000;  // milliseconds
     for (int waited = 0; inner->hosts != nullptr && !inner->hosts->link->allLeft() && waited < kWaits; ++waited) {
       usleep(1000);
     }

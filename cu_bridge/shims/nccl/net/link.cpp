@@ -172,8 +172,6 @@ class Connected : public Link {
   }
   void leave(Presence presence, Result result, const std::string& text) override {
     const std::lock_guard<std::mutex> lock(shared_->mutex);
-    // What an aborted rank had begun to send may be other data by now.
-    if (presence == Presence::Aborted) shared_->endpoint.reset();
     if (shared_->told || shared_->wire == nullptr) return;
     shared_->told = true;
     shared_->wire->write(FrameKind::Left, bytesOf(Leaving{shared_->asking.rank, presence, result}) + text);

@@ -28,7 +28,7 @@ class Link {
   virtual void hello(const RankFacts& facts, const std::string& endpoint) = 0;
 
   // Carries on what the endpoint has left to do when no task of this rank does: another rank may wait for it, such as
-  // for the end of a long message. Until this rank aborts.
+  // for the end of a long message. nullptr: not any more.
   virtual void serve(const std::shared_ptr<Endpoint>& endpoint) = 0;
 
   // Whether that rank will do nothing any more: with the result that this is for those who wait, and why; and whether

@@ -54,6 +54,8 @@ void Communicator::abort() {
   // Peers are told before this rank's work ends: a buffer that they read is not given back until they know.
   if (block.ranks() > 0) block.rank(rank).presence.store(Presence::Aborted);
   aborted = true;
+  // What it had begun to send may be other data from now on.
+  if (hosts != nullptr) hosts->link->serve(nullptr);
   if (block.ranks() > 0) leave(Presence::Aborted);
   turn.wake();
 }

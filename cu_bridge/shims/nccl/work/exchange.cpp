@@ -3,8 +3,7 @@
 namespace nccl {
 namespace {
 
-constexpr auto kGrace = std::chrono::milliseconds(500);
-constexpr auto kOrderlyGrace = std::chrono::milliseconds(3000);
+constexpr auto kGrace = std::chrono::milliseconds(2000);
 
 }  // namespace
 
@@ -67,7 +66,7 @@ bool Exchange::over(Result* result, std::string* text) {
     losing_ = true;
     since_ = net::Clock::now();
   }
-  if (net::Clock::now() - since_ < (lost && loss.orderly ? kOrderlyGrace : kGrace)) return false;
+  if (net::Clock::now() - since_ < kGrace) return false;
   drop();
   *result = lost ? loss.result : failure_;
   *text = lost ? loss.why : failed_;

@@ -20,10 +20,25 @@ PRELUDE = """#include <cstdio>
 #define EACH(i, n) for (int i = 0; i < (n); ++i)
 #define XOR(v, d) __shfl_xor_sync(0xffffffffu, v, d)
 struct Pair { int a, b; };
+struct Sum {
+  int b;
+  __device__ Sum(int begin) : b(begin) {}
+  __device__ void include(int more) { b += more; }
+};
+struct Four {
+  int b[4];
+  __device__ Four(int begin) : b{begin, 1, 2, 3} {}
+  __device__ int& operator[](int i) { return b[i]; }
+};
+typedef void (*Function)(int&);
 __device__ int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
 __device__ __forceinline__ int plain(int v) { return v * 5 + 1; }
 template <class T> __device__ __forceinline__ void change(T& v) { v += 17; }
 __device__ __forceinline__ int nested(int v) { return plain(plain(v) & 255) - 3; }
+template <class Use> __device__ int apply(Use use, int v) { return use(v) ^ 3; }
+struct Plus { __device__ int operator()(int v) const { return v + 2; } };
+__device__ void five_more(int& v) { v += 5; }
+__device__ Function functions[1] = {five_more};
 __device__ int most = 0;
 """
 MAIN = """
@@ -102,7 +117,7 @@ class Kernel:
         if kind == 3:
             return f"(int)((float)({a} & 1023) * 0.5f)"
         if kind == 4:
-            return self.shared_read() or a
+            return self.counted() or self.shared_read() or a
         if kind == 5:
             return f"(({a} < {b}) && ({self.atom()} != 2))"
         if kind == 9:
@@ -118,6 +133,23 @@ class Kernel:
         name = self.chance.choice(names)
         self.seen.add(name)
         return f"{name}[(t * {self.pick('1', '3', '7')} + {self.pick('0', '1', '5', 'n', '(int)blockIdx.x')}) % size]"
+
+    def counted(self) -> str:
+        if "counts" in self.dirty or self.chance.random() < 0.7:
+            return ""
+        self.seen.add("counts")
+        return f"counts[({self.atom()}) & 7]"
+
+    def count_up(self) -> str:
+        """An atomic function on the shared counters, which nobody reads before the next barrier."""
+        if "counts" in self.seen:
+            return ""
+        value = self.expression()
+        if "counts" in self.seen:  # the value has read them
+            return ""
+        self.dirty.add("counts")
+        # One kind of function for a phase each: the order of different ones would be seen.
+        return f"atomicAdd(&counts[({value}) & 7], {self.atom()});"
 
     def barrier(self) -> str:
         self.dirty, self.seen = set(), set()
@@ -197,6 +229,10 @@ class Kernel:
         return text
 
     def simple(self) -> str:
+        if self.chance.random() < 0.08:
+            return self.count_up()
+        if not self.plain and self.chance.random() < 0.1:
+            return self.hidden()
         kind = self.chance.randrange(13 if self.plain else 18)
         target = self.assignable()
         if kind < 3:
@@ -244,6 +280,26 @@ class Kernel:
             return f"{target} += XOR({target}, {self.pick('1', '8')});"
         return "if (t > 5000) return;"
 
+    def hidden(self) -> str:
+        """What changes a variable, or reads one, in a way that is easily overlooked."""
+        target, value = self.assignable(), self.atom()
+        name = f"h{self.count}"
+        self.count += 1
+        return self.pick(
+            f"Sum {name} = {value}; {self.barrier()} {name}.include({self.atom()}); {self.barrier()}"
+            f" {target} ^= {name}.b;",
+            f"Four {name} = n; {self.barrier()} {name}[0] += {value}; {self.barrier()} {target} += {name}[0];",
+            f"Pair {name} = {{{value}, 1}}; {{ int* p{name} = &{name}.a; *p{name} += 3; }} {target} -= {name}.a;",
+            f"int {name} = n; functions[0]({name}); {self.barrier()} {target} += {name};",
+            f"{{ Function f{name} = functions[0]; int {name} = m; (*f{name})({name}); {target} += {name}; }}",
+            f"{target} += apply(Plus(), {value}) + Plus{{}}({value});",
+            f"int {name} = n, o{name}; {name} = t, o{name} = {self.shuffle()} + __shfl_xor_sync(~0u, {name}, 1);"
+            f" {target} ^= o{name};",
+            f"int {name}; {name} = {value}, {target} = __shfl_up_sync(0xffffffff, {name}, 1);",
+            f"int r{name} = {value}; {self.barrier()} for (int r{name} = 0; r{name} < n; ++r{name})"
+            f" {{ {target} += r{name}; {self.barrier()} }} {target} ^= r{name};",
+        )
+
     def block(self, depth: int, length: int) -> List[str]:
         lines: List[str] = []
         for _ in range(length):
@@ -274,7 +330,7 @@ class Kernel:
             return [
                 f"if ({self.uniform()} {self.pick('>', '==', '!=')} {self.pick('1', '2', 'm')}) {{",
                 *self.inner(depth),
-                "} else {",
+                self.pick("} else {", "} else {", f"}} else if ({self.uniform()} > 2) {{"),
                 *self.inner(depth),
                 "}",
             ]
@@ -318,7 +374,8 @@ class Kernel:
             if self.chance.random() < 0.7
             else "int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;",
             "const int size = blockDim.x * blockDim.y * blockDim.z;",
-            "__shared__ int s[256]; __shared__ int q[256];",
+            "__shared__ int s[256]; __shared__ int q[256], counts[8];",
+            "if (t < 8) counts[t] = t; if (t == 0) for (int i = 0; i < 8; ++i) counts[i] = i;",
             "extern __shared__ int dynamic[];" if "dynamic" in self.arrays else "",
             self.pick("const int rounds = m + 1;", "const int rounds = m + 1;", "int rounds = n; rounds -= 1;"),
             "cooperative_groups::thread_block block = cooperative_groups::this_thread_block();" if self.group else "",
@@ -330,6 +387,14 @@ class Kernel:
         body = self.block(2, self.chance.randrange(6, 16))
         total = " + ".join(f"{name} * {3 + 2 * place}" for place, name in enumerate(self.scopes[0] + self.constants[0]))
         tail = [self.barrier(), f"out[blockIdx.x * 256 + t] = (int)({total}) + s[size - 1 - t] + q[(t + 1) % size];"]
+        if self.chance.random() < 0.3:  # some threads end before the others, which may divide
+            tail += [
+                self.pick("if (t & 1) return;", "if (n == 3) return;", "if (t > 9) { return; }"),
+                f"{self.pick('const int', 'int')} last = 100 / (n - 3 + (t & 1) * 0);"
+                if "n == 3" in tail[-1]
+                else f"int last = {self.expression()};",
+                "out[blockIdx.x * 256 + t] += last;",
+            ]
         lines = "\n".join("  " + line for line in head + body + tail if line)
         return f"__global__ void {self.name}(const int* in, int* out, int n, int m) {{\n{lines}\n}}\n"
 

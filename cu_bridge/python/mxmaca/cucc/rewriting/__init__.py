@@ -24,6 +24,7 @@ from . import (
     phases,
     shared_memory,
     variables,
+    waits,
 )
 from .source import Edit, Source
 
@@ -76,7 +77,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
         if not choices.named:
             known = expressions.PURE | expressions.EFFECTS
             # In relocatable code a function of the name may stand in another file.
-            functions = None if choices.relocatable else callees.Callees(source, {*phases.WAITS, blocks.BLOCK}, known)
+            functions = None if choices.relocatable else callees.Callees(source, {*waits.WAITS, blocks.BLOCK}, known)
             loops = [_loops(source, kernel, edits, data.words, choices.phases, functions) for kernel in found.kernels]
             edits += [edit for edit, _ in loops]
             found.warnings.extend(warned for _, warned in loops if warned is not None)

@@ -6,6 +6,7 @@ Asked is one thing: whether a call may wait for other threads. In doubt: it may.
 from typing import AbstractSet, Dict, FrozenSet, Iterator, NamedTuple, Optional, Set
 
 from . import expressions as ex
+from .declarations import behind_attributes
 from .expressions import CASTS, Tokens
 from .source import WORD, Source, word_set
 
@@ -13,7 +14,7 @@ from .source import WORD, Source, word_set
 STATEMENTS = word_set("if for while switch return sizeof alignof do else")
 # Assembler may hold a barrier; the rest may bring control to where no token shows it.
 UNKNOWN = word_set("asm __asm__ __asm try catch throw goto operator")
-BEHIND = frozenset(["const", "noexcept"])
+BEHIND = frozenset(["const", "noexcept", "override", "final", "volatile", "&", "&&"])
 # Behind them a name is called and not defined.
 OPERATORS = word_set("? + - / % ( , = | || && == != <= >= < += -= !") | {"return"}
 
@@ -79,12 +80,15 @@ class Callees:
         references: Set[int] = set()
         for token in self.source.find(name):
             opener = self.source.token(token.end)
+            if opener.text == "<":  # a specialisation
+                angle = self.source.closing_angle(opener.start)
+                opener = opener if angle is None else self.source.token(angle + 1)
             if opener.text != "(":
                 continue
             close = self.source.closing(opener.start)
-            behind = self.source.token(close + 1)
+            behind = self.source.token(behind_attributes(self.source, close + 1))
             while behind.text in BEHIND:
-                behind = self.source.token(behind.end)
+                behind = self.source.token(behind_attributes(self.source, behind.end))
             if behind.text in (":", "->") and self.source.before(token.start).text not in OPERATORS:
                 return None  # a constructor, or a type behind: not looked into
             if behind.text != "{":
@@ -94,21 +98,26 @@ class Callees:
             by_reference = ex.has(list(self.source.tokens(opener.end, close)), "&", "&&")
             if by_reference and ex.has(result, "&", "&&", "*", "auto", "decltype"):
                 return None  # it may give away where an argument lies
-            if not self._is_harmless(list(self.source.tokens(behind.end, self.source.closing(behind.start)))):
+            parameters = list(self.source.tokens(opener.end, close))
+            body = list(self.source.tokens(behind.end, self.source.closing(behind.start)))
+            if not self._is_harmless(body, ex.declared(parameters) | ex.declared(body)):
                 return None
             for position, (start, end) in enumerate(self.source.split(opener.start + 1, close)):
                 parameter = list(self.source.tokens(start, end))
                 if ex.has(parameter, "..."):
                     return None
-                if ex.has(parameter, "&", "&&") and not ex.has(parameter, "const"):
+                star = max((at for at, one in enumerate(parameter) if one.text == "*"), default=0)
+                if ex.has(parameter, "&", "&&") and not ex.has(parameter[star:], "const"):
                     references.add(position)
         return Callee(frozenset(references)) if found else None
 
-    def _is_harmless(self, body: Tokens) -> bool:
-        """Whether the body waits for nothing, and keeps nobody's address."""
+    def _is_harmless(self, body: Tokens, variables: AbstractSet[str]) -> bool:
+        """Whether the body waits for nothing, and keeps nobody's address. What its variables do is not known."""
         if any(token.text in self.waits or token.text in UNKNOWN for token in body):
             return False
         if any(True for _ in ex.addresses(body)):
             return False
         names: Set[str] = {body[at].text for at in calls(body)}
+        if variables.intersection(names) or ex.calls_unnamed(body):
+            return False
         return all(self.of(name) is not None for name in names)

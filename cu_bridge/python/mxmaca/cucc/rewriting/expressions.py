@@ -22,7 +22,14 @@ FORBIDDEN = word_set(
     """goto switch case asm __asm__ __asm try catch throw new delete static thread_local typedef using struct class
     union enum template operator extern volatile register this decltype alignas __attribute__ __noinline__"""
 )
+CONDITIONS = word_set("if for while")
+NO_TYPES = word_set("return else do const constexpr typename sizeof case") | CONDITIONS
+# What stands behind a variable's name where it is declared.
+DECLARED = frozenset([*"=;,[):"])
+CAST_PARTS = frozenset(["::", "<", ">", "*", "&", "&&", ","])
 CASTS = word_set("static_cast reinterpret_cast const_cast")
+# Their `[]` leads to memory.
+VIEWS = word_set("span mdspan device_ptr")
 # Functions without an effect, then those that have one; none of them waits.
 MATHEMATICS = word_set(
     """abs fabs fmax fmin exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan atan2
@@ -140,16 +147,23 @@ def is_value(kind: Sequence[str]) -> bool:
     return named or is_builtin(kind)
 
 
+def may_be_object(kind: Sequence[str]) -> bool:
+    """Whether a variable of the type may be changed by `variable[…] = …`: no number, pointer or view of memory."""
+    words = [part for part in kind if part != "const"]
+    return "*" not in words and not is_value(words) and not any("Accessor" in part or part in VIEWS for part in words)
+
+
 # ---- Effects ---------------------------------------------------------------------------------------------------------
 
 
-def modified(name: str, tokens: Tokens, declared: int = -1) -> bool:
+def modified(name: str, tokens: Tokens, declared: int = -1, is_object: bool = False) -> bool:
     """Whether the variable or a part of it may change, or something else get hold of it. In doubt: yes.
 
-    What a pointer points to is no part of it.
+    What a pointer points to is no part of it. A function that is called by `name.` may change it.
 
     Args:
         declared: where the name stands in its own declaration, which is no change.
+        is_object: its type may be a class, so that `name[…]` may be a part of it.
     """
     for at, token in enumerate(tokens):
         if token.text != name or token.start == declared:
@@ -167,9 +181,11 @@ def modified(name: str, tokens: Tokens, declared: int = -1) -> bool:
             return True
         behind = at + 1
         while behind + 1 < len(tokens) and (
-            tokens[behind].text == "." or (tokens[behind].text == "[" and behind > at + 1)
+            tokens[behind].text == "." or (tokens[behind].text == "[" and (behind > at + 1 or is_object))
         ):
             behind = behind + 2 if tokens[behind].text == "." else closing(tokens, behind) + 1
+        if tokens[behind - 2].text == "." and _is_called(tokens, behind - 1):
+            return True
         while behind < len(tokens) and tokens[behind].text == ")":
             behind += 1
         if behind < len(tokens):
@@ -178,6 +194,74 @@ def modified(name: str, tokens: Tokens, declared: int = -1) -> bool:
             if tokens[behind].text in ASSIGNMENTS and not (at and tokens[at - 1].text == "*"):
                 return True
     return False
+
+
+def _is_called(tokens: Tokens, at: int) -> bool:
+    """Whether a parenthesis stands behind the name there, or behind what may be its template arguments."""
+    behind = at + 1
+    if behind < len(tokens) and tokens[behind].text == "<":
+        depth = 0
+        while behind < len(tokens) and tokens[behind].text not in ";{":
+            depth += (tokens[behind].text == "<") - (tokens[behind].text == ">")
+            behind += 1
+            if depth == 0:
+                break
+    return behind < len(tokens) and tokens[behind].text == "("
+
+
+def declared(tokens: Tokens) -> Set[str]:
+    """The words that may be variables' names where they are declared: behind a type, or what may be a type's end."""
+    found = set()
+    for at in range(1, len(tokens)):
+        before, token = tokens[at - 1], tokens[at]
+        behind = tokens[at + 1].text if at + 1 < len(tokens) else ";"
+        named = before.kind == WORD and before.text not in NO_TYPES and behind in ("(", "{")
+        part = before.kind == WORD or before.text in ("*", "&", "&&", ">")
+        if token.kind == WORD and (named or (part and behind in DECLARED)):
+            found.add(token.text)
+    return found
+
+
+def calls_unnamed(tokens: Tokens) -> bool:
+    """Whether something is called that is no function of a name: `table[i](x)`, `(*f)(x)`, `Function{}(x)`.
+
+    What may be a cast, as `(T)(x)`, is none, unless a variable has the name. In all other doubt: yes.
+    """
+    variables = declared(tokens)
+    for at in range(1, len(tokens)):
+        if tokens[at].text != "(" or tokens[at - 1].text not in OPENERS:
+            continue
+        start = opening(tokens, at - 1)
+        before = tokens[start - 1] if start > 0 else None
+        inner = tokens[start + 1 : at - 1]
+        if tokens[at - 1].text == "}":
+            # Behind a statement's end there may be `(*p) = x`.
+            if before is not None and (before.kind == WORD or before.text == ">") and before.text not in NO_TYPES:
+                return True
+        elif tokens[at - 1].text == "]":
+            return True
+        elif before is not None and before.text in CONDITIONS:
+            continue
+        elif before is not None and before.kind == WORD and before.text not in NO_TYPES:
+            return True
+        elif not inner or inner[0].kind != WORD or variables.intersection(texts(inner)):
+            return True
+        elif not all(one.kind == WORD or one.text in CAST_PARTS for one in inner):
+            return True
+    return False
+
+
+def listed(tokens: Tokens) -> Set[str]:
+    """The names in lists that objects begin with, as `Reference r{v}`: a member may be a reference to a variable."""
+    found: Set[str] = set()
+    for at in range(2, len(tokens)):
+        name = at - 2 if tokens[at - 1].text == "=" else at - 1
+        if tokens[at].text != "{" or tokens[name].kind != WORD or name < 1:
+            continue
+        kind = tokens[name - 1]
+        if (kind.kind == WORD and not is_builtin([kind.text]) and kind.text not in NO_TYPES) or kind.text == ">":
+            found |= names(tokens[at : closing(tokens, at)])
+    return found
 
 
 def changes(tokens: Tokens) -> bool:

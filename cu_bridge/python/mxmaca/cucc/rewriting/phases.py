@@ -30,38 +30,16 @@ from .blocks import BLOCK, blocks, with_barriers
 from .callees import Callee, Callees, calls, changed
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
-from .source import CLOSERS, NUMBER, WORD, Edit, Source, Token, word_set
+from .source import CLOSERS, WORD, Edit, Source, Token, word_set
+from .waits import BARRIERS, TAKEN, WAITS, Shuffle, Unfit
 
-BARRIERS = ("__syncthreads", "__syncwarp")
-SHUFFLES = {
-    "__shfl_sync": "index",
-    "__shfl_up_sync": "up",
-    "__shfl_down_sync": "down",
-    "__shfl_xor_sync": "xor",
-}
-WAITS = frozenset([*BARRIERS, *SHUFFLES])
-ALL_LANES = ("0xffffffff", "4294967295", "~0", "-1")
 KEYWORDS = word_set("if for while do else return sizeof break continue")
 INDICES = word_set("blockIdx blockDim gridDim warpSize")
 WORDS = INTEGERS | word_set("float double const true false sizeof min max")
 SHARED = "__mxmaca_shared__"
-TAKEN = "(taken)"  # stands for the value of a shuffle
 # An element for each thread takes room on one stack. In units of eight bytes for each thread.
 MOST_ROOM = 20
 BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "double": 8}
-
-
-class Unfit(Exception):
-    """The kernel keeps its threads' stacks.
-
-    Args:
-        why: what is not understood, as the end of a sentence about the kernel.
-        token: where.
-    """
-
-    def __init__(self, why: str, token: Optional[Token] = None) -> None:
-        super().__init__(why)
-        self.why, self.token = why, token
 
 
 class Variable(NamedTuple):
@@ -145,11 +123,13 @@ class Phases:
         # What stands in an array's brackets is a constant.
         outer = [token for at, token in enumerate(self.shared) if not ex.in_brackets(self.shared, at)]
         self.memory = ex.names(outer).union(variable_words)
+        if ex.calls_unnamed(self.tokens):
+            raise Unfit("something is called that is no function of a name")
         # What `modified` does not see: `(a ? b : c) = d`, `int& r = a ? b : c`.
         if ex.binds_to_a_choice(self.tokens) or ex.assigns_to_a_choice(self.tokens):
             raise Unfit("a reference or an assignment may be to one of several variables")
         # Names that a call may change. None of them is the same for all threads.
-        self.handed: Set[str] = set()
+        self.handed: Set[str] = ex.listed(self.tokens)
         for of in calls(self.tokens):
             callee = self._callee(self.tokens[of].text)
             if callee is not None:
@@ -177,7 +157,7 @@ class Phases:
         if ex.has(declared, "...", "(", "[") or sum(token.kind == WORD for token in declared) < 2:
             raise Unfit("a parameter is no plain variable", declared[0])
         name = [token.text for token in declared if token.kind == WORD][-1]
-        if self._changes(name):
+        if self._changes(name, is_object=ex.may_be_object(ex.texts(declared[:-1]))):
             self._own_parameter(name, [token for token in declared if token.text != name])
             return
         # `(a) * p` is taken for `(A) *p`, so that no value of the device's memory is kept for a constant.
@@ -202,8 +182,8 @@ class Phases:
         taken = name in self.kinds or name in self.uniform or name in self.varying or name in self.pure
         return self.callees.of(name) if self.callees is not None and not taken else None
 
-    def _changes(self, name: str, declared: int = -1) -> bool:
-        return name in self.handed or ex.modified(name, self.tokens, declared)
+    def _changes(self, name: str, declared: int = -1, is_object: bool = False) -> bool:
+        return name in self.handed or ex.modified(name, self.tokens, declared, is_object)
 
     def _check_pointers(self) -> None:
         """A variable of one phase is gone in the next, so nothing may point at one.
@@ -355,6 +335,8 @@ class Phases:
         for one in [first[equals - 1 :], *declarators[1:]]:
             if ex.texts(one[1:2]) != ["="] or one[0].kind != WORD or not self._is_uniform(one[2:]):
                 raise Unfit("a wait within a `for` whose beginning may differ between threads", where)
+            if self._is_taken(one[0].text):
+                raise Unfit(f"the counter '{one[0].text}' of a `for` that waits hides another variable", where)
             counters.append(one[0].text)
         return counters
 
@@ -377,35 +359,19 @@ class Phases:
             self._nested(" else ", end + 1, stop)
 
     def _shuffle(self, statement: Tokens, behind: Set[str]) -> None:
-        found = [at for at, token in enumerate(statement) if token.text in SHUFFLES]
-        # What may not be reached at all must not be computed beforehand.
-        if len(found) != 1 or statement[found[0] + 1].text != "(" or ex.has(statement[: found[0]], "?", "&&", "||"):
-            raise Unfit("a statement with two shuffles, or one that may not be reached", statement[0])
-        start, end = found[0], ex.closing(statement, found[0] + 1)
-        arguments = ex.split(statement[start + 2 : end])
-        if not 3 <= len(arguments) <= 4 or not all(arguments):
-            raise Unfit("a shuffle whose arguments are not understood", statement[start])
-        if "".join(ex.without(arguments[0], "(", ")")).lower().rstrip("ul") not in ALL_LANES:
-            raise Unfit("a shuffle that is not of all lanes", statement[start])
-        # They are computed in another loop than the rest of the statement.
-        if ex.changes(statement[start:end]) or not all(ex.is_known(argument, ex.PURE) for argument in arguments[1:]):
-            raise Unfit("a shuffle whose lane is not a plain expression", statement[start])
-        call = f"decltype({self._spell(statement[start : end + 1])})"
-        value, lane, width = self._spell(arguments[1]), self._spell(arguments[2]), "32"
-        if len(arguments) == 4:
-            width = self._spell(arguments[3])
+        shuffle = Shuffle(self.source, statement)
+        call = f"decltype({self._spell(shuffle.call)})"
+        value, lane = self._spell(shuffle.value), self._spell(shuffle.lane)
+        width = self._spell(shuffle.width) if shuffle.width else "32"
         lanes = f"__mxmaca_lanes_{self.lanes % 2}"
         self.lanes += 1
         marker = self.source.marker(statement[0].start)
-        used = ex.names(statement[start : end + 1])
+        used = ex.names(shuffle.call)
         self.region.append(Piece(f"{marker}::mxmaca::put_lane<{call}>({lanes}, __mxmaca_thread, {value});", used))
         self._close()
-        kind = SHUFFLES[statement[start].text]
-        self.taken = f"::mxmaca::lane_{kind}<{call}>({lanes}, __mxmaca_thread, {lane}, {width})"
+        self.taken = f"::mxmaca::lane_{shuffle.kind}<{call}>({lanes}, __mxmaca_thread, {lane}, {width})"
         self.taken_uses = used
-        # A number takes the call's place where the statement is looked at.
-        number = Token(TAKEN, statement[start].start, statement[end].end, NUMBER)
-        rest = [*statement[:start], number, *statement[end + 1 :]]
+        rest = shuffle.rest
         self._plain(rest, self._spell(rest), behind, False)
         self.taken, self.taken_uses = "", set()
 
@@ -487,8 +453,10 @@ class Phases:
         words = ex.without(kind, "const")
         self._set_kind(name_token, self._deduced(value) if words == ["auto"] else ex.texts(kind))
         reference = ex.has(kind, "&", "&&")
-        if value and not reference and not self.taken and not self._changes(name, name_token.start):
-            if self._is_uniform(value):
+        is_object = ex.may_be_object(self.kinds[name])
+        if value and not reference and not self.taken and not self._changes(name, name_token.start, is_object):
+            # Behind a `return` it is computed by the threads that come there alone: it may divide by what is 0.
+            if self._is_uniform(value) and not any("return" in piece.uses for piece in self.region):
                 self.uniform.add(name)
                 self.output.append(marker + declared)
                 return

@@ -127,8 +127,14 @@ struct DeviceFor {
 };
 
 struct DeviceAdjacentDifference {
-  template <class In, class Out, class Count, class Op>
-  CUB_RUNTIME_FUNCTION static cudaError_t SubtractLeftCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op,
+  struct Difference {
+    template <class T>
+    __host__ __device__ auto operator()(const T& a, const T& b) const {
+      return a - b;
+    }
+  };
+  template <class In, class Out, class Count, class Op = Difference>
+  CUB_RUNTIME_FUNCTION static cudaError_t SubtractLeftCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op = {},
                                                            MXMACA_STREAM) {
     return MXMACA_TASK({
       if (count <= 0) return;
@@ -141,8 +147,8 @@ struct DeviceAdjacentDifference {
       }
     });
   }
-  template <class In, class Out, class Count, class Op>
-  CUB_RUNTIME_FUNCTION static cudaError_t SubtractRightCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op,
+  template <class In, class Out, class Count, class Op = Difference>
+  CUB_RUNTIME_FUNCTION static cudaError_t SubtractRightCopy(MXMACA_STORAGE, In in, Out out, Count count, Op op = {},
                                                             MXMACA_STREAM) {
     return MXMACA_TASK({
       for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) {
@@ -153,12 +159,14 @@ struct DeviceAdjacentDifference {
       }
     });
   }
-  template <class InOut, class Count, class Op>
-  CUB_RUNTIME_FUNCTION static cudaError_t SubtractLeft(MXMACA_STORAGE, InOut data, Count count, Op op, MXMACA_STREAM) {
+  template <class InOut, class Count, class Op = Difference>
+  CUB_RUNTIME_FUNCTION static cudaError_t SubtractLeft(MXMACA_STORAGE, InOut data, Count count, Op op = {},
+                                                       MXMACA_STREAM) {
     return SubtractLeftCopy(d_temp_storage, temp_storage_bytes, data, data, count, op, stream);
   }
-  template <class InOut, class Count, class Op>
-  CUB_RUNTIME_FUNCTION static cudaError_t SubtractRight(MXMACA_STORAGE, InOut data, Count count, Op op, MXMACA_STREAM) {
+  template <class InOut, class Count, class Op = Difference>
+  CUB_RUNTIME_FUNCTION static cudaError_t SubtractRight(MXMACA_STORAGE, InOut data, Count count, Op op = {},
+                                                        MXMACA_STREAM) {
     return SubtractRightCopy(d_temp_storage, temp_storage_bytes, data, data, count, op, stream);
   }
 };

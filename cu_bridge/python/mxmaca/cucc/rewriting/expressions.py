@@ -367,7 +367,9 @@ def is_known(tokens: Tokens, functions: AbstractSet[str]) -> bool:
 
 
 def _calls(tokens: Tokens, at: int, functions: AbstractSet[str]) -> bool:
-    """Whether the `>` there ends the template arguments of one of the functions: types and constants."""
+    """Whether the `>` there compares, or ends the template arguments of one of the functions: types and constants."""
+    if not any(token.text == "<" for token in tokens[opening(tokens, at) + 1 : at]):
+        return True
     before = at - 1
     while before > 0 and (tokens[before].kind in (WORD, NUMBER) or tokens[before].text in ("*", "::", ",")):
         before -= 1

@@ -31,6 +31,25 @@ struct BF16x2 {
   BF16 low, high;
 };
 
+// The carry flag. Nothing that waits stands between instructions that use it, so it is the running thread's.
+static __attribute__((unused)) __thread bool carry = false;
+
+template <bool Keep, class T>
+inline T add_with(T a, T b, bool more) {
+  T sum;
+  const bool first = __builtin_add_overflow(a, b, &sum), second = __builtin_add_overflow(sum, T(more), &sum);
+  if (Keep) carry = first || second;
+  return sum;
+}
+template <bool Keep, class T>
+inline T subtract_with(T a, T b, bool less) {
+  T difference;
+  const bool first = __builtin_sub_overflow(a, b, &difference);
+  const bool second = __builtin_sub_overflow(difference, T(less), &difference);
+  if (Keep) carry = first || second;
+  return difference;
+}
+
 // A register read as T: the same bits, or where sizes differ the low ones.
 template <class T, class Register>
 inline T as(const Register& value) {

@@ -87,6 +87,35 @@ __global__ void kernel(float* sum, const float4* vectors, unsigned* words, unsig
   if (i == 0) *wide = l;
 }
 
+// Sums, differences and a product of numbers of several words, as the carry flag makes them.
+__global__ void carries(unsigned long long a, unsigned long long b) {
+  const unsigned a0 = a, a1 = a >> 32, b0 = b, b1 = b >> 32, i = threadIdx.x;
+  unsigned x, y, z;
+  asm("add.cc.u32 %0, %3, %5;\n\taddc.cc.u32 %1, %4, %6;\n\taddc.u32 %2, 0, 0;"
+      : "=r"(x), "=r"(y), "=r"(z)
+      : "r"(a0), "r"(a1), "r"(b0 + i), "r"(b1));
+  const unsigned __int128 sum = static_cast<unsigned __int128>(a) + ((b & ~0xffffffffull) | (b0 + i));
+  EXPECT(x == static_cast<unsigned>(sum) && y == static_cast<unsigned>(sum >> 32) && z == (sum >> 64));
+  // The flag lives on to the next statement.
+  asm volatile("sub.cc.u32 %0, %1, %2;" : "=r"(x) : "r"(b0), "r"(a0));
+  asm volatile("subc.cc.u32 %0, %1, %2;" : "=r"(y) : "r"(b1), "r"(a1));
+  asm volatile("subc.u32 %0, 0, 0;" : "=r"(z));
+  EXPECT(((static_cast<unsigned long long>(y) << 32) | x) == b - a && z == (b < a ? ~0u : 0u));
+  unsigned p0, p1, p2, p3;
+  asm("mul.lo.u32 %0, %4, %6;\n\tmul.hi.u32 %1, %4, %6;\n\t"
+      "mad.lo.cc.u32 %1, %5, %6, %1;\n\tmadc.hi.u32 %2, %5, %6, 0;\n\t"
+      "mad.lo.cc.u32 %1, %4, %7, %1;\n\tmadc.hi.cc.u32 %2, %4, %7, %2;\n\taddc.u32 %3, 0, 0;\n\t"
+      "mad.lo.cc.u32 %2, %5, %7, %2;\n\tmadc.hi.u32 %3, %5, %7, %3;"
+      : "=&r"(p0), "=&r"(p1), "=&r"(p2), "=&r"(p3)
+      : "r"(a0), "r"(a1), "r"(b0), "r"(b1));
+  const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+  EXPECT(p0 == static_cast<unsigned>(product) && p1 == static_cast<unsigned>(product >> 32));
+  EXPECT(p2 == static_cast<unsigned>(product >> 64) && p3 == static_cast<unsigned>(product >> 96));
+  unsigned long long w, v;
+  asm("add.cc.u64 %0, %2, %3;\n\taddc.u64 %1, %2, %3;" : "=l"(w), "=l"(v) : "l"(a), "l"(b));
+  EXPECT(w == a + b && v == a + b + (a + b < a));
+}
+
 int main() {
   float* sum;
   float4* vectors;
@@ -100,6 +129,8 @@ int main() {
   words[1] = 0;
   for (int i = 0; i < 64; ++i) vectors[i] = make_float4(i, i + 1, i + 2, i + 3);
   kernel<<<1, 64>>>(sum, vectors, words, wide);
+  carries<<<1, 32>>>(0xfffffffefffffff0ull, 0x123456789abcdef1ull);
+  carries<<<1, 32>>>(0x00000001fffffff0ull, 0xffffffff00000000ull);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(*sum == 32 && words[1] == 63 && words[2 + 9] == 81 && *wide > 1500000000000000000ull);
   return summary();

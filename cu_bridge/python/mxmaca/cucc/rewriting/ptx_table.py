@@ -75,6 +75,8 @@ class Row(NamedTuple):
 
 
 INT = r"(?P<t>[us](?:16|32|64))"
+WORDS = r"(?P<t>[us](?:32|64))"
+HIGH = "mxmaca::ptx::mul_hi(a, b)"
 BITS = r"(?P<t>(?:b(?:16|32|64)|pred))"
 FLOAT = r"(?P<t>f(?:32|64))"
 NARROW = r"(?P<t>b?f16(?:x2)?)"
@@ -97,6 +99,19 @@ ROWS: List[Row] = [
     _row(rf"mad(?:24)?\.lo\.{INT}", "U", "U U U", "a * b + c"),
     _row(rf"mad\.hi\.{INT}", "T", "T T T", "static_cast<U>(mxmaca::ptx::mul_hi(a, b)) + static_cast<U>(c)"),
     _row(rf"mad\.wide\.{INT}", "W", "T T W", "static_cast<W>(a) * static_cast<W>(b) + c"),
+    # With the carry flag; `sub` keeps the borrow in it.
+    _row(rf"add\.cc\.{WORDS}", "U", "U U", "mxmaca::ptx::add_with<true>(a, b, false)"),
+    _row(rf"addc\.{WORDS}", "U", "U U", "mxmaca::ptx::add_with<false>(a, b, mxmaca::ptx::carry)"),
+    _row(rf"addc\.cc\.{WORDS}", "U", "U U", "mxmaca::ptx::add_with<true>(a, b, mxmaca::ptx::carry)"),
+    _row(rf"sub\.cc\.{WORDS}", "U", "U U", "mxmaca::ptx::subtract_with<true>(a, b, false)"),
+    _row(rf"subc\.{WORDS}", "U", "U U", "mxmaca::ptx::subtract_with<false>(a, b, mxmaca::ptx::carry)"),
+    _row(rf"subc\.cc\.{WORDS}", "U", "U U", "mxmaca::ptx::subtract_with<true>(a, b, mxmaca::ptx::carry)"),
+    _row(rf"mad\.lo\.cc\.{WORDS}", "U", "U U U", "mxmaca::ptx::add_with<true>(U(a * b), c, false)"),
+    _row(rf"madc\.lo\.{WORDS}", "U", "U U U", "mxmaca::ptx::add_with<false>(U(a * b), c, mxmaca::ptx::carry)"),
+    _row(rf"madc\.lo\.cc\.{WORDS}", "U", "U U U", "mxmaca::ptx::add_with<true>(U(a * b), c, mxmaca::ptx::carry)"),
+    _row(rf"mad\.hi\.cc\.{WORDS}", "U", "T T U", "mxmaca::ptx::add_with<true>(U(" + HIGH + "), c, false)"),
+    _row(rf"madc\.hi\.{WORDS}", "U", "T T U", "mxmaca::ptx::add_with<false>(U(" + HIGH + "), c, mxmaca::ptx::carry)"),
+    _row(rf"madc\.hi\.cc\.{WORDS}", "U", "T T U", "mxmaca::ptx::add_with<true>(U(" + HIGH + "), c, mxmaca::ptx::carry)"),
     _row(rf"div\.{INT}", "T", "T T", "b == 0 ? static_cast<T>(-1) : static_cast<T>(a / b)"),
     _row(rf"rem\.{INT}", "T", "T T", "b == 0 ? a : static_cast<T>(a % b)"),
     _row(rf"min\.{INT}", "T", "T T", "a < b ? a : b"),

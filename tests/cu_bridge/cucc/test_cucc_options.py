@@ -278,3 +278,12 @@ def test_stubs_of_templates_can_belong_to_their_file(cucc: Cucc, tmp_path: pathl
     files = [tmp_path / f"{name}.cu" for name in ("a", "b", "main")]
     cucc("-static-global-template-stub=true", *files, "-o", tmp_path / "program")
     assert run_program(tmp_path / "program", MACA_STATE_DIR=str(tmp_path)).stdout == "1 2\n"
+
+
+def test_cmake_learns_of_the_toolkit_and_the_architecture(cucc: Cucc, sdk: pathlib.Path) -> None:
+    """CMake calls nvcc with a file that is not there, and reads what `-v` says before it fails."""
+    said = cucc("-v", "__cmake_determine_cuda", check=False, CUCC_CUDA_MAJOR="13").stderr
+    top = re.search(r"^#\$ TOP=(.*)$", said, re.MULTILINE)
+    assert top is not None and (pathlib.Path(top.group(1)) / "nvvm" / "libdevice").is_dir(), said
+    assert re.search(r"-arch compute_80\b", said), said
+    assert re.search(r"-arch compute_75\b", cucc("-v", "-arch=sm_75", "none.cu", check=False).stderr)

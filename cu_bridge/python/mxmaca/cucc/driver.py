@@ -38,6 +38,9 @@ class Driver:
             one = virtual if options.flag("list_architectures") else real
             print(f"arch={virtual},code={real}" if both else one)
             return 0
+        # CMake asks for the toolkit's folder with a file that is not there.
+        if options.flag("verbose") or options.flag("dry_run"):
+            self._show_setting()
         sources = [Input.of(path, given) for path, given in options.inputs]
         if not sources:
             raise CuccError("cucc: fatal: No input files specified; use option --help for more information")
@@ -45,8 +48,6 @@ class Driver:
             missing = not os.path.exists(source.path) and source.path != "-" and not source.path.startswith("-l")
             if missing and not options.flag("dry_run") and not options.flag("clean"):
                 raise CuccError(f"cucc: fatal: {source.path}: No such file or directory")
-        if options.flag("verbose") or options.flag("dry_run"):
-            self._show_setting()
         if options.flag("clean"):
             return self._clean(sources)
         parent = None
@@ -119,6 +120,8 @@ class Driver:
             "LIBRARIES=  " + shlex.quote(f"-L{top / 'lib64'}"),
             "CUDAFE_FLAGS=",
             "PTXAS_FLAGS=",
+            # Where CMake learns what is compiled for if nothing says so.
+            f"CICC_FLAGS= -arch compute_{self.flags.architecture() // 10}",
         ):
             print("#$ " + line, file=sys.stderr)
 

@@ -3,6 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
+#include <vector>
+
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "The switch between stacks is written for x86-64 and AArch64."
 #endif
@@ -13,6 +17,20 @@ size_t pageBytes() {
   static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return bytes;
 }
+
+// How many stacks of this process may have a guard page that is taken out.
+long mostGuards() {
+  static const long most = [] {
+    long mappings = 65530;
+    if (std::FILE* const file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
+      if (std::fscanf(file, "%ld", &mappings) != 1) mappings = 65530;
+      std::fclose(file);
+    }
+    return mappings / 4;
+  }();
+  return most;
+}
+std::atomic<long> guards{0};
 }  // namespace
 
 // `ret` and not a jump: all threads of a block wait at the same place, so the processor's guess of the return address
@@ -94,20 +112,42 @@ bool makeStacks(Stack* stacks, size_t count) {
   if (memory == MAP_FAILED) return false;
   // A huge page for each stack would be memory without use.
   madvise(memory, unit * count, MADV_NOHUGEPAGE);
+  const long wanted = static_cast<long>(count);
+  const bool guarded = guards.fetch_add(wanted) + wanted <= mostGuards();
+  if (!guarded) guards.fetch_sub(wanted);
   for (size_t i = 0; i < count; ++i) {
     char* const base = static_cast<char*>(memory) + unit * i;
-    if (mprotect(base, guard, PROT_NONE) != 0) {
+    // The first one keeps the group apart from what lies below it.
+    if ((guarded || i == 0) && mprotect(base, guard, PROT_NONE) != 0) {
       munmap(memory, unit * count);
+      if (guarded) guards.fetch_sub(wanted);
       return false;
     }
-    stacks[i] = {base + guard, base + unit};
+    stacks[i] = {base + guard, base + unit, guarded};
   }
   return true;
 }
 
 void freeStacks(Stack* stacks, size_t count) {
   const size_t guard = pageBytes();
-  if (count != 0 && stacks[0].bottom != nullptr) munmap(stacks[0].bottom - guard, (kStackBytes + guard) * count);
+  if (count == 0 || stacks[0].bottom == nullptr) return;
+  munmap(stacks[0].bottom - guard, (kStackBytes + guard) * count);
+  if (stacks[0].guarded) guards.fetch_sub(static_cast<long>(count));
+}
+
+bool overran(const Stack* stacks, size_t count) {
+  if (count == 0 || stacks[0].guarded) return false;
+  const size_t page = pageBytes(), unit = kStackBytes + page, pages = unit / page * count;
+  std::vector<unsigned char> resident(pages);
+  char* const memory = stacks[0].bottom - page;
+  if (mincore(memory, unit * count, resident.data()) != 0) return false;
+  bool found = false;
+  for (size_t i = 1; i < count; ++i) {
+    if ((resident[i * (unit / page)] & 1) == 0) continue;
+    found = true;
+    madvise(memory + i * unit, page, MADV_DONTNEED);
+  }
+  return found;
 }
 
 void* prepareStack(const Stack& stack, void (*entry)(), unsigned color) {

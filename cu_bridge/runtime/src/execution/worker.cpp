@@ -215,6 +215,7 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
     mcFiberSwitch(&scheduler_, fiber->stackPointer);
     if (__sanitizer_finish_switch_fiber != nullptr) __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
     running_ = false;
+    if (!failed_ && stacksOverran()) abandon(mcErrorIllegalAddress, "a thread's stack has run over");
     if (failed_) {
       reset();
       return;
@@ -224,6 +225,13 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
     first += done;
     count -= done;
   }
+}
+
+// Stacks without guard pages are looked at when a block has ended (the note in fiber.h).
+bool Worker::stacksOverran() const {
+  bool found = false;
+  for (size_t i = 0; i < stacks_.size(); i += 64) found = overran(&stacks_[i], 64) || found;
+  return found;
 }
 
 // After a failure: no fiber is of use any more.

@@ -160,6 +160,7 @@ class Worker {
   void warpLostThreads(unsigned warp);
   void resolveActive(unsigned warp);
   void reportStuck();
+  bool stacksOverran() const;
   void reset();
   unsigned liveLanes(unsigned warp) const;
   std::string place(const Fiber* fiber, const char* does = "") const;

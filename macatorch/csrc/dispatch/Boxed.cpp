@@ -7,6 +7,7 @@
 #include <ATen/core/op_registration/adaption.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/SmallVector.h>
+#include <torch/version.h>
 
 #include <array>
 #include <cstring>
@@ -62,9 +63,12 @@ bool waits(const c10::FunctionSchema& schema, at::ArrayRef<IValue> arguments) {
       return false;
     }
   }
+  // A mask on the CPU becomes indices there, which later releases copy without waiting.
+  constexpr bool kCpuMasksWait = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 12;
   bool found = false;
   for_each_tensor(arguments[*indices], [&](const at::Tensor& index) {
-    found |= index.is_cpu() || index.scalar_type() == at::kBool || index.scalar_type() == at::kByte;
+    const bool mask = index.scalar_type() == at::kBool || index.scalar_type() == at::kByte;
+    found |= mask ? kCpuMasksWait || !index.is_cpu() : index.is_cpu();
   });
   return found;
 }

@@ -203,9 +203,7 @@ __global__ void lanes(const int* in, int* out, int n) {
   out[t] = s[t] * 1000 + w;
 }
 CASE(a_shuffle_reads_what_its_statement_changes) {
-  compare(
-      lanes,
-      [](In in, int t) { return ((t & 32) + (in[(t & 32) | ((t + 31) & 31)] & 31)) * 1000 + (t ^ 1); }, 3);
+  compare(lanes, [](In in, int t) { return ((t & 32) + (in[(t & 32) | ((t + 31) & 31)] & 31)) * 1000 + (t ^ 1); }, 3);
 }
 
 __global__ void wide_lanes(const int* in, int* out) {

@@ -140,3 +140,10 @@ def test_dropout_draws_in_the_order_of_memory(dtype: torch.dtype) -> None:
     want = dropped(torch.ones(6, 8, dtype=dtype, device="cuda"))
     got = dropped(torch.ones(8, 6, dtype=dtype, device="cuda").t())
     assert got.stride() == (1, 6) and torch.equal(got.t().flatten(), want.flatten())
+
+
+def test_exponential_numbers_are_never_zero() -> None:
+    """Of the 2^25 numbers of this test some thirty would become 0 as a half."""
+    numbers = torch.empty(1 << 22, device="cuda", dtype=torch.float16)
+    for _ in range(8):
+        assert float(numbers.exponential_(30).min()) > 0

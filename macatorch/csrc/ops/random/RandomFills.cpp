@@ -32,6 +32,17 @@ void fill_in_memory_order(const c10::OperatorHandle& op, torch::jit::Stack* stac
   stack->back() = self;
 }
 
+/// CUDA's numbers are never 0. The CPU kernel draws finer ones, and of halves the least become 0.
+template <const OperatorSpec& spec>
+void exponential(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  fill_in_memory_order<spec>(op, stack);
+  at::Tensor self = stack->back().toTensor();
+  if (self.scalar_type() == at::kHalf) {
+    constexpr double kLeastHalf = 1.0 / (1 << 24);
+    self.clamp_min_(kLeastHalf);
+  }
+}
+
 /// normal(mean, std) into `out`, by which the dimensions of all three are ordered as they lie in its memory.
 template <const OperatorSpec& spec>
 void normal_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

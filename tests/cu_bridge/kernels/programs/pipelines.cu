@@ -38,8 +38,7 @@ __global__ void roles(const int* in, int* out) {
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
   const bool produces = threadIdx.x < kProducers;
   const auto role = produces ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer;
-  auto pipe =
-      by_count ? cuda::make_pipeline(block, &state, kProducers) : cuda::make_pipeline(block, &state, role);
+  auto pipe = by_count ? cuda::make_pipeline(block, &state, kProducers) : cuda::make_pipeline(block, &state, role);
   for (int batch = 0; batch < kBatches; ++batch) {
     if (produces) {
       pipe.producer_acquire();
@@ -109,7 +108,8 @@ int main() {
     for (int i = 0; i < count; ++i) out[i] = -1;
     kernel<<<1, kThreads>>>(in, out);
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
-    for (int i = 0; i < count; ++i) CHECK(out[i] == (i % kThreads < 96 ? in[i / kThreads * kThreads + 95 - i % kThreads] : -1));
+    for (int i = 0; i < count; ++i)
+      CHECK(out[i] == (i % kThreads < 96 ? in[i / kThreads * kThreads + 95 - i % kThreads] : -1));
   }
   of_threads<<<1, kThreads>>>(in, out);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);

@@ -118,6 +118,6 @@ class Callees:
         if any(True for _ in ex.addresses(body)):
             return False
         names: Set[str] = {body[at].text for at in calls(body)}
-        if variables.intersection(names) or ex.calls_unnamed(body):
+        if not names.isdisjoint(variables) or ex.calls_unnamed(body):
             return False
         return all(self.of(name) is not None for name in names)

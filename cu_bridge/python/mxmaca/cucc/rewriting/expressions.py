@@ -242,11 +242,15 @@ def calls_unnamed(tokens: Tokens) -> bool:
             return True
         elif before is not None and before.text in CONDITIONS:
             continue
-        elif before is not None and before.kind == WORD and before.text not in NO_TYPES:
-            return True
-        elif not inner or inner[0].kind != WORD or variables.intersection(texts(inner)):
-            return True
-        elif not all(one.kind == WORD or one.text in CAST_PARTS for one in inner):
+        elif (
+            before is not None
+            and before.kind == WORD
+            and before.text not in NO_TYPES
+            or not inner
+            or inner[0].kind != WORD
+            or variables.intersection(texts(inner))
+            or not all(one.kind == WORD or one.text in CAST_PARTS for one in inner)
+        ):
             return True
     return False
 

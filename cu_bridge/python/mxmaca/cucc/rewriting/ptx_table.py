@@ -111,7 +111,9 @@ ROWS: List[Row] = [
     _row(rf"madc\.lo\.cc\.{WORDS}", "U", "U U U", "mxmaca::ptx::add_with<true>(U(a * b), c, mxmaca::ptx::carry)"),
     _row(rf"mad\.hi\.cc\.{WORDS}", "U", "T T U", "mxmaca::ptx::add_with<true>(U(" + HIGH + "), c, false)"),
     _row(rf"madc\.hi\.{WORDS}", "U", "T T U", "mxmaca::ptx::add_with<false>(U(" + HIGH + "), c, mxmaca::ptx::carry)"),
-    _row(rf"madc\.hi\.cc\.{WORDS}", "U", "T T U", "mxmaca::ptx::add_with<true>(U(" + HIGH + "), c, mxmaca::ptx::carry)"),
+    _row(
+        rf"madc\.hi\.cc\.{WORDS}", "U", "T T U", "mxmaca::ptx::add_with<true>(U(" + HIGH + "), c, mxmaca::ptx::carry)"
+    ),
     _row(rf"div\.{INT}", "T", "T T", "b == 0 ? static_cast<T>(-1) : static_cast<T>(a / b)"),
     _row(rf"rem\.{INT}", "T", "T T", "b == 0 ? a : static_cast<T>(a % b)"),
     _row(rf"min\.{INT}", "T", "T T", "a < b ? a : b"),

@@ -96,7 +96,8 @@ def _is_overloaded(source: Source, name: str) -> bool:
     """Whether the program defines a function of the name: its values may be larger than a lane's, or mean another."""
     for token in source.find(name):
         opener = source.token(token.end)
-        if opener.text == "(" and not source.line(token.start)[2]:
-            if source.token(source.closing(opener.start) + 1).text == "{":
-                return True
+        if opener.text != "(" or source.line(token.start)[2]:
+            continue
+        if source.token(source.closing(opener.start) + 1).text == "{":
+            return True
     return False

@@ -199,11 +199,18 @@ __global__ void lanes(const int* in, int* out, int n) {
   __syncwarp();
   s[t] = __shfl_sync(0xffffffff, t, s[(t & 32) | ((t + 31) & 31)]);
   __syncwarp();
+  out[t] = s[t] * 1000 + v + w;
+}
+__global__ void changed_first(const int* in, int* out, int n) {
+  const int t = threadIdx.x;
+  int v = in[t], w = n;
+  __syncwarp();
   v = t, w = __shfl_xor_sync(0xffffffff, v, 1);
-  out[t] = s[t] * 1000 + w;
+  out[t] = w;
 }
 CASE(a_shuffle_reads_what_its_statement_changes) {
-  compare(lanes, [](In in, int t) { return ((t & 32) + (in[(t & 32) | ((t + 31) & 31)] & 31)) * 1000 + (t ^ 1); }, 3);
+  compare(lanes, [](In in, int t) { return ((t & 32) + (in[(t & 32) | ((t + 31) & 31)] & 31)) * 1000 + in[t] + 3; }, 3);
+  compare(changed_first, [](In, int t) { return t ^ 1; }, 3);
 }
 
 __global__ void wide_lanes(const int* in, int* out) {

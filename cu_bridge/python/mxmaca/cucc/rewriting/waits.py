@@ -53,7 +53,7 @@ class Shuffle:
         if len(found) != 1 or statement[found[0] + 1].text != "(" or ex.has(statement[: found[0]], "?", "&&", "||"):
             raise Unfit("a statement with two shuffles, or one that may not be reached", statement[0])
         start, end = found[0], ex.closing(statement, found[0] + 1)
-        if len(ex.split(statement)) > 1 or _changes_in_brackets(statement[:start]):
+        if len(ex.split(statement[:start])) > 1 or _changes_in_brackets(statement[:start]):
             raise Unfit("a statement that changes something before it comes to a shuffle", statement[0])
         if _is_overloaded(source, statement[start].text):
             raise Unfit(f"a '{statement[start].text}' of the program's own", statement[start])

@@ -1,6 +1,6 @@
 """libdevice's functions by name: what `tl.extra.libdevice` calls.
 
-Arithmetic with directed rounding (`__nv_fadd_rd` and the like) and the inverse error functions are not there.
+Arithmetic with directed rounding (`__nv_fadd_rd` and the like) is not there.
 """
 
 import math
@@ -10,6 +10,7 @@ from typing import Callable, Dict, List, Sequence
 from ..errors import LoweringError
 from ..types import F32, F64, Type
 from .conversions import float_constant
+from .special_functions import FUNCTIONS, SpecialFunctions
 
 # The C library's functions of floating-point numbers only; f32 has them with an f behind.
 _LIBRARY = {
@@ -87,6 +88,8 @@ class _Call:
             return self.w.lanes(base, self.values, self.result, self.width)
         if base in _INTRINSICS:
             return self.intrinsic(_INTRINSICS[base], *self.values)
+        if base in FUNCTIONS:
+            return self.special(base)
         shared = _SHARED.get(base)
         if shared is not None:
             return shared(self)
@@ -312,6 +315,14 @@ class _Call:
     def absolute(self) -> str:
         negated = self.integer("sub", self.whole(0), self.values[0])
         return self.w.intrinsic("smax", self.kinds[0].llvm, self.width, self.values[0], negated)
+
+    def special(self, name: str) -> str:
+        """A function that is computed in f64."""
+        value, width = self.values[0], self.width
+        if self.float_kind == "float":
+            value = self.w.cast("fpext", value, "float", "double", width)
+        found = FUNCTIONS[name](SpecialFunctions(self.w, width), value)
+        return found if self.float_kind == "double" else self.w.cast("fptrunc", found, "double", "float", width)
 
     def normal_distribution(self) -> str:
         scaled = self.op("fmul", self.values[0], self.number(-math.sqrt(0.5)))

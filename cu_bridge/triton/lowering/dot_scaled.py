@@ -34,8 +34,12 @@ class DotScaled(Dot):
 
     @staticmethod
     def _scaled_operands(operation: Operation) -> Tuple[Value, Optional[Value], Value, Optional[Value], Value]:
-        """Which operands are scales shows in the printed form."""
+        """Which operands are scales shows in the printed form: by a word, before 3.3 by the types beside the sign."""
         rest: List[Value] = list(operation.operands)
+        if not any(name.startswith("scale ") for name in operation.attributes) and "factors" in operation.attributes:
+            before = int(operation.attributes["factors"])
+            left, right = rest[:before], rest[before:-1]
+            return left[0], (left + [None])[1], right[0], (right + [None])[1], rest[-1]  # type: ignore[list-item]
         found: List[Optional[Value]] = []
         place = 0
         for _ in range(2):

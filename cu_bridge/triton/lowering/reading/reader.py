@@ -292,6 +292,8 @@ class _Reader:
             word = self.take()
             if word.text in ("->", "to"):
                 sides.append([])
+            elif word.text == "*":
+                operation.attributes["factors"] = str(len(sides[-1]))
             elif word.kind in ("type", "name") and word.text not in ("into", "x"):
                 sides[-1].append(parse_type(word.text))
         first, last = sides[0], sides[-1]

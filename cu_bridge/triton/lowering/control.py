@@ -1,12 +1,16 @@
 """Control flow: blocks, loops, conditions, calls. What they carry is a scalar, or a tile in memory."""
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from .errors import LoweringError
 from .ir import Block, Operation, Value
 from .memory import Memory
 from .tiles import Buffer
 from .types import Type
+
+# A tile that is read, and whether it is read at the index that is computed.
+Read = Tuple[Value, bool]
+_MOVES = {"tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.join", "tt.split", "tt.gather", "tt.view"}
 
 
 class Carried(NamedTuple):
@@ -99,37 +103,29 @@ class Control(Memory):
         for (holder, value), scalar in zip(loads, scalars):
             self.b.put(f"store {value.type.llvm} {scalar}, ptr {holder.variable}")
 
-    def _inside(self, value: Value, seen: Dict[Value, bool]):
+    def inside(self, value: Value, seen: Dict[Value, FrozenSet[Read]]) -> FrozenSet[Read]:
         """Tiles in memory that computing a value reads, each with whether all on the way keeps its index."""
-        if not value.type.shape:
-            return
-        if value in self.buffers or value.definition is None:
-            yield value, True
-            return
-        definition = value.definition
-        moves = definition.name in (
-            "tt.broadcast",
-            "tt.expand_dims",
-            "tt.reshape",
-            "tt.trans",
-            "tt.join",
-            "tt.split",
-            "tt.gather",
-            "tt.view",
-        )
         if value in seen:
-            return
-        seen[value] = True
-        for operand in definition.operands:
-            for found, same in self._inside(operand, seen):
-                yield found, same and not moves
+            return seen[value]
+        found: FrozenSet[Read] = frozenset()
+        if value.type.shape and (value in self.buffers or value.definition is None):
+            found = frozenset({(value, True)})
+        elif value.type.shape:
+            definition = value.definition
+            assert definition is not None
+            for operand in definition.operands:
+                found |= self.inside(operand, seen)
+            if definition.name in _MOVES:
+                found = frozenset((tile, False) for tile, _ in found)
+        seen[value] = found
+        return found
 
     def _reads(self, value: Value, argument: Value) -> bool:
-        return any(found is argument for found, _ in self._inside(value, {}))
+        return any(found is argument for found, _ in self.inside(value, {}))
 
     def _only_reads(self, value: Value, argument: Value, arguments: List[Value]) -> bool:
         """Whether the value may be computed into the memory of `argument` element by element."""
-        return all(found is not argument or same for found, same in self._inside(value, {}))
+        return all(found is not argument or same for found, same in self.inside(value, {}))
 
     # ---- scf.for
     def for_loop(self, operation: Operation) -> None:

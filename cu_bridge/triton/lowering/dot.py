@@ -92,8 +92,11 @@ class Dot(Reductions):
         buffer = self.buffers.get(argument)
         if len(places) != 1 or buffer is None:
             return None
+        if any(self.buffers.get(operand) == buffer for operand in operation.operands[:2]):
+            # The sum would overwrite what is multiplied.
+            return None
         if start is not argument:
-            found = list(self._inside(start, {}))
+            found = self.inside(start, {})
             if start in self.buffers or not all(value is not argument or same for value, same in found):
                 return None
         users = list(argument.users)

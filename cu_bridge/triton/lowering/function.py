@@ -65,9 +65,7 @@ class FunctionLowering(Shapes, DotScaled):
             values = [self.scalar(operand) for operand in operation.operands]
             mask = values[1] if len(values) > 1 and values[1] != "1" else None
             self.check_address(operation, values[0], mask, result.type.bytes)
-            self.scalars[result] = self.load_scalar(
-                values[0], result.type, mask, values[2] if len(values) > 2 else None
-            )
+            self.scalars[result] = self.load_scalar(operation, values[0], mask, values[2] if len(values) > 2 else None)
         elif operation.name in ("tt.splat", "tt.broadcast"):
             self.scalars[result] = self.scalar(operation.operands[0])
         else:
@@ -122,7 +120,7 @@ class FunctionLowering(Shapes, DotScaled):
         parameters += [("i32", f"%{name}") for name in _GRID]
         parameters.append(("ptr noalias", "%scratch"))
         self.blocks(self.function.blocks)
-        own = (self.scratch_bytes + 63) // 64 * 64
+        own = (self.scratch_bytes + self.slack + 63) // 64 * 64
         for _, callee in self.calls:
             self.b.allocas.append(f"  %{callee} = getelementptr i8, ptr %scratch, i64 {own}")
         self.own_scratch = own

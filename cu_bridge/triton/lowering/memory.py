@@ -77,7 +77,7 @@ class Memory(Tiles):
         if pointer.kind == "u" and (mask is None or mask.kind == "u") and (other is None or other.kind == "u"):
             flag = mask.scalar if mask is not None else None
             return Lanes(
-                "u", kind, level, self.load_scalar(pointer.scalar, kind, flag, other.scalar if other else None)
+                "u", kind, level, self.load_scalar(operation, pointer.scalar, flag, other.scalar if other else None)
             )
         memory, width = self.memory_type(kind), self.width
         filler = "zeroinitializer"
@@ -94,15 +94,18 @@ class Memory(Tiles):
             found = self._load_any(self.vector(pointer), memory, flags, filler, kind)
         return self.varying(kind, level, self._from_memory(found, kind, width))
 
-    def load_scalar(self, pointer: str, kind: Type, mask: Optional[str], other: Optional[str]) -> str:
+    def load_scalar(self, operation: Operation, pointer: str, mask: Optional[str], other: Optional[str]) -> str:
         """One element; a pointer whose mask is false is not followed."""
+        kind = operation.results[0].type.scalar
         memory = self.memory_type(kind)
+        # A loop may wait for what another program stores.
+        load = f"load {'volatile ' if operation.flag('isVolatile') else ''}{memory}"
         if mask is None:
-            return self._from_memory(self.b.emit(f"load {memory}, ptr {pointer}, align {kind.bytes}"), kind, 1)
+            return self._from_memory(self.b.emit(f"{load}, ptr {pointer}, align {kind.bytes}"), kind, 1)
         spare = self.b.variable("i64")
         self.b.put(f"store i64 0, ptr {spare}")
         place = self.b.emit(f"select i1 {mask}, ptr {pointer}, ptr {spare}")
-        found = self._from_memory(self.b.emit(f"load {memory}, ptr {place}, align {kind.bytes}"), kind, 1)
+        found = self._from_memory(self.b.emit(f"{load}, ptr {place}, align {kind.bytes}"), kind, 1)
         return found if other is None else self.e.choose(mask, found, other, kind.llvm, 1)
 
     def _load_row(self, pointer: str, memory: str, flags: Optional[str], filler: str, kind: Type) -> str:
@@ -173,6 +176,10 @@ class Memory(Tiles):
         """Stores of tiles of one shape, in one nest."""
 
         def body(indices: Indices) -> None:
+            # What is stored may have been loaded where another of the stores writes.
+            for operation in stores:
+                for operand in operation.operands:
+                    self.element(operand, indices)
             for operation in stores:
                 self._store_lanes(operation, indices)
 

@@ -42,24 +42,29 @@ def pure(operation: Operation) -> bool:
     return True
 
 
-def base_pointer(value: Value) -> Optional[Value]:
-    """The argument or scalar that a tile of pointers is computed from; None where that is not known."""
-    while True:
-        definition = value.definition
-        if definition is None:
-            return value if value.type.is_pointer and not value.type.shape else None
-        if definition.name in (
-            "tt.addptr",
-            "tt.splat",
-            "tt.broadcast",
-            "tt.expand_dims",
-            "tt.reshape",
-            "tt.trans",
-            "tt.bitcast",
-        ):
-            value = definition.operands[0]
-            continue
-        return None
+# What gives elements of a tile other places.
+_MOVES = {"tt.trans", "tt.reshape", "tt.view", "tt.join", "tt.split", "tt.broadcast", "tt.expand_dims"}
+_THROUGH = {"tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast"}
+
+
+def _bases(value: Value, seen: Set[Value]) -> Set[Optional[Value]]:
+    """The arguments of functions that pointers are computed from; None among them for what is not known."""
+    while value.definition is not None:
+        if value.definition.name not in _THROUGH:
+            return {None}
+        value = value.definition.operands[0]
+    if value in seen:
+        return set()
+    seen.add(value)
+    block = value.block
+    if block is None or block.parent is None:
+        return {value} if value.type.is_pointer and not value.type.shape else {None}
+    if block.parent.name != "scf.for" or block.operations[-1].name != "scf.yield":
+        return {None}
+    # A loop's argument is what the loop begins with, or what a pass yields.
+    place = block.arguments.index(value)
+    first, new = block.parent.operands[2 + place], block.operations[-1].operands[place - 1]
+    return _bases(first, seen) | _bases(new, seen)
 
 
 class Plan:
@@ -67,11 +72,14 @@ class Plan:
 
     def __init__(self, function: Function):
         self.kept: Set[Value] = set()
+        # Arguments of a kernel are taken not to overlap at a shift. Those of a function may be one and the same.
+        self.apart = set(function.arguments) if function.public else set()
         self.groups: Dict[Operation, int] = {}
         self.group_members: Dict[int, List[Operation]] = {}
         self.sites: Dict[Value, FrozenSet[object]] = {}
         self.costs: Dict[Value, int] = {}
         self.repeated: Dict[Value, bool] = {}
+        self.moved: Dict[Value, bool] = {}
         for operation in walk(function.blocks):
             for region in operation.regions:
                 for block in region:
@@ -109,9 +117,9 @@ class Plan:
         pointer = store.operands[0]
         if current[0].operands[0].type.shape != pointer.type.shape:
             return False
-        mine = base_pointer(pointer)
+        mine = self.base_pointer(pointer)
         for other in current:
-            theirs = base_pointer(other.operands[0])
+            theirs = self.base_pointer(other.operands[0])
             if other.operands[0] is not pointer and (mine is None or theirs is None or mine is theirs):
                 return False
         return True
@@ -134,7 +142,7 @@ class Plan:
             if not result.type.shape:
                 continue
             sites: Set[object] = set()
-            repeated = False
+            repeated = moved = False
             for user in result.users:
                 if user.block is not operation.block:
                     sites.add(("far", id(user.block)))
@@ -145,6 +153,7 @@ class Plan:
                     sites.add(self.groups.get(user, id(user)))
                     continue
                 widened = user.name == "tt.broadcast"
+                moved = moved or user.name in _MOVES
                 for used in user.results:
                     if used in self.kept:
                         sites.add(id(used))
@@ -152,9 +161,11 @@ class Plan:
                     else:
                         sites |= self.sites.get(used, frozenset())
                         repeated = repeated or widened or self.repeated.get(used, False)
+                        moved = moved or self.moved.get(used, False)
                 if user.name == "tt.gather" and user.operands[0] is result:
                     self.kept.add(result)
             self.sites[result], self.repeated[result] = frozenset(sites), repeated
+            self.moved[result] = moved
             if operation.name in ROOTS:
                 continue
             if self._keep(operation, result, sites, repeated):
@@ -195,11 +206,19 @@ class Plan:
                 return True
         return True
 
-    @staticmethod
-    def _conflict(load: Operation, store: Operation) -> bool:
-        """Arguments are taken not to overlap at a shift: programs of a grid run in no order, so none may rely on it."""
+    def base_pointer(self, value: Value) -> Optional[Value]:
+        """The argument of the kernel that a tile of pointers is computed from; None where that is not known."""
+        found = _bases(value, set())
+        base = found.pop() if len(found) == 1 else None
+        return base if base in self.apart else None
+
+    def _conflict(self, load: Operation, store: Operation) -> bool:
+        """Arguments are taken not to overlap at a shift: programs of a grid run in no order, so none may rely on it.
+
+        Where elements change places, threads of a GPU have loaded all of them before the first is stored.
+        """
         mine, theirs = load.operands[0], store.operands[0]
-        if mine is theirs:
-            return False
-        first, second = base_pointer(mine), base_pointer(theirs)
+        if self.moved[load.results[0]] or mine is theirs:
+            return self.moved[load.results[0]]
+        first, second = self.base_pointer(mine), self.base_pointer(theirs)
         return first is None or second is None or first is second

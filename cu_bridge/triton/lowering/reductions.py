@@ -216,16 +216,20 @@ class Reductions(Effects):
             f"call void @llvm.memset.p0.i64(ptr align 64 {buffer.pointer}, "
             f"i8 0, i64 {size * result.type.bytes}, i1 false)"
         )
-        source = operation.operands[0].type.llvm
+        source = operation.operands[0].type
 
         def body(indices: Indices) -> None:
             number = self.element(operation.operands[0], indices).scalar
-            inside = self.b.emit(f"icmp ult {source} {number}, {size}")
+            if source.bits < 64:
+                # Numbers of 8 bits may be without a sign, and as many as there are places.
+                extend = "zext" if source.bits == 8 else "sext"
+                number = self.b.emit(f"{extend} {source.llvm} {number} to i64")
+            inside = self.b.emit(f"icmp ult i64 {number}, {size}")
             if len(operation.operands) > 1:
                 inside = self.b.emit(f"and i1 {inside}, {self.element(operation.operands[1], indices).scalar}")
 
             def count() -> None:
-                place = self.b.emit(f"getelementptr {kind}, ptr {buffer.pointer}, {source} {number}")
+                place = self.b.emit(f"getelementptr {kind}, ptr {buffer.pointer}, i64 {number}")
                 more = self.b.emit(f"add {kind} {self.b.emit(f'load {kind}, ptr {place}')}, 1")
                 self.b.put(f"store {kind} {more}, ptr {place}")
 

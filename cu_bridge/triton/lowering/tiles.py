@@ -39,6 +39,7 @@ class Tiles:
         self.advanced: Dict[Value, Tuple[Value, str]] = {}
         self.width = 1
         self.scratch_bytes = 0
+        self.slack = 0  # bytes behind the last tile that wide loads may reach
 
     # ---- memory
     def allocate(self, size: int) -> str:
@@ -247,6 +248,7 @@ class Tiles:
         low, high, width = min(offsets), max(offsets), self.width
         span = 1 << (high - low).bit_length()
         if low == 0 and span <= 4 * width and memory != "ptr":
+            self.slack = max(self.slack, span * align)
             wide = self.b.emit(f"load <{span} x {memory}>, ptr {pointer}, align {align}")
             return self.b.shuffle(wide, memory, span, offsets)
         found = "poison"

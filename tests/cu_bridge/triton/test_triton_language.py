@@ -121,6 +121,87 @@ def test_functions_of_libdevice(function: str, name: str) -> None:
 
 
 @triton.jit
+def special_kernel(x, out, OP: tl.constexpr, N: tl.constexpr):
+    a = tl.load(x + tl.arange(0, N))
+    if OP == "erfinv":
+        r = libdevice.erfinv(a)
+    elif OP == "erfcinv":
+        r = libdevice.erfcinv(a)
+    elif OP == "ndtri":
+        r = libdevice.normcdfinv(a)
+    elif OP == "erfcx":
+        r = libdevice.erfcx(a)
+    elif OP == "i0":
+        r = libdevice.cyl_bessel_i0(a)
+    elif OP == "i1":
+        r = libdevice.cyl_bessel_i1(a)
+    tl.store(out + tl.arange(0, N), r)
+
+
+INFINITY, NAN = float("inf"), float("nan")
+ENDS = [0.0, -0.0, 1.0, -1.0, 1.5, 2.0, NAN, 1e-30, 1 - 1e-7, 0.5, 0.499999]
+SPECIAL = {
+    "erfinv": (torch.special.erfinv, 1.0, ENDS),
+    "erfcinv": (lambda x: torch.special.erfinv(1 - x), 1.0, [0.0, 2.0, 2.5, -1.0, NAN, 1.0, 0.5, 1.5]),
+    "ndtri": (torch.special.ndtri, 1.0, [0.0, 1.0, 0.5, -1.0, NAN, 1e-30]),
+    "erfcx": (torch.special.erfcx, 20.0, [0.0, INFINITY, -INFINITY, NAN, 1e10, -30.0, 24.999, 25.001]),
+    "i0": (torch.special.i0, 80.0, [0.0, NAN, 19.999, 20.001]),
+    "i1": (torch.special.i1, 80.0, [0.0, -0.0, NAN, -19.999, 20.001]),
+}
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("function", SPECIAL)
+def test_functions_that_the_c_library_lacks(function: str, name: str) -> None:
+    reference, width, ends = SPECIAL[function]
+    x = (torch.rand(256, dtype=torch.float64, generator=torch.Generator().manual_seed(2)) * 2 - 1) * width
+    if function in ("erfcinv", "ndtri"):
+        x = x.abs()
+    x[: len(ends)] = torch.tensor(ends, dtype=torch.float64)
+    x = x.to(getattr(torch, name))
+    out = torch.zeros_like(x, device="cuda")
+    special_kernel[(1,)](x.cuda(), out, OP=function, N=256)
+    expected = reference(x.double()).to(x.dtype)
+    # torch's own erfcx is good to some 13 digits.
+    tolerance = 1e-6 if name == "float32" else 2e-13
+    torch.testing.assert_close(out.cpu(), expected, rtol=tolerance, atol=0.0, equal_nan=True)
+
+
+@triton.jit
+def half_scaled_kernel(a, sa, b, out, FB: tl.constexpr):
+    rows, columns, inner = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :], tl.arange(0, 64)
+    x = tl.load(a + rows * 32 + columns)
+    y = tl.load(b + inner[:, None] * 32 + columns)
+    s = tl.load(sa + rows * 2 + tl.arange(0, 2)[None, :])
+    tl.store(out + rows * 32 + columns, tl.dot_scaled(x, s, "e2m1", y, None, FB))
+
+
+@pytest.mark.parametrize("right", ["e5m2"] if triton.__version__ < "3.3" else ["e5m2", "bf16"])
+def test_a_scaled_product_takes_a_scale_of_one_side(right: str) -> None:
+    generator = torch.Generator().manual_seed(3)
+    packed, a = scaled_operand(32, 64, "e2m1", 1, generator)
+    scale = torch.randint(120, 134, (32, 2), generator=generator, dtype=torch.uint8)
+    b = torch.randn(64, 32, generator=generator).to(torch.bfloat16 if right == "bf16" else torch.float8_e5m2)
+    out = torch.zeros(32, 32, device="cuda")
+    operands = [t.cuda() for t in (packed, scale, b if right == "bf16" else b.view(torch.uint8))]
+    half_scaled_kernel[(1,)](*operands, out, FB=right)
+    expected = (a * torch.exp2(scale.double() - 127).repeat_interleave(32, 1)) @ b.double()
+    assert (out.cpu().double() - expected).abs().max() <= 1e-5 * expected.abs().max()
+
+
+@triton.jit
+def waiting_kernel(flag, out):
+    while tl.load(flag, volatile=True) == 0:
+        pass
+    tl.store(out, 1)
+
+
+def test_a_loop_that_waits_loads_again_and_again() -> None:
+    flag, out = (torch.ones(1, dtype=torch.int32, device="cuda") for _ in range(2))
+    assert "load volatile" in waiting_kernel[(1,)](flag, out).asm["llir"]
+
+
+@triton.jit
 def funnel_kernel(x, y, out, N: tl.constexpr):
     at = tl.arange(0, N)
     a, b = tl.load(x + at), tl.load(y + at)

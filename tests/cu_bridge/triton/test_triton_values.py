@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import cases_control  # noqa: E402, F401
 import cases_elementwise  # noqa: E402, F401
+import cases_hazards  # noqa: E402, F401
 import cases_memory  # noqa: E402, F401
 import cases_tiles  # noqa: E402, F401
 from registry import CASES, Outcome  # noqa: E402

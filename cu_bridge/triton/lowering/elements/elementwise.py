@@ -7,7 +7,7 @@ from ..errors import LoweringError
 from ..ir import Operation
 from ..text import Builder
 from ..types import Type
-from .conversions import Conversions, float_constant
+from .conversions import MINI_FLOATS, Conversions, float_bits, float_constant
 
 _INTEGER = {
     "arith.addi": "add",
@@ -416,7 +416,7 @@ def float_code(code, kind: Type, number: float = 0.0) -> str:
     if kind.element == "f16":
         return str(struct.unpack("<H", struct.pack("<e", number))[0])
     if kind.element == "bf16":
-        return str(struct.unpack("<I", struct.pack("<f", number))[0] >> 16)
+        return str(_bf16_code(number))
     return str(mini_code(number, kind.element))
 
 
@@ -430,20 +430,23 @@ def single_constant(code: int) -> str:
     return float_constant(struct.unpack("<f", struct.pack("<I", code))[0])
 
 
-def mini_code(number: float, element: str) -> int:
-    """The code of a number that the printed form says exactly."""
-    from .conversions import MINI_FLOATS
+def _bf16_code(number: float) -> int:
+    """The nearest number of bf16: the printed form has no more digits than tell it from its neighbours."""
+    bits = float_bits(number)
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
+
+def mini_code(number: float, element: str) -> int:
+    """The code of the nearest number of an 8-bit format."""
     form = MINI_FLOATS[element]
     sign = 0x80 if str(number).startswith("-") else 0
-    for code in range(form.largest + 1):
+
+    def value(code: int) -> float:
         high, low = code >> form.mantissa, code & ((1 << form.mantissa) - 1)
-        value = (low / (1 << form.mantissa)) * 2.0 ** (1 - form.bias)
-        if high:
-            value = (1 + low / (1 << form.mantissa)) * 2.0 ** (high - form.bias)
-        if value == abs(number):
-            return sign | code
-    raise ValueError(f"{number} is no number of {element}")
+        fraction = low / (1 << form.mantissa)
+        return (1 + fraction) * 2.0 ** (high - form.bias) if high else fraction * 2.0 ** (1 - form.bias)
+
+    return sign | min(range(form.largest + 1), key=lambda code: abs(value(code) - abs(number)))
 
 
 _METHODS: Dict[str, str] = {

@@ -1,8 +1,8 @@
 """A pytest plugin for Triton's own tests: questions about hardware that the installed release does not know yet.
 
 Tests of a commit near a release import names of ``triton._internal_testing`` that came later. The device is none of the
-hardware that these ask about, which is the answer that they get. There is no assembler of NVIDIA's either. Tests near 3.2
-name constants by a word that came after it, and ask NumPy for a setting that NumPy 2.2 has no more.
+hardware that these ask about, which is the answer that they get. There is no assembler of NVIDIA's either. Tests near
+3.2 name constants by a word that came after it, and ask NumPy for a setting that NumPy 2.2 has no more.
 """
 
 from typing import Any
@@ -46,6 +46,15 @@ def pytest_configure() -> None:
         numpy._set_promotion_state = lambda state: None  # type: ignore[attr-defined]
 
 
+def pytest_runtest_teardown() -> None:
+    """Leave no mode of asynchronous compilation on: one test's failure would be that of all behind it."""
+    import sys
+
+    compiling = sys.modules.get("triton.runtime._async_compile")
+    if compiling is not None:
+        compiling.active_mode.set(None)
+
+
 def _dtype(name: str) -> Any:
     """Triton's dtype of NumPy's name."""
     import triton.language as tl
@@ -59,7 +68,9 @@ def _take_constexprs() -> None:
 
     make = ASTSource.__init__
 
-    def init(self: Any, fn: Any, signature: Any, constants: Any = None, attrs: Any = None, constexprs: Any = None) -> None:
+    def init(
+        self: Any, fn: Any, signature: Any, constants: Any = None, attrs: Any = None, constexprs: Any = None
+    ) -> None:
         if constexprs is not None:
             constants = constexprs
             signature = {name: kind for name, kind in signature.items() if kind != "constexpr"}

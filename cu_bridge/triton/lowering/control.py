@@ -5,12 +5,12 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 from .errors import LoweringError
 from .ir import Block, Operation, Value
 from .memory import Memory
+from .plan import MOVES
 from .tiles import Buffer
 from .types import Type
 
 # A tile that is read, and whether it is read at the index that is computed.
 Read = Tuple[Value, bool]
-_MOVES = {"tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.join", "tt.split", "tt.gather", "tt.view"}
 
 
 class Carried(NamedTuple):
@@ -115,7 +115,7 @@ class Control(Memory):
             assert definition is not None
             for operand in definition.operands:
                 found |= self.inside(operand, seen)
-            if definition.name in _MOVES:
+            if definition.name in MOVES or definition.name == "tt.gather":
                 found = frozenset((tile, False) for tile, _ in found)
         seen[value] = found
         return found

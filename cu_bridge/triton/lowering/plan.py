@@ -43,7 +43,7 @@ def pure(operation: Operation) -> bool:
 
 
 # What gives elements of a tile other places.
-_MOVES = {"tt.trans", "tt.reshape", "tt.view", "tt.join", "tt.split", "tt.broadcast", "tt.expand_dims"}
+MOVES = {"tt.trans", "tt.reshape", "tt.view", "tt.join", "tt.split", "tt.broadcast", "tt.expand_dims"}
 _THROUGH = {"tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast"}
 
 
@@ -153,7 +153,7 @@ class Plan:
                     sites.add(self.groups.get(user, id(user)))
                     continue
                 widened = user.name == "tt.broadcast"
-                moved = moved or user.name in _MOVES
+                moved = moved or user.name in MOVES
                 for used in user.results:
                     if used in self.kept:
                         sites.add(id(used))

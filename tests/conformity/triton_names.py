@@ -46,6 +46,15 @@ def pytest_configure() -> None:
         numpy._set_promotion_state = lambda state: None  # type: ignore[attr-defined]
 
 
+def pytest_runtest_setup(item: Any) -> None:
+    """Have keys of kernels made anew: tests that change sources leave keys behind, and here they run in no order."""
+    from triton.runtime.jit import JITFunction
+
+    for value in vars(getattr(item, "module", item)).values():
+        if isinstance(value, JITFunction):
+            value.hash = None
+
+
 def pytest_runtest_teardown() -> None:
     """Leave no mode of asynchronous compilation on: one test's failure would be that of all behind it."""
     import sys

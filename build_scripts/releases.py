@@ -57,7 +57,10 @@ class SourceArchive:
 
 @dataclass(frozen=True)
 class Release:
-    """A torch release: which wheels there are and what it was built with. ``tested``: the Python of its test runs."""
+    """A torch release: which wheels there are and what it was built with. ``tested``: the Python of its test runs.
+
+    ``every_run``: whether test runs take it unasked.
+    """
 
     torch: str
     cuda: str
@@ -66,6 +69,7 @@ class Release:
     companions: Dict[str, str]
     wheels: Tuple[UpstreamWheel, ...]
     tested: str
+    every_run: bool = False
     tests: Optional[SourceArchive] = None
 
     @property
@@ -163,6 +167,7 @@ def _release(row: Dict[str, Any]) -> Release:
         patches=row.get("patches", torch),
         companions=dict(row.get("companions", {})),
         wheels=wheels,
+        every_run=row.get("every_run", False),
         tested=row.get("tested", wheels[0].python),
         tests=SourceArchive(**row["tests"]) if "tests" in row else None,
     )

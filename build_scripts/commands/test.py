@@ -28,8 +28,13 @@ IMAGE = ("docker",)
 
 
 def configure(commands: Any) -> None:
-    parser = commands.add_parser("test", help="build what is missing, lint, and run all tests for all releases")
-    parser.add_argument("--torch", action="append", metavar="VERSION", help="only these releases (may be repeated)")
+    parser = commands.add_parser("test", help="build what is missing, lint, and run all tests")
+    parser.add_argument(
+        "--torch",
+        action="append",
+        metavar="VERSION",
+        help="these releases (may be repeated; default: every_run of the table)",
+    )
     parser.add_argument(
         "--from", dest="given", type=Path, metavar="PATH", help="folder with upstream's wheels, instead of downloads"
     )
@@ -57,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Started in the background by a shell, it would leave Ctrl-C ignored to the tests, some of which send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     table = releases.load()
-    wanted = arguments.torch or [release.torch for release in table.releases]
+    wanted = arguments.torch or [release.torch for release in table.releases if release.every_run]
     chosen: List[Tuple[Release, UpstreamWheel]] = [(r, available_wheel(r)) for r in map(table.release, wanted)]
     suites = Suites(arguments.pytest)
     if not arguments.no_lint:

@@ -2,6 +2,7 @@
 
 Patches are unified diffs, ``-p1`` relative to site-packages, with free text before the first ``---``. A hunk fits
 where every context and removed line matches exactly: at its line number, else at the only other place where it does.
+A series names patches of its own folder, or ``<folder>/<patch>``: what is the same in two releases stands once.
 ``@MACA_VERSION@`` in a patch stands for the SDK's version.
 """
 
@@ -57,16 +58,25 @@ def series(folder: Path) -> List[str]:
     return [line for line in lines if line]
 
 
+def place(folder: Path, name: str) -> Path:
+    """Where the patch lies that the series in ``folder`` calls ``name``."""
+    return folder.parent / name if "/" in name else folder / name
+
+
+def _said(name: str, folder: str) -> str:
+    return f"patches/{name}" if "/" in name else f"patches/{folder}/{name}"
+
+
 def load(folder: Path, sdk_version: str) -> List[Patch]:
     """Read a release's series."""
     patches = []
     for name in series(folder):
-        path = folder / name
+        path = place(folder, name)
         if not path.is_file():
             raise FactoryError(f"patches/{folder.name}/series names {name}, which does not exist.")
         data = path.read_bytes()
         text = data.decode("utf-8").replace(PLACEHOLDER, sdk_version)
-        files = parse(text, f"patches/{folder.name}/{name}")
+        files = parse(text, _said(name, folder.name))
         patches.append(Patch(name, hashlib.sha256(data).hexdigest(), files))
     return patches
 
@@ -143,7 +153,7 @@ def apply(patches: List[Patch], read: Callable[[str], Optional[bytes]], release:
     for patch in patches:
         for file in patch.files:
             content = changed[file.path] if file.path in changed else read(file.path)
-            changed[file.path] = _apply_file(file, content, f"patches/{release}/{patch.name}", release)
+            changed[file.path] = _apply_file(file, content, _said(patch.name, release), release)
     return changed
 
 

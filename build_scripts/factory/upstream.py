@@ -1,5 +1,6 @@
 """Upstream's wheels: fetched through pip as the user has configured it, kept by their sha256."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -101,7 +102,9 @@ def _download(wheel: UpstreamWheel, work: Path) -> Path:
         # pip draws its own progress bar, on standard output; its errors are read here.
         command = pip_command(wheel, requirements, target)
         try:
-            done = children.run(command, stdout=sys.stderr.fileno(), stderr=subprocess.PIPE)
+            # The file is named by its hash; a constraint of this machine speaks of what is installed.
+            environment = {**os.environ, "PIP_CONSTRAINT": os.devnull}
+            done = children.run(command, stdout=sys.stderr.fileno(), stderr=subprocess.PIPE, env=environment)
         except FileNotFoundError:
             raise FactoryError(
                 f"{sys.executable} cannot be started.", "Run the command with a working Python."

@@ -7,6 +7,7 @@ so an environment whose making or changing was killed has none, and is made anew
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,9 @@ COMPANIONS = ("torchaudio", "torchvision")  # those that the release has
 
 
 def _run(command: Sequence[str], purpose: str) -> None:
-    done = children.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    # A constraint of this machine may cap torch; the wheels here are given as files, and are what is to be installed.
+    variables = {**os.environ, "PIP_CONSTRAINT": os.devnull}
+    done = children.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=variables)
     if done.returncode:
         lines = [line for line in done.stdout.splitlines() if line.strip()]
         raise FactoryError(

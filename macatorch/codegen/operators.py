@@ -8,6 +8,7 @@ file of csrc/ops a header that registers its functions.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--library", type=Path, required=True, help="libtorch_cuda.so, for upstream's wrapper names")
     parser.add_argument("--cpu-dtypes", type=Path, required=True, help="folder with a table for each release")
     parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
+    parser.add_argument("--report", type=Path, help="leave what was found here, as JSON")
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--device", default=UPSTREAMS, help="backend of the dispatch keys to register for")
     parser.add_argument("--host", default="CPU", help="backend of the dispatch keys whose kernels compute")
@@ -411,6 +413,18 @@ def operators_source(entries: List[Entry], specs: Specs, table: Table, options: 
     return "\n".join([*lines, *[f"  {call}();" for call in calls], "}", "} // namespace macatorch", ""])
 
 
+def report(entries: List[Entry], table: Table, upstream: Upstream) -> str:
+    """For who adds a release: the operators' names, rows without an operator, CUDA kernels that nothing stands for."""
+    ours = {entry.name for entry in entries if entry.layout == STRIDED}
+    uncovered = [
+        name
+        for name, f in upstream.by_name.items()
+        if upstream.has_kernel(f, UPSTREAMS) and name not in ours and not table.is_treated(name, "host")
+    ]
+    names = sorted(upstream.by_name)
+    return json.dumps({"operators": names, "missing": table.missing(set(names)), "uncovered": sorted(uncovered)})
+
+
 def specs_header(entries: List[Entry]) -> str:
     lines = ["#pragma once", "", '#include "dispatch/Operators.h"', "", "namespace macatorch {"]
     lines += [f"extern const OperatorSpec spec_{entry.symbol};" for entry in entries if entry.treatment != "own"]
@@ -447,6 +461,8 @@ def main() -> int:
     if missing:
         print(f"operators.toml: not in this release: {', '.join(missing)}")
 
+    if arguments.report:
+        write(arguments.report, report(entries, table, upstream))
     write(arguments.out / "operators.cpp", operators_source(entries, specs, table, arguments))
     write(arguments.out / "registered" / "Specs.h", specs_header(entries))
     for source in table.sources():

@@ -110,5 +110,16 @@ def test_every_release_has_a_series_that_can_be_read(release: str) -> None:
     folder = CHECKOUT / "patches" / load().release(release).patches
     loaded = patches.load(folder, "1.2.3")
     assert loaded
-    listed = set(patches.series(folder))
-    assert listed == {path.name for path in folder.glob("*.patch")}, "a patch that no series names"
+    listed = {patches.place(folder, name) for name in patches.series(folder)}
+    assert set(folder.glob("*.patch")) <= listed, "a patch that no series names"
+
+
+def test_a_series_may_name_a_patch_of_another_folder(tmp_path: Path) -> None:
+    for release in ("1.0.0", "2.0.0"):
+        (tmp_path / release).mkdir()
+    (tmp_path / "1.0.0" / "0001-a.patch").write_text("Why.\n\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n")
+    (tmp_path / "2.0.0" / "series").write_text("1.0.0/0001-a.patch\n")
+    loaded = patches.load(tmp_path / "2.0.0", "1.0.0")
+    assert patches.apply(loaded, lambda name: b"a\n", "2.0.0") == {"x.py": b"b\n"}
+    with pytest.raises(FactoryError, match=r"^patches/1\.0\.0/0001-a\.patch does not fit torch 2\.0\.0"):
+        patches.apply(loaded, lambda name: b"c\n", "2.0.0")

@@ -1,13 +1,13 @@
 # The commands of this repository. Nothing has to be installed before: a virtual environment of its own holds the tools.
 #
 #   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build the wheels, install them, train two CUDA programs on real data
-#   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/{torch,triton,mxmaca}-*.whl; FAST=off: without what is
+#   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/{torch,…,triton,mxmaca}-*.whl; FAST=off: without what is
 #                                              only for speed (FAST=ALLOCATOR,COPIES: with these parts)
 #   make image   [TORCH=2.6.0] [BASE=debian:12 | BOOTSTRAP=bookworm]   leave wheels/mxc500-*.container.xz; builds the
 #                                              wheels that are missing
 #   make bundle  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/maca-pytorch*.tar.xz: all wheels with an installer that
 #                                              needs no network
-#   make test    [ARGS='-k name']              build what is missing, lint, run all tests for all releases
+#   make test    [ARGS='-k name']              build what is missing, lint, run all tests
 #   make bench   [TORCH=2.6.0] [PYTHON=3.10]   run the benchmarks
 #   make conformity [TORCH=2.6.0] [PYTHON=3.10] [ARGS='--resume --jobs 2']   run upstream's own tests and a sweep over
 #                                              all operators (hours); docs/conformity.md says more
@@ -54,7 +54,7 @@ index: .venv/.tools
 	@$(FACTORY) index
 
 verify: .venv/.tools
-	@$(FACTORY) verify wheels/torch-*.whl wheels/triton-*.whl
+	@$(FACTORY) verify wheels/torch*.whl wheels/triton-*.whl
 
 list: .venv/.tools
 	@$(FACTORY) list

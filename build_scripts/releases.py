@@ -89,12 +89,16 @@ class Release:
 
 @dataclass(frozen=True)
 class Companion:
-    """A package beside torch that is built from upstream's wheels. ``remove``: patterns (fnmatch) of what goes."""
+    """A package beside torch that is built from upstream's wheels. ``remove``: patterns (fnmatch) of what goes.
+
+    ``wants_torch``: it requires torch, while torch requires the others.
+    """
 
     name: str
     version: str
     remove: Tuple[str, ...]
     wheels: Tuple[UpstreamWheel, ...]
+    wants_torch: bool = False
 
     def wheel_for(self, python: str) -> UpstreamWheel:
         for wheel in self.wheels:
@@ -175,7 +179,7 @@ def _release(row: Dict[str, Any]) -> Release:
 
 def _companion(row: Dict[str, Any]) -> Companion:
     wheels = tuple(UpstreamWheel(version=row["version"], project=row["name"], **wheel) for wheel in row["wheels"])
-    return Companion(row["name"], row["version"], tuple(row["remove"]), wheels)
+    return Companion(row["name"], row["version"], tuple(row["remove"]), wheels, row.get("wants_torch", False))
 
 
 def _companions(path: Path) -> Tuple[Companion, ...]:

@@ -16,7 +16,6 @@ from ..releases import Release, Table, UpstreamWheel, sdk_version
 
 # Beside what the wheels require: torch's arrays.
 ALSO = ("numpy",)
-COMPANION = "torchvision"
 
 
 def build_missing(table: Table, release: Release, wheel: UpstreamWheel, folder: Path, given: Optional[Path]) -> None:
@@ -49,20 +48,13 @@ def own(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -> L
     return wheels
 
 
-def companion(release: Release, wheel: UpstreamWheel, folder: Path) -> List[Path]:
-    """Our torchvision, where it is built. Upstream's carries libraries of NVIDIA's and stays outside."""
-    version = release.companions.get(COMPANION)
-    return sorted(folder.glob(f"{COMPANION}-{version}+maca*-{wheel.python_tag}-*.whl"))[-1:] if version else []
-
-
 def gather(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -> List[Path]:
     """All wheels of the image, ours first."""
     ours = own(table, release, wheel, folder)
-    vision = companion(release, wheel, folder)
     names = distribution.projects(table)
-    wanted = sorted({word for path in ours + vision for word in dependencies.requirements(path, wheel.python, names)})
+    wanted = sorted({word for path in ours for word in dependencies.requirements(path, wheel.python, names)})
     wanted += [name for name in ALSO if not any(canonicalize_name(word).startswith(name) for word in wanted)]
-    return ours + vision + _fetched(wanted, wheel)
+    return ours + _fetched(wanted, wheel)
 
 
 def _fetched(wanted: List[str], wheel: UpstreamWheel) -> List[Path]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import List, NamedTuple, Optional, Set
 
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel, sdk_version
-from . import sdk_wheel, torch_wheel, triton_wheel
+from . import companion_wheel, sdk_wheel, torch_wheel, triton_wheel
 
 
 class Distribution(NamedTuple):
@@ -32,11 +32,14 @@ def build(
 def build_companions(
     table: Table, release: Release, wheel: UpstreamWheel, output: Path, given: Optional[Path], checkout: Path = CHECKOUT
 ) -> List[Path]:
-    """Build the companions that a release's wheel requires."""
-    return [
-        triton_wheel.build(table, companion, wheel.python, output, given, checkout)
-        for companion in table.built_companions(release)
-    ]
+    """Build the companions of a release: what its wheel requires, then what requires its wheel."""
+    built = []
+    for companion in table.built_companions(release):
+        if companion.wants_torch:
+            built.append(companion_wheel.build(table, release, companion, wheel.python, output, given, checkout))
+        else:
+            built.append(triton_wheel.build(table, companion, wheel.python, output, given, checkout))
+    return built
 
 
 def names(table: Table, release: Release, wheel: UpstreamWheel) -> Distribution:
@@ -46,7 +49,7 @@ def names(table: Table, release: Release, wheel: UpstreamWheel) -> Distribution:
         Path(torch_wheel.file_name(release, wheel, version)),
         Path(sdk_wheel.file_name(table.sdk, version)),
         [
-            Path(triton_wheel.file_name(companion, companion.wheel_for(wheel.python), version))
+            Path(companion_wheel.file_name(companion, companion.wheel_for(wheel.python), version))
             for companion in table.built_companions(release)
         ],
     )

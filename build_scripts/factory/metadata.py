@@ -46,7 +46,7 @@ def rewrite(text: str, release: Release, table: Table, sdk_version: str) -> str:
 
     Companions that are built here are required in that version; others become extras of their own name.
     """
-    built = {companion.name for companion in table.built_companions(release)}
+    built = {companion.name for companion in table.built_companions(release) if not companion.wants_torch}
     extras: List[str] = []
 
     def requirement_line(requirement: Requirement) -> Optional[str]:
@@ -56,7 +56,7 @@ def rewrite(text: str, release: Release, table: Table, sdk_version: str) -> str:
         if name in built:
             marker = f" ; {requirement.marker}" if requirement.marker else ""
             return f"{requirement.name}=={local_version(release.companions[name], sdk_version)}{marker}"
-        if name not in release.companions:
+        if name not in release.companions or name in {c.name for c in table.companions if c.wants_torch}:
             return str(requirement)
         # It has no wheel of its own here: nobody gets upstream's unasked.
         extras.append(f"Provides-Extra: {name}")
@@ -68,10 +68,19 @@ def rewrite(text: str, release: Release, table: Table, sdk_version: str) -> str:
     return "\n".join([*head, f"Requires-Dist: {table.sdk.name}=={sdk_version}", *extras]) + body
 
 
-def rewrite_companion(text: str, version: str, table: Table, sdk_version: str) -> str:
-    """Upstream's METADATA of a companion without NVIDIA's packages, with the SDK."""
+def rewrite_companion(
+    text: str, version: str, table: Table, sdk_version: str, release: Optional[Release] = None
+) -> str:
+    """Upstream's METADATA of a companion without NVIDIA's packages, with the SDK.
+
+    ``release``: the one that a companion requires by itself; it then wants our wheel of it.
+    """
 
     def requirement_line(requirement: Requirement) -> Optional[str]:
+        if release is not None and canonicalize_name(requirement.name) == "torch":
+            if not requirement.specifier.contains(release.torch):
+                raise FactoryError(f"Upstream's wheel requires {requirement}, the table has torch {release.torch}.")
+            return f"torch=={torch_version(release, sdk_version)}"
         return None if is_nvidia(requirement, table.nvidia) else str(requirement)
 
     head, body = _rewritten(text, version, local_version(version, sdk_version), requirement_line)

@@ -3,7 +3,7 @@
 import subprocess
 from functools import lru_cache
 from pathlib import Path
-from typing import Iterable, Sequence, Tuple
+from typing import Iterable, Mapping, Optional, Sequence, Tuple
 
 from packaging.version import InvalidVersion, Version
 
@@ -34,11 +34,18 @@ def find() -> Tuple[str, str]:
     return program, str(version)
 
 
-def edit(path: Path, rpath: Sequence[str], add_needed: Iterable[str] = ()) -> None:
-    """Set DT_RPATH (not DT_RUNPATH: it must beat LD_LIBRARY_PATH) and add libraries to DT_NEEDED."""
+def edit(
+    path: Path,
+    rpath: Sequence[str],
+    add_needed: Iterable[str] = (),
+    replace_needed: Optional[Mapping[str, str]] = None,
+) -> None:
+    """Set DT_RPATH (not DT_RUNPATH: it must beat LD_LIBRARY_PATH), add libraries to DT_NEEDED, and replace some."""
     command = [find()[0], "--force-rpath", "--set-rpath", ":".join(rpath)]
     for library in add_needed:
         command += ["--add-needed", library]
+    for old, new in (replace_needed or {}).items():
+        command += ["--replace-needed", old, new]
     done = children.run([*command, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         raise FactoryError(f"patchelf failed on {path.name}: {done.stderr.strip() or done.stdout.strip()}")

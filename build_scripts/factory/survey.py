@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Tuple
 from .. import cache, children
 from ..errors import FactoryError
 from ..progress import step
-from ..releases import CHECKOUT, Release, Table, sdk_version, tomllib
+from ..releases import CHECKOUT, Release, Table, sdk_version
 from . import elf, patches
 from .native import HEADERS
 from .wheel import WheelReader
@@ -49,14 +49,10 @@ def facts_of(source: str) -> Dict[str, str]:
     """The strings that torch/version.py assigns."""
     found = {}
     for node in ast.parse(source).body:
-        target = (
-            node.target
-            if isinstance(node, ast.AnnAssign)
-            else node.targets[0]
-            if isinstance(node, ast.Assign)
-            else None
-        )
-        value = getattr(node, "value", None)
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+            continue
+        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+        value = node.value
         if isinstance(target, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
             found[target.id] = value.value
     return found
@@ -91,9 +87,8 @@ def _unpack(reader: WheelReader, folder: Path) -> List[Path]:
     """The ELF files, the headers and torchgen. Returns the ELF files."""
     names = [name for name in reader.members if name.startswith(HEADERS) or elf.is_elf(reader.head(name))]
     cache.require_space(folder, sum(reader.members[name].file_size for name in names), f"Unpacking {reader.path.name}")
-    return [
-        path for path in (reader.extract(name, folder / name) for name in names) if elf.is_elf(path.open("rb").read(4))
-    ]
+    paths = {name: reader.extract(name, folder / name) for name in names}
+    return [path for name, path in paths.items() if elf.is_elf(reader.head(name))]
 
 
 def own_version_patch(text: str, facts: Dict[str, str], version: str) -> str:
@@ -173,9 +168,9 @@ def _codegen(folder: Path, version: str, nearest: Release, checkout: Path, resul
     command += ["--table", str(checkout / "macatorch/operators.toml"), "--cpu-dtypes", str(tables)]
     command += ["--library", str(folder / "torch/lib/libtorch_cuda.so"), "--out", str(folder / "generated")]
     text = (checkout / DTYPES / f"{nearest.torch}.toml").read_text(encoding="utf-8").replace(nearest.torch, version)
-    known = tomllib.loads(text)
-    # First without any names, to learn which operators there are.
-    (tables / f"{version}.toml").write_text("".join(f"{dtype} = []\n" for dtype in known), encoding="utf-8")
+    # Without any names, to learn which operators there are.
+    empty = re.sub(r"\[.*?\]", "[]", text, flags=re.DOTALL)
+    (tables / f"{version}.toml").write_text(empty, encoding="utf-8")
     command += ["--report", str(folder / "report.json")]
     done = children.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
@@ -185,8 +180,8 @@ def _codegen(folder: Path, version: str, nearest: Release, checkout: Path, resul
         )
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     result.gone, result.uncovered = report["missing"], report["uncovered"]
-    gone = {name for names in known.values() for name in names} - set(report["operators"])
-    result.dtypes = re.sub(r' ?"([^"\n]+)",', lambda found: "" if found.group(1) in gone else found.group(0), text)
+    there = set(report["operators"])
+    result.dtypes = re.sub(r' ?"([^"\n]+)",', lambda found: found.group(0) if found.group(1) in there else "", text)
 
 
 def added_symbols(checkout: Path, symbols: Dict[str, List[str]]) -> List[Tuple[Path, str]]:

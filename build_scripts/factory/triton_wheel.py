@@ -11,7 +11,7 @@ from .. import cache
 from ..errors import FactoryError
 from ..progress import bar, step
 from ..releases import CHECKOUT, Companion, Table, UpstreamWheel, sdk_version
-from . import device_code, elf, metadata, patches, sdk_wheel, upstream
+from . import companion_wheel, device_code, elf, metadata, patches, sdk_wheel, upstream
 from .wheel import LEVEL, WheelReader, WheelWriter
 
 NAME = "triton"
@@ -24,11 +24,6 @@ ESSENTIAL = ("__init__.py", "compiler.py", "driver.py", "lowering/__init__.py")
 DECISIVE = ("device_code.py", "elf.py", "triton_wheel.py", "wheel.py")
 
 
-def file_name(companion: Companion, wheel: UpstreamWheel, version: str) -> str:
-    tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
-    return f"{NAME}-{metadata.local_version(companion.version, version)}-{tag}.whl"
-
-
 def build(
     table: Table, companion: Companion, python: str, output: Path, given: Optional[Path], checkout: Path = CHECKOUT
 ) -> Path:
@@ -39,7 +34,7 @@ def build(
     folder = checkout / "patches" / f"{NAME}-{companion.version}"
     series = patches.load(folder, version) if folder.is_dir() else []
     base = _obtain(companion, wheel, given)
-    name = file_name(companion, wheel, version)
+    name = companion_wheel.file_name(companion, wheel, version)
     with cache.lock(f"wheel-{name}"), WheelReader(base) as reader:
         changed = patches.apply(series, lambda path: reader.read(path) if path in reader.members else None, folder.name)
         writer = WheelWriter(f"{NAME}-{metadata.local_version(companion.version, version)}.dist-info")

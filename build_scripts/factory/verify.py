@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 
 from ..errors import FactoryError
 from ..progress import bar, step
-from ..releases import CHECKOUT, Table
-from . import device_code, elf, metadata, patches, stripped, triton_wheel
+from ..releases import CHECKOUT, Companion, Table
+from . import companion_wheel, device_code, elf, metadata, patches, stripped, triton_wheel
 from .torch_wheel import MANIFEST, OURS
 from .wheel import WheelReader, record_hash
 
@@ -137,6 +137,7 @@ def check_requirements(wheel: Unpacked) -> Iterator[str]:
     built = {
         companion.name: metadata.local_version(companion.version, manifest["sdk"])
         for companion in wheel.table.built_companions(release)
+        if not companion.wants_torch
     }
     for name, own in built.items():
         exact = [r for r in found if canonicalize_name(r.name) == name and str(r.specifier) == f"=={own}"]
@@ -211,13 +212,30 @@ def check_symbols(wheel: Unpacked, sdk: Unpacked) -> Iterator[str]:
 
 
 def check_companion(wheel: Unpacked) -> Iterator[str]:
-    """A companion: nothing of what its row removes is left, our backend is in as the checkout has it, and it requires
-    the SDK that it was built with."""
+    """A companion: nothing of what its row removes is left, it requires the SDK that it was built with, and triton has
+    our backend as the checkout has it."""
     manifest = wheel.manifest
     companion = wheel.table.companion(manifest["name"], manifest["version"])
     if companion is None:
         yield f"{manifest['name']} {manifest['version']} is not in the table of companions"
         return
+    found = metadata.requirements(wheel.metadata)
+    wanted = f"{wheel.table.sdk.name}=={manifest['sdk']}"
+    if wanted not in [str(requirement) for requirement in found]:
+        yield f"it does not require {wanted}"
+    for requirement in found:
+        if metadata.is_nvidia(requirement, wheel.table.nvidia):
+            yield f"it requires {requirement}"
+    version = metadata.parse(wheel.metadata)["Version"]
+    if version != metadata.local_version(companion.version, manifest["sdk"]):
+        yield f"its version is {version}"
+    if companion.wants_torch:
+        yield from companion_wheel.failures(companion, list(wheel.reader.members), manifest, [str(r) for r in found])
+    else:
+        yield from _check_backend(wheel, companion, manifest)
+
+
+def _check_backend(wheel: Unpacked, companion: Companion, manifest: Dict[str, Any]) -> Iterator[str]:
     ours: Dict[str, str] = manifest["backend"]
     for name in wheel.reader.members:
         if name not in ours and _matches(name, companion.remove):
@@ -230,16 +248,6 @@ def check_companion(wheel: Unpacked) -> Iterator[str]:
     for name, path in triton_wheel.backend_files(CHECKOUT).items():
         if ours.get(name) != hashlib.sha256(path.read_bytes()).hexdigest():
             yield f"{name} is not in its present form; build the wheel again"
-    found = metadata.requirements(wheel.metadata)
-    wanted = f"{wheel.table.sdk.name}=={manifest['sdk']}"
-    if wanted not in [str(requirement) for requirement in found]:
-        yield f"it does not require {wanted}"
-    for requirement in found:
-        if metadata.is_nvidia(requirement, wheel.table.nvidia):
-            yield f"it requires {requirement}"
-    version = metadata.parse(wheel.metadata)["Version"]
-    if version != metadata.local_version(companion.version, manifest["sdk"]):
-        yield f"its version is {version}"
 
 
 CHECKS: Tuple[Callable[[Unpacked], Iterator[str]], ...] = (
@@ -277,7 +285,12 @@ def verify(path: Path, table: Table, sdk: Optional[Path] = None) -> List[str]:
         if f"{reader.dist_info}/{MANIFEST}" not in reader.members:
             return failures + [f"it has no {MANIFEST}: this factory did not build it"]
         if wheel.name in {companion.name for companion in table.companions}:
-            return failures + list(check_device_code(wheel)) + list(check_companion(wheel))
+            failures += [*check_device_code(wheel), *check_companion(wheel)]
+            if "cuda" in wheel.manifest:  # its libraries need NVIDIA's
+                failures += [*check_nvidia_files(wheel), *check_search_path(wheel)]
+                with WheelReader(find_sdk(wheel, sdk)) as sdk_reader:
+                    failures += check_symbols(wheel, Unpacked(sdk_reader, Path(folder) / "sdk", table))
+            return failures
         for check in CHECKS:
             failures += check(wheel)
         with WheelReader(find_sdk(wheel, sdk)) as sdk_reader:

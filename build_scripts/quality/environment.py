@@ -90,7 +90,10 @@ def for_tests(
 ) -> Path:
     """The interpreter of an environment with all that the tests of the installed wheels need. ``more``: names of
     further requirement files."""
-    companions = [f"{name}=={release.companions[name]}" for name in COMPANIONS if name in release.companions]
+    # Those that are built here are among the wheels.
+    built = {path.name.split("-")[0] for path in wheels}
+    names = [name for name in COMPANIONS if name in release.companions and name not in built]
+    companions = [f"{name}=={release.companions[name]}" for name in names]
     # Both files by name: a change in either makes a new environment.
     requirements = [REQUIREMENTS / name for name in ("demo.txt", "test.txt", *more)]
     return obtain(f"{prefix}-{release.torch}-{wheel.python_tag}", wheel.python, wheels, requirements, companions)

@@ -1,5 +1,8 @@
 """Libraries that bring their own CUDA kernels: what cannot run is computed by their CPU kernels, what can run runs."""
 
+import importlib
+import importlib.util
+import re
 import subprocess
 
 import pytest
@@ -7,7 +10,7 @@ import torch
 from torch.utils import cpp_extension
 
 torchvision = pytest.importorskip("torchvision")
-from torchvision import ops  # noqa: E402
+from torchvision import io, ops  # noqa: E402
 
 RECTANGLES = torch.tensor([[0, 1.0, 1.0, 9.0, 9.0], [1, 3.0, 2.0, 12.0, 14.0]])
 
@@ -179,3 +182,24 @@ def test_torchaudio_equals_the_cpus(work):
     for want, got in zip(work(functional, "cpu"), work(functional, "cuda")):
         assert got.is_cuda
         torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_jpeg_on_the_device_is_refused_by_the_name_of_nvjpegs_function():
+    image = (torch.rand(3, 16, 16) * 255).to(torch.uint8)
+    data = io.encode_jpeg(image)
+    assert io.decode_jpeg(data).shape == image.shape
+    with pytest.raises(RuntimeError, match="nvjpeg"):
+        io.decode_jpeg(data, device="cuda")
+    with pytest.raises(RuntimeError, match="nvjpeg"):
+        io.encode_jpeg(image.cuda())
+    assert torch.ones(2).cuda().sum().item() == 2
+
+
+def test_the_companions_are_ours_and_bring_no_library_of_nvidias():
+    # torchaudio has no version for every release.
+    for name in filter(importlib.util.find_spec, ("torchvision", "torchaudio")):
+        module = importlib.import_module(name)
+        assert module.__version__.endswith(f"+maca{torch.version.maca}")
+    with open("/proc/self/maps") as file:
+        loaded = {line.split()[-1] for line in file if re.search(r"lib(cudart|nvjpeg)", line)}
+    assert loaded and all("/mxmaca/lib/cuda" in path for path in loaded), loaded

@@ -38,6 +38,10 @@ inline std::optional<at::Tensor> widen(const std::optional<at::Tensor>& tensor) 
   return tensor ? std::make_optional(widen(*tensor)) : std::nullopt;
 }
 
+/// Elements whose norm upstream's CPU kernel computes to a few units of single precision. See Note [Norms of many
+/// elements].
+constexpr int64_t kExactNorm = 65536;
+
 /// Whether a finite number becomes infinite when it is rounded to half.
 inline bool overflows_half(double number) {
   return std::isfinite(number) && std::abs(number) > std::numeric_limits<at::Half>::max();

@@ -70,6 +70,16 @@ void sum(const OperatorHandle& op, Stack* stack) {
   call_list<spec>(op, stack, sums_round_between(Arguments(op, stack)));
 }
 
+/// Of many elements the device's operator has the norm: see Note [Norms of many elements].
+template <const OperatorSpec& spec>
+void norm(const OperatorHandle& op, Stack* stack) {
+  bool many = false;
+  for (const at::Tensor& tensor : Arguments(op, stack).tensors("self")) {
+    many |= tensor.numel() > kExactNorm;
+  }
+  call_list<spec>(op, stack, many);
+}
+
 /// The numbers of `scalars` are read on the host.
 template <const OperatorSpec& spec>
 void with_scalars(const OperatorHandle& op, Stack* stack) {

@@ -49,7 +49,13 @@ def test_the_plugin_answers_only_what_nobody_answers(monkeypatch: pytest.MonkeyP
     """A question that the release knows keeps its answer."""
     package, testing = types.ModuleType("triton"), types.ModuleType("triton._internal_testing")
     testing.is_xpu = lambda: "known"  # type: ignore[attr-defined]
+    testing.float_dtypes = ["float32"]  # type: ignore[attr-defined]
     package._internal_testing = testing  # type: ignore[attr-defined]
+    tools = types.SimpleNamespace(nvidia=type("Nvidia", (), {})(), NvidiaTool=lambda path, version: version)
+    package.knobs = tools  # type: ignore[attr-defined]
+    numpy = types.ModuleType("numpy")
+    numpy._get_promotion_state = lambda: "known"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "numpy", numpy)
     monkeypatch.setitem(sys.modules, "triton", package)
     monkeypatch.setitem(sys.modules, "triton._internal_testing", testing)
     monkeypatch.syspath_prepend(str(triton_tests.TESTS))
@@ -58,3 +64,5 @@ def test_the_plugin_answers_only_what_nobody_answers(monkeypatch: pytest.MonkeyP
     triton_names.pytest_configure()
     assert testing.is_xpu() == "known"
     assert testing.is_hopper() is False  # type: ignore[attr-defined]
+    assert testing.float_dtypes_with_bfloat16 == ["float32", "bfloat16"]  # type: ignore[attr-defined]
+    assert numpy._get_promotion_state() == "known"  # type: ignore[attr-defined]

@@ -12,6 +12,12 @@ mcModule_t __cudaModuleLoad(const mcModuleTable* table);
 void __cudaModuleUnload(mcModule_t module);
 int __cudaLaunchStub(void** arguments);
 
+// Launches from device code. The configuration comes first; the kernel's function then finds that it is wanted as a
+// child, and hands its arguments on instead of running.
+unsigned __cudaPushChildConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream);
+int __cudaChildWanted(void);
+int __cudaLaunchChild(void (*function)(void), const char* name, const unsigned int* facts, void** arguments);
+
 mcKernelContext* __cudaKernelEnter(void);
 void __cudaThreadPark(unsigned int thread);
 unsigned int __cudaBlockBarrier(int kind, int predicate, const char* file, int line);
@@ -25,6 +31,10 @@ __attribute__((noreturn)) void __cudaKernelFail(int error, const char* what);
 __attribute__((noreturn)) void __cudaAssertFail(const char* expression, const char* file, unsigned int line,
                                                 const char* function) noexcept;
 // The same for what cucc exchanges by name (DEVICE_LIBRARY in objects.py).
+// Of the runtime interface: what the block has launched comes before them.
+cudaError_t __cudaDeviceSynchronizeInKernel(void);
+cudaError_t __cudaMemcpyInKernel(void* to, const void* from, size_t count, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t __cudaMemsetInKernel(void* pointer, int value, size_t count, cudaStream_t stream);
 long __cudaClock(void) noexcept;  // cycles of a counter that never goes back
 // The number of arguments that the format takes, -1 for none, -2 where nothing could be written.
 int __cudaPrintf(const char* format, ...) __attribute__((format(printf, 1, 2)));

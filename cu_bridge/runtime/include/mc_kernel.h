@@ -126,6 +126,13 @@ MC_API void mcThreadYield(void);
 MC_API void* mcKernelScratch(size_t bytes);
 // Writes text to the standard output in one piece, in the order of the calls of this block.
 MC_API void mcKernelPrint(const char* text, size_t bytes);
+// A launch from device code, which runs later: see the note in execution/child_launch.h. Its configuration is checked
+// now; the calling thread's last error is what is wrong with it.
+#define mcStreamTailLaunch ((mcStream_t)3)
+MC_API mcError_t mcKernelLaunchChild(const mcKernelEntry* kernel, mcDim3 grid, mcDim3 block, void** arguments,
+                                     size_t sharedBytes, mcStream_t stream);
+// Runs what the calling block has launched so far, but for tail launches.
+MC_API void mcKernelWaitForChildren(void);
 // Fails the launch unless [address, address + bytes) lies in one of the device's allocations. `where` names the access.
 MC_API void mcKernelCheckAccess(const void* address, size_t bytes, int write, const char* where);
 // Whether the calling thread runs a kernel.

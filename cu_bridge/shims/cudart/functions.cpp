@@ -37,7 +37,7 @@ thread_local bool configured = false;
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream) {
   if (mcInKernel()) {
-    mcKernelFail(mcErrorCdpNotSupported, "a launch from device code (dynamic parallelism) is not supported");
+    mcKernelFail(mcErrorCdpNotSupported, "a launch from device code that was compiled without -rdc=true");
   }
   configuration = {grid, block, sharedBytes, stream};
   configured = true;

@@ -190,25 +190,6 @@ def test_more_static_shared_memory_than_there_is_is_an_error_with_the_kernels_na
     assert done.stdout == "49152 cudaErrorInvalidValue cudaSuccess\n", done
 
 
-def test_a_launch_from_device_code_is_refused(cucc: Cucc, tmp_path: pathlib.Path) -> None:
-    source = tmp_path / "nested.cu"
-    source.write_text("__global__ void k(int* x) {\n  if (*x)\n    k<<<1, 1>>>(x);\n}\nint main() {}\n")
-    done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
-    assert done.returncode != 0 and "nested.cu:3: error: a launch from device code" in done.stderr, done.stderr
-    # In a function it is only known when it runs.
-    source.write_text(
-        "#include <cstdio>\n__global__ void k(int* x) { *x = 1; }\n__device__ void f(int* x) { k<<<1, 1>>>(x); }\n"
-        "__global__ void outer(int* x) { f(x); }\n"
-        "int main() { int* x; cudaMalloc(&x, 4); outer<<<1, 1>>>(x);\n"
-        '  std::printf("%s\\n", cudaGetErrorString(cudaDeviceSynchronize())); }\n'
-    )
-    cucc(source, "-o", tmp_path / "program")
-    done = subprocess.run(
-        [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
-    )
-    assert "outer(int*)" in done.stdout and "launch from device code" in done.stdout, done
-
-
 def test_a_forked_child_that_launches_gets_an_error(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     """The child has none of the threads that run blocks, and waits for none."""
     (tmp_path / "fork.cu").write_text(

@@ -35,6 +35,10 @@ DEVICE_LIBRARY = {
     "_exit": "__cudaExit",
     "_Exit": "__cudaExit",
     "quick_exit": "__cudaExit",
+    # The host's would wait for the very grid that calls them, or overtake what its block has launched.
+    "cudaDeviceSynchronize": "__cudaDeviceSynchronizeInKernel",
+    "cudaMemcpyAsync": "__cudaMemcpyInKernel",
+    "cudaMemsetAsync": "__cudaMemsetInKernel",
 }
 START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtors*", ".rela.init_array*",
             ".rela.ctors*", ".rela.fini_array*")  # fmt: skip

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "execution/child_launch.h"
 #include "mc_kernel.h"
 
 namespace mc {
@@ -51,6 +52,7 @@ struct Launch {
   std::atomic<int> error{0};  // the first failure's code
   std::mutex errorMutex;
   std::string what;
+  ChildLaunches children;
 
   void fail(mcError_t code, const std::string& text);
 };

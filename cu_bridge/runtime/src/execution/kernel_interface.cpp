@@ -1,13 +1,30 @@
 // What a kernel calls while it runs.
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
+#include "execution/run_kernel.h"
 #include "execution/worker.h"
+#include "host/demangle.h"
 #include "memory/allocations.h"
+#include "state/state.h"
 
 using namespace mc;
+
+namespace {
+
+// Where the running block stands in its grid.
+uint64_t currentBlock(const mcKernelContext& context) {
+  return (uint64_t{context.block.z} * context.gridDim.y + context.block.y) * context.gridDim.x + context.block.x;
+}
+
+}  // namespace
 
 mcKernelContext* mcKernelEnter(void) { return Worker::current()->context(); }
 void mcThreadPark(unsigned int thread) { Worker::current()->park(thread); }
@@ -38,6 +55,46 @@ void mcKernelCheckAccess(const void* address, size_t bytes, int write, const cha
                   write != 0 ? "store" : "load", bytes, address, where);
   }
   mcKernelFail(mcErrorIllegalAddress, text);
+}
+
+mcError_t mcKernelLaunchChild(const mcKernelEntry* kernel, mcDim3 grid, mcDim3 block, void** arguments,
+                              size_t sharedBytes, mcStream_t stream) {
+  Worker* const worker = Worker::current();
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  const unsigned bound = kernel->facts[0] != 0 ? kernel->facts[0] : kMaxThreads;
+  const bool fits = threads != 0 && threads <= bound && block.z <= limits::kBlockZ && grid.x != 0 && grid.y != 0 &&
+                    grid.z != 0 && grid.x <= limits::kGridX && grid.y <= limits::kGridY && grid.z <= limits::kGridZ &&
+                    sharedBytes <= limits::kSharedPerBlockOptin;
+  if (!fits) {
+    // As on hardware nobody but the device code itself hears of it, and only if it asks. So it is said once.
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) {
+      std::fprintf(stderr,
+                   "mxmaca: kernel %s was not launched from device code: %u x %u x %u blocks of %u x %u x %u threads "
+                   "with %zu bytes of dynamic shared memory are not possible\n",
+                   demangled(kernel->name).c_str(), grid.x, grid.y, grid.z, block.x, block.y, block.z, sharedBytes);
+    }
+    return fail(mcErrorInvalidConfiguration);
+  }
+  auto kept = std::make_shared<KeptArguments>();
+  if (!kept->addAll(*kernel, arguments)) return fail(mcErrorMemoryAllocation);
+  worker->launch().children.add({*kernel, grid, block, sharedBytes, stream == mcStreamTailLaunch,
+                                 currentBlock(*worker->context()), std::move(kept)});
+  return mcSuccess;
+}
+
+void mcKernelWaitForChildren(void) {
+  Worker* const worker = Worker::current();
+  std::vector<ChildLaunch> children = worker->launch().children.takeOf(currentBlock(*worker->context()));
+  if (children.empty()) return;
+  // A worker runs one grid at a time, so these get a thread with a worker of its own.
+  mcError_t error = mcSuccess;
+  std::thread([&children, &error, device = threadState.device] {
+    threadState.device = device;
+    error = runChildren(std::move(children));
+  }).join();
+  if (error == mcSuccess) return;
+  mcKernelFail(error, (std::string("a child grid has failed: ") + mcGetErrorString(error)).c_str());
 }
 
 int mcInKernel(void) {

@@ -2,15 +2,13 @@
 // stickily and by name.
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "capture/capture.h"
 #include "execution/run_kernel.h"
 #include "host/demangle.h"
+#include "kernels/kept_arguments.h"
 #include "kernels/kernel_registry.h"
 #include "mc_device_limits.h"
 #include "state/state.h"
@@ -24,25 +22,6 @@ struct LaunchWatch {
   int missed = 0;
 };
 thread_local LaunchWatch launchWatch;
-
-// The arguments' values, as a node outlives its launch.
-class KeptArguments {
- public:
-  // False: the host has no memory.
-  bool add(const void* value, size_t bytes) {
-    constexpr size_t kLine = 64;  // at least the alignment of any parameter
-    void* const kept = std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine);
-    if (kept == nullptr) return false;
-    values_.emplace_back(kept, &std::free);
-    pointers_.push_back(std::memcpy(kept, value, bytes));
-    return true;
-  }
-  void** pointers() { return pointers_.data(); }
-
- private:
-  std::vector<std::unique_ptr<void, void (*)(void*)>> values_;
-  std::vector<void*> pointers_;
-};
 
 mcError_t launchMissing(const Kernel& kernel) {
   const mcError_t error = failMissing(kernel);
@@ -111,10 +90,7 @@ mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
     if (problem != mcSuccess) return problem;
   }
   const auto kept = std::make_shared<KeptArguments>();
-  void** next = launch.arguments;
-  for (const unsigned* fact = entry.facts + 2; *fact != 0; fact += 2) {
-    if (!kept->add(*next++, *fact)) return fail(mcErrorMemoryAllocation);
-  }
+  if (!kept->addAll(entry, launch.arguments)) return fail(mcErrorMemoryAllocation);
   LaunchArguments again = launch;
   again.arguments = kept->pointers();
   // The library may be unloaded before the node runs.
@@ -184,7 +160,12 @@ mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, vo
 
 mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                        mcStream_t stream) {
-  return launchKernel(findKernelAround(inside), {grid, block, arguments, sharedBytes, stream});
+  const Kernel kernel = findKernelAround(inside);
+  if (mcInKernel() == 0) return launchKernel(kernel, {grid, block, arguments, sharedBytes, stream});
+  if (kernel.kind != Kernel::Kind::kCompiled || kernel.compiled.entry->deviceFunction == nullptr) {
+    mcKernelFail(mcErrorInvalidDeviceFunction, "a launch from device code of a kernel that has no device code");
+  }
+  return mcKernelLaunchChild(kernel.compiled.entry, grid, block, arguments, sharedBytes, stream);
 }
 
 mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,

@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
+#include <iterator>
 #include <memory>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check/check.h"
@@ -148,11 +151,8 @@ void runCooperative(Launch& launch) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace
-
-mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& arguments) {
-  markInitialized();  // a forked child has no pool
-  useDevice(threadState.device);
+// Runs one grid; what it has launched is in `children` behind it, in the order in which it runs.
+mcError_t runGrid(const mcKernelEntry& kernel, const LaunchArguments& arguments, std::vector<ChildLaunch>* children) {
   Launch launch;
   std::string problem;
   if (!readSchedule(&launch.schedule, &problem)) return failWith(mcErrorInvalidValue, problem.c_str());
@@ -181,9 +181,41 @@ mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& argument
   // What kernels print is seen when the launch is over, whoever else buffers the program's own output.
   if (__fpending(stdout) != printed) std::fflush(stdout);
   const int error = launch.error.load();
-  if (error == 0) return mcSuccess;
+  if (error == 0) {
+    *children = launch.children.take();
+    return mcSuccess;
+  }
   setSticky(static_cast<mcError_t>(error), launch.what.c_str());
   return static_cast<mcError_t>(error);
+}
+
+}  // namespace
+
+mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& arguments) {
+  markInitialized();  // a forked child has no pool
+  useDevice(threadState.device);
+  // Device code has a last error of its own, and a block may run in the caller's thread.
+  const mcError_t before = threadState.lastError;
+  std::vector<ChildLaunch> children;
+  mcError_t error = runGrid(kernel, arguments, &children);
+  if (error == mcSuccess && !children.empty()) error = runChildren(std::move(children));
+  if (error == mcSuccess) threadState.lastError = before;
+  return error;
+}
+
+mcError_t runChildren(std::vector<ChildLaunch> children) {
+  // No recursion: a chain of tail launches is a loop that may be long.
+  std::deque<ChildLaunch> waiting(std::make_move_iterator(children.begin()), std::make_move_iterator(children.end()));
+  while (!waiting.empty()) {
+    const ChildLaunch child = std::move(waiting.front());
+    waiting.pop_front();
+    std::vector<ChildLaunch> next;
+    const LaunchArguments launch{child.grid, child.block, child.arguments->pointers(), child.sharedBytes, nullptr};
+    const mcError_t error = runGrid(child.kernel, launch, &next);
+    if (error != mcSuccess) return error;
+    waiting.insert(waiting.begin(), std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
+  }
+  return mcSuccess;
 }
 
 }  // namespace mc

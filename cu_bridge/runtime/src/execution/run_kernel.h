@@ -1,6 +1,9 @@
 // Running a kernel that cucc has compiled.
 #pragma once
 
+#include <vector>
+
+#include "execution/child_launch.h"
 #include "mc_kernel.h"
 
 namespace mc {
@@ -13,7 +16,9 @@ struct LaunchArguments {
   bool cooperative = false;  // all blocks run at once
 };
 
-// Returns when all blocks have run; a failure inside the kernel is made sticky.
+// Returns when all blocks have run, and all that they have launched; a failure inside the kernel is made sticky.
 mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& launch);
+// The same for what a block has launched so far.
+mcError_t runChildren(std::vector<ChildLaunch> children);
 
 }  // namespace mc

@@ -54,6 +54,7 @@ class Worker {
 
   // From inside a kernel:
   mcKernelContext* context() { return &context_; }
+  Launch& launch() { return *launch_; }
   void park(unsigned thread);
   unsigned barrier(int kind, int predicate, const char* file, int line);
   unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value, unsigned lane,

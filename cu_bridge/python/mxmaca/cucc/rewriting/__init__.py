@@ -66,19 +66,30 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     """
     found = kernels.rewrite(source)
     bodies = [(kernel.body, kernel.end) for kernel in found.kernels] if device else []
-    launched = launches.rewrite(source, bodies)
+    # As with nvcc, device code launches in relocatable code only.
+    children = device and choices.relocatable and next(iter(source.find("<<<")), None) is not None
+    launched = launches.rewrite(source, bodies, children)
     data = variables.rewrite(source, device, choices.relocatable, choices.hidden)
     shared = shared_memory.edits(source)
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
         edits += block_atomics.edits(source)
         for kernel in found.kernels:
-            edits += kernels.device_edits(source, kernel, choices.named)
-        if not choices.named:
+            edits += kernels.device_edits(source, kernel, choices.named, children)
+        if choices.named:
+            for kernel in found.kernels:
+                run = f"::mxmaca::run_named(&__mxmaca_threads::{kernels.named_thread(source, kernel)})"
+                end = f" }}{kernels.device_end(source, kernel, run, children)}"
+                edits.append(Edit(kernel.end, kernel.end, end))
+        else:
             known = expressions.PURE | expressions.EFFECTS
             # In relocatable code a function of the name may stand in another file.
             functions = None if choices.relocatable else callees.Callees(source, {*waits.WAITS, blocks.BLOCK}, known)
-            loops = [_loops(source, kernel, edits, data.words, choices.phases, functions) for kernel in found.kernels]
+            loops = []
+            for kernel in found.kernels:
+                launching = any(kernel.body < place < kernel.end for place in launched.places)
+                fit = choices.phases and not launching
+                loops.append(_loops(source, kernel, edits, data.words, fit, functions, children))
             edits += [edit for edit, _ in loops]
             found.warnings.extend(warned for _, warned in loops if warned is not None)
     else:
@@ -98,6 +109,7 @@ def _loops(
     variable_words: Set[str],
     fit: bool,
     functions: Optional[callees.Callees],
+    children: bool,
 ) -> Tuple[Edit, Optional[declarations.Warned]]:
     """The call of a kernel's loops over threads, behind its body as a lambda, and why these loops end at waits."""
     generated = phases.generate(source, kernel, edits, variable_words, functions) if fit else phases.Generated(None)
@@ -105,15 +117,16 @@ def _loops(
     if generated.why:
         sentence = f"the threads of kernel '{kernel.name}' run on stacks of their own: {generated.why}"
         warned = declarations.Warned("stacks", generated.place, sentence)
-    call = "; ::mxmaca::run_kernel(__mxmaca_body, &decltype(__mxmaca_body)::operator()"
+    run = "::mxmaca::run_kernel(__mxmaca_body, &decltype(__mxmaca_body)::operator()"
+    lambdas = ""
     if text is not None:
         parameters = kernels.parameter_list(source, kernel)
         parameters = "" if parameters == "void" else parameters
         first = "const ::mxmaca::Phase& __mxmaca_phase" + (", " if parameters else "")
-        call = (
-            f"; const auto __mxmaca_phases = []({first}{parameters}) __attribute__((always_inline)) "
-            f"{text}{source.marker(kernel.end - 1, quiet=False)}{call}, "
+        lambdas = (
+            f"; {kernels.body_type(children)} __mxmaca_phases = []({first}{parameters}) __attribute__((always_inline)) "
+            f"{text}{source.marker(kernel.end - 1, quiet=False)}"
         )
         shuffles = "__mxmaca_lanes_0" in text
-        call += "::mxmaca::whole_warps(__mxmaca_phases)" if shuffles else "__mxmaca_phases"
-    return Edit(kernel.end, kernel.end, call + "); }"), warned
+        run += ", ::mxmaca::whole_warps(__mxmaca_phases)" if shuffles else ", __mxmaca_phases"
+    return Edit(kernel.end, kernel.end, lambdas + kernels.device_end(source, kernel, run + ")", children)), warned

@@ -4,7 +4,6 @@ The device's has the kernel's body inlined, as a lambda with the kernel's parame
 its parameters to the launch.
 """
 
-from itertools import count
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from .declarations import PREFIX, Warned, behind_attributes, declarator
@@ -20,6 +19,13 @@ STUB = (
     "{{ static const ::mxmaca::KernelFact __mxmaca_kernel[] __attribute__((used)) = {{ ::mxmaca::bound({bound}){facts}"
     ", ::mxmaca::KernelFact{{0, 0}} }}; void* __mxmaca_arguments[] = {{ {addresses}(void*)0 }}; "
     '::__cudaLaunchStub(__mxmaca_arguments); __asm__ __volatile__("" : : "r"(__mxmaca_arguments) : "memory"); }}'
+)
+# A kernel's function that other device code may call, to launch it.
+CHILD = (
+    "; const auto __mxmaca_run = []() {{ {run}; }}; if (::__cudaChildWanted()) {{ static const ::mxmaca::KernelFact "
+    "__mxmaca_facts[] = {{ ::mxmaca::bound({bound}){facts}, ::mxmaca::KernelFact{{0, 0}} }}; "
+    "void* __mxmaca_arguments[] = {{ {addresses}(void*)0 }}; ::__cudaLaunchChild(__mxmaca_run, __PRETTY_FUNCTION__, "
+    "(const unsigned*)__mxmaca_facts, __mxmaca_arguments); return; }} __mxmaca_run(); }}"
 )
 
 
@@ -87,13 +93,16 @@ def parameter_list(source: Source, kernel: Kernel) -> str:
     return ", ".join(source.flat(start, default(source, start, end)) for start, end in kernel.parameters)
 
 
-def device_edits(source: Source, kernel: Kernel, named: bool) -> Iterator[Edit]:
+def device_edits(source: Source, kernel: Kernel, named: bool, children: bool) -> Iterator[Edit]:
     """The beginning of a loop over threads.
 
     Args:
-        named: for debuggers a thread's code is a function of the kernel's name, and the loop is complete.
+        named: for debuggers a thread's code is a function of the kernel's name.
+        children: device code may launch kernels.
     """
     yield Edit(kernel.start, kernel.start + len(PREFIX + "global__"), "__attribute__((used, noipa, noinline)) ")
+    if children:
+        yield from parameters(source, kernel).edits
     for start, end in kernel.parameters:
         # The body reads its own copies of them.
         if source.flat(start, end) not in ("void", "..."):
@@ -102,12 +111,29 @@ def device_edits(source: Source, kernel: Kernel, named: bool) -> Iterator[Edit]:
     head = f"({parameter_list(source, kernel)}) "
     if named:
         # A function of the kernel's name, in which debuggers find a thread's parameters and variables.
-        text = "{ struct __mxmaca_threads { static void " + kernel.name + head
-        yield Edit(kernel.body, kernel.body, text)
-        yield Edit(kernel.end, kernel.end, f" }}; ::mxmaca::run_named(&__mxmaca_threads::{kernel.name}); }}")
+        text = "{ struct __mxmaca_threads { static void " + named_thread(source, kernel) + head
     else:
-        text = "{ const auto __mxmaca_body = []" + head + "__attribute__((always_inline)) "
-        yield Edit(kernel.body, kernel.body, text)
+        text = "{ " + body_type(children) + " __mxmaca_body = []" + head + "__attribute__((always_inline)) "
+    yield Edit(kernel.body, kernel.body, text)
+
+
+def named_thread(source: Source, kernel: Kernel) -> str:
+    """What the function of a thread is called: as the kernel, unless that launches itself and means the kernel."""
+    recursive = any(token.text == kernel.name for token in source.tokens(kernel.body, kernel.end))
+    return kernel.name + ("_thread" if recursive else "")
+
+
+def body_type(children: bool) -> str:
+    """How the lambdas of a kernel are declared: a lambda beside them reaches them where they are static."""
+    return "static const auto" if children else "const auto"
+
+
+def device_end(source: Source, kernel: Kernel, run: str, children: bool) -> str:
+    """What ends a kernel's function whose loop over threads is the expression `run`."""
+    if not children:
+        return f"; {run}; }}"
+    _, facts, addresses = parameters(source, kernel)
+    return CHILD.format(run=run, bound=kernel.bound or "0", facts=facts, addresses=addresses)
 
 
 # ---- Host ------------------------------------------------------------------------------------------------------------
@@ -120,26 +146,41 @@ def host_edits(source: Source, kernels: List[Kernel], static_templates: bool, hi
         static_templates: stubs of templates belong to this object alone.
         hidden: no other library sees stubs.
     """
-    numbers = count(1)
     visibility = ', visibility("hidden")' if hidden else ""
     for kernel in kernels:
         static = "static " if static_templates and _is_template(source, kernel.start) else ""
         mark = f"{static}__attribute__((noinline, noipa{visibility})) "
         yield Edit(kernel.start, kernel.start + len(PREFIX + "global__"), mark)
-        facts = addresses = ""
-        for start, end in kernel.parameters:
-            if source.flat(start, end) == "void":
-                continue
-            tokens = list(source.outer(start, default(source, start, end)))
-            name, place = _name(source, tokens)
-            if not name:
-                name = f"__mxmaca_parameter_{next(numbers)}"
-                yield Edit(place, place, " " + name)
-            dots = "..." if any(token.text == "..." for token in tokens) else ""
-            facts += f", ::mxmaca::fact<decltype({name})>(0){dots}"
-            addresses += f"(void*)__builtin_addressof({name}){dots}, "
+        edits, facts, addresses = parameters(source, kernel)
+        yield from edits
         stub = STUB.format(bound=kernel.bound or "0", facts=facts, addresses=addresses)
         yield Edit(kernel.body, kernel.end, stub + (source.line_ends(kernel.body, kernel.end) or " "))
+
+
+class Parameters(NamedTuple):
+    """A kernel's parameters, each of which has a name."""
+
+    edits: List[Edit]  # that give names to those without one
+    facts: str  # of each, with a comma in front
+    addresses: str  # of each, with a comma behind
+
+
+def parameters(source: Source, kernel: Kernel) -> Parameters:
+    """What hands a kernel's parameters on says of them."""
+    edits: List[Edit] = []
+    facts = addresses = ""
+    for number, (start, end) in enumerate(kernel.parameters, 1):
+        if source.flat(start, end) == "void":
+            continue
+        tokens = list(source.outer(start, default(source, start, end)))
+        name, place = _name(source, tokens)
+        if not name:
+            name = f"__mxmaca_parameter_{number}"
+            edits.append(Edit(place, place, " " + name))
+        dots = "..." if any(token.text == "..." for token in tokens) else ""
+        facts += f", ::mxmaca::fact<decltype({name})>(0){dots}"
+        addresses += f"(void*)__builtin_addressof({name}){dots}, "
+    return Parameters(edits, facts, addresses)
 
 
 def _is_template(source: Source, place: int) -> bool:

@@ -1,4 +1,7 @@
-"""`kernel<<<grid, block>>>(x)` becomes `(__cudaPushCallConfiguration(grid, block) ? (void)0 : kernel(x))`."""
+"""`kernel<<<grid, block>>>(x)` becomes `(__cudaPushCallConfiguration(grid, block) ? (void)0 : kernel(x))`.
+
+In device code that may launch it is `__cudaPushChildConfiguration`; kernels.py has what the kernel then does.
+"""
 
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -16,19 +19,31 @@ class Launches(NamedTuple):
 
     edits: List[Edit]
     warnings: List[Warned]
+    places: List[int]
 
 
-def rewrite(source: Source, kernels: Sequence[Tuple[int, int]]) -> Launches:
-    """Rewrite all launches; between the places of `kernels` there may be none."""
+def rewrite(source: Source, kernels: Sequence[Tuple[int, int]], children: bool) -> Launches:
+    """Rewrite all launches.
+
+    Args:
+        kernels: between these places device code stands.
+        children: device code may launch.
+
+    Raises:
+        CuccError: device code launches and may not, or a launch cannot be understood.
+    """
     edits: List[Edit] = []
     warnings: List[Warned] = []
+    places: List[int] = []
     behind = 0
+    push = "__cudaPushChildConfiguration" if children else "__cudaPushCallConfiguration"
     for token in source.find("<<<"):
         place = token.start
         if place < behind:
             continue
-        if any(start < place < end for start, end in kernels):
-            raise source.error(place, "a launch from device code (dynamic parallelism) is not supported")
+        if not children and any(start < place < end for start, end in kernels):
+            raise source.error(place, "a launch from device code (dynamic parallelism) needs -rdc=true")
+        places.append(place)
         end = _configuration_end(source, token.end)
         behind = end + 3
         parts = source.split(token.end, end)
@@ -42,13 +57,13 @@ def rewrite(source: Source, kernels: Sequence[Tuple[int, int]]) -> Launches:
                 Warned("default-stream-launch", place, "explicit stream argument not provided in kernel launch")
             )
         values = [source.flat(*part) for part in parts] + ["0", "0"][len(parts) - 2 :]
-        push = "(::__cudaPushCallConfiguration({}, {}, {}, (::cudaStream_t)({})) ? (void)0 : (void)".format(*values)
+        called = f"(::{push}({{}}, {{}}, {{}}, (::cudaStream_t)({{}})) ? (void)0 : (void)".format(*values)
         start, close = _callee(source, place), source.closing(call.start) + 1
-        edits.append(Edit(start, start, push))
+        edits.append(Edit(start, start, called))
         # The configuration has gone to the front; its line ends stay.
         edits.append(Edit(place, behind, source.line_ends(place, behind) or " "))
         edits.append(Edit(close, close, ")"))
-    return Launches(edits, warnings)
+    return Launches(edits, warnings, places)
 
 
 def _configuration_end(source: Source, place: int) -> int:

@@ -23,6 +23,8 @@ ONCE = ("build_scripts",)
 IN_FIRST = ("cu_bridge",)
 # The operator sample, with libraries that have nothing of csrc/fast: for one of the two newest releases, by date.
 PLAIN = ("conformity/test_sweep_sample.py",)
+# Of a release that is not in every run one is taken each day, with what its users meet first.
+SHORT = ("api", "extensions", "conformity/test_sweep_sample.py")
 # The container image: once, with the factory's tools; it builds the wheels for its own Python.
 IMAGE = ("docker",)
 
@@ -33,7 +35,7 @@ def configure(commands: Any) -> None:
         "--torch",
         action="append",
         metavar="VERSION",
-        help="these releases (may be repeated; default: every_run of the table)",
+        help="these releases, whole (may be repeated; default: every_run of the table, and a part for one other a day)",
     )
     parser.add_argument(
         "--from", dest="given", type=Path, metavar="PATH", help="folder with upstream's wheels, instead of downloads"
@@ -58,22 +60,37 @@ def available_wheel(release: Release) -> UpstreamWheel:
     )
 
 
+def todays(table: Table, day: datetime.date) -> List[Tuple[Release, UpstreamWheel]]:
+    """The release that takes part this day besides those of every run, in turns; none without a Python for it."""
+    others = []
+    for release in table.releases:
+        if release.every_run:
+            continue
+        try:
+            others.append((release, available_wheel(release)))
+        except FactoryError as problem:
+            print(f"torch {release.torch} is never this machine's release of the day: {problem}")
+    return [others[day.toordinal() % len(others)]] if others else []
+
+
 def run(arguments: argparse.Namespace) -> int:
     # Started in the background by a shell, it would leave Ctrl-C ignored to the tests, some of which send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     table = releases.load()
     wanted = arguments.torch or [release.torch for release in table.releases if release.every_run]
     chosen: List[Tuple[Release, UpstreamWheel]] = [(r, available_wheel(r)) for r in map(table.release, wanted)]
+    short = [] if arguments.torch else todays(table, datetime.date.today())
     suites = Suites(arguments.pytest)
     if not arguments.no_lint:
         suites.check("lint", lint.run())
-    programs = _environments(table, chosen, arguments, suites)
+    programs = _environments(table, chosen + short, arguments, suites)
     areas = sorted(
         path.name
         for path in (CHECKOUT / "tests").iterdir()
         if path.is_dir() and path.name not in ONCE + IN_FIRST + IMAGE
     )
-    todo = [Suite(f"torch {release.torch}", str(program), areas) for release, program in programs]
+    todo = [Suite(f"torch {release.torch}", str(program), areas) for release, program in programs[: len(chosen)]]
+    todo += [Suite(f"torch {release.torch}", str(program), SHORT) for release, program in programs[len(chosen) :]]
     todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
     todo.insert(1, Suite("the image", sys.executable, IMAGE))
     if arguments.given:

@@ -1,5 +1,7 @@
 """The table of releases, and what is chosen from it."""
 
+import dataclasses
+import datetime
 import re
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from packaging.utils import parse_wheel_filename
 
 from build_scripts import releases
 from build_scripts.commands import list as list_command
+from build_scripts.commands import test as test_command
 from build_scripts.errors import FactoryError
 from build_scripts.quality import pythons
 
@@ -84,3 +87,29 @@ def test_an_interpreter_that_is_not_there_is_reported_with_the_way_out() -> None
 def test_the_running_python_is_found() -> None:
     version = releases.python_version(None)
     assert pythons.works(pythons.find(version), version)
+
+
+def test_releases_that_are_not_in_every_run_take_turns(table: releases.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    rare = [dataclasses.replace(table.releases[0], torch=f"9.{i}.0", every_run=False) for i in range(3)]
+    monkeypatch.setattr(test_command, "available_wheel", lambda release: release.wheels[0])
+    changed = dataclasses.replace(table, releases=(*table.releases, *rare))
+    day = datetime.date(2026, 1, 1)
+    days = [day + datetime.timedelta(days=i) for i in range(6)]
+    others = len([release for release in changed.releases if not release.every_run])
+    found = [test_command.todays(changed, day)[0][0].torch for day in days]
+    assert len(set(found[:others])) == min(others, 6) and not {"2.6.0"}.intersection(found)
+    # Without any other there is none.
+    whole = [release for release in table.releases if release.every_run]
+    assert test_command.todays(dataclasses.replace(table, releases=tuple(whole)), day) == []
+
+
+def test_a_release_without_a_python_here_is_never_the_days(
+    table: releases.Table, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def none(release: releases.Release) -> None:
+        raise FactoryError(f"torch {release.torch} needs Python 3.99.", "Install it.")
+
+    rare = dataclasses.replace(table.releases[0], torch="9.0.0", every_run=False)
+    monkeypatch.setattr(test_command, "available_wheel", none)
+    assert test_command.todays(dataclasses.replace(table, releases=(rare,)), datetime.date(2026, 1, 1)) == []
+    assert "torch 9.0.0 is never" in capsys.readouterr().out

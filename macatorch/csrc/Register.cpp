@@ -1,5 +1,6 @@
 #include <c10/util/Exception.h>
 
+#include "dispatch/DeviceAsserts.h"
 #include "dispatch/Foreign.h"
 #include "dispatch/Operators.h"
 #include "fast/DeviceAllocator.h"
@@ -29,6 +30,7 @@ struct Registration {
     install_allocator();
     register_operators();
     register_foreign();
+    register_device_asserts();
     register_graph_capture();
     register_sleep();
     register_operator_records();

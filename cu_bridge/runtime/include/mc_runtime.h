@@ -33,7 +33,9 @@ typedef struct mcDim3 {
 MC_API mcError_t mcGetLastError(void);                                 // returns and clears the thread's last error
 MC_API mcError_t mcPeekAtLastError(void);                              // returns it
 MC_API mcError_t mcSetLastError(mcError_t error, const char* detail);  // records a failure; detail may be NULL
-MC_API mcError_t mcStickyError(void);                                  // the process's sticky error, or mcSuccess
+// An error that lasts, as that of a kernel which failed. `detail` is shown behind the error's text.
+MC_API void mcDeviceFail(mcError_t error, const char* detail);
+MC_API mcError_t mcStickyError(void);                  // the process's sticky error, or mcSuccess
 MC_API const char* mcGetErrorString(mcError_t error);  // message, with the detail of the latest such failure
 MC_API const char* mcGetErrorName(mcError_t error);    // "MemoryAllocation", or NULL
 // Says once per function, on stderr, that `function` of `library` is not implemented.

@@ -98,6 +98,8 @@ mcError_t mcSetLastError(mcError_t error, const char* detail) {
   return detail == nullptr ? fail(error) : failWith(error, detail);
 }
 
+void mcDeviceFail(mcError_t error, const char* detail) { setSticky(error, detail); }
+
 mcError_t mcStickyError(void) { return static_cast<mcError_t>(stickyError.load(std::memory_order_relaxed)); }
 
 const char* mcGetErrorString(mcError_t error) {

@@ -108,6 +108,10 @@ class Upstream:
         return str(f.func.name) in self._iterators or str(f.structured_delegate) in self._iterators
 
 
+def origin_of(function: Function) -> str:
+    return f"registered at macatorch/csrc/ops/{function.source}.cpp ({function.treatment})"
+
+
 class Entry(NamedTuple):
     """What becomes of an operator at the dispatch key of one layout."""
 
@@ -143,7 +147,7 @@ class Entry(NamedTuple):
         """Where the kernel comes from, for who dumps the dispatcher."""
         if self.function is None:
             return f"registered at macatorch/operators.toml ({self.treatment})"
-        return f"registered at macatorch/csrc/ops/{self.function.source}.cpp ({self.treatment})"
+        return origin_of(self.function)
 
 
 def computes_on_cpu(table: Table, upstream: Upstream, layout: str, name: str, f: Any) -> bool:
@@ -367,12 +371,20 @@ def registration(entry: Entry, device: str) -> str:
     return f'  operators_at({key}).impl("{entry.name}", kernel_of<&{entry.expression()}>("{entry.origin()}"));'
 
 
+def beside_aten(table: Table, source: str, binary: bytes) -> List[Tuple[str, str, Function]]:
+    """What a file of csrc/ops registers beside aten's operators: what upstream's library registers in this release. Of
+    such operators no list is in the wheel, but their names are among the library's strings, whose beginnings the linker
+    merges."""
+    return [(library, name, f) for library, name, f in table.beside(source) if f"{name}\0".encode() in binary]
+
+
 def register_name(source: str) -> str:
     return "register_" + source.replace("/", "_")
 
 
-def source_header(source: str, table: Table, entries: List[Entry], device: str) -> str:
+def source_header(source: str, table: Table, entries: List[Entry], device: str, binary: bytes) -> str:
     """Registers the functions of one file of csrc/ops, which includes it at its end: they need no declaration then."""
+    beside = beside_aten(table, source, binary)
     ours = [e for e in entries if e.function is not None and e.function.source == source]
     lines = [
         f"// Written by codegen/operators.py: the registrations of ops/{source}.cpp.",
@@ -381,7 +393,12 @@ def source_header(source: str, table: Table, entries: List[Entry], device: str) 
         "",
     ]
     lines += [f"void {register_name(source)}() {{", *[registration(entry, device) for entry in ours]]
-    known = {entry.function.expression for entry in ours if entry.function}
+    for library in sorted({library for library, _, _ in beside}):
+        place = f'torch::Library::IMPL, "{library}", c10::DispatchKey::{device}, "macatorch/operators.toml", 0'
+        lines += [f"  static torch::Library {library}({place});"]
+    for library, name, f in beside:
+        lines += [f'  {library}.impl("{name}", kernel_of<&{f.expression}>("{origin_of(f)}"));']
+    known = {entry.function.expression for entry in ours if entry.function} | {f.expression for _, _, f in beside}
     for expression in table.expressions(source):
         if expression not in known and "{" not in expression:  # an operator that this release does not have
             lines.append(f"  static_cast<void>(&{expression});")
@@ -466,7 +483,8 @@ def main() -> int:
     write(arguments.out / "operators.cpp", operators_source(entries, specs, table, arguments))
     write(arguments.out / "registered" / "Specs.h", specs_header(entries))
     for source in table.sources():
-        write(arguments.out / "registered" / f"{source}.h", source_header(source, table, entries, arguments.device))
+        header = source_header(source, table, entries, arguments.device, binary)
+        write(arguments.out / "registered" / f"{source}.h", header)
     tables = function_tables(table, arguments.site / "torch" / "include", binary)
     apart = {header for row in table.tables for header in row.get("apart", ())}
     for number, part in enumerate((False, True)):

@@ -14,7 +14,10 @@ except ModuleNotFoundError:  # Python < 3.11
 STRIDED = "Strided"
 TREATMENTS = ("host", "cpu", "adapted", "own", "composite")
 POLICIES = ("waits", "iterator", "unboxed", "widen", "dense_inputs", "devices", "results", "nondeterministic", "refuse")
-DETAILS = ("treatment", "reason", "layouts", "source", "function", "functions", "operators", "message", "when", "until")
+DETAILS = (
+    *("treatment", "reason", "layouts", "library", "source", "function", "functions", "operators"),
+    *("message", "when", "until"),
+)
 TABLE_DETAILS = ("treatment", "reason", "source", "functions", "tables", "promotes", "apart")
 
 
@@ -48,6 +51,8 @@ def _checked(row: Dict[str, Any], known: Iterable[str]) -> None:
         raise TableError(f"{said}: only what is own or adapted has a function")
     if row["treatment"] == "own" and not has_function:
         raise TableError(f"{said}: an operator of our own needs a function")
+    if "library" in row and ("functions" not in row or row["treatment"] != "own" or "layouts" in row):
+        raise TableError(f"{said}: for operators beside aten's there are only functions of our own")
 
 
 class Table:
@@ -61,7 +66,9 @@ class Table:
                 raise TableError(f"operators.toml, the row {row}: one policy a row")
         for row in content["table"]:
             _checked(row, TABLE_DETAILS)
-        self._rows = [row for row in content["row"] if "until" not in row or tuple(release) <= numbers(row["until"])]
+        rows = [row for row in content["row"] if "until" not in row or tuple(release) <= numbers(row["until"])]
+        self._rows = [row for row in rows if "library" not in row]
+        self._beside = [row for row in rows if "library" in row]
         self.tables: List[Dict[str, Any]] = content["table"]
         self._by_name: Dict[Tuple[str, str], List[Dict[str, Any]]] = {}
         for row in self._rows:
@@ -106,15 +113,24 @@ class Table:
         expression = row["functions"][name] if "functions" in row else row["function"]
         return Function(row["source"], expression, row["treatment"])
 
+    def beside(self, source: Optional[str] = None) -> List[Tuple[str, str, Function]]:
+        """Library, name and function of the operators beside aten's: all of them, or those of a file of csrc/ops."""
+        return [
+            (row["library"], name, Function(row["source"], expression, row["treatment"]))
+            for row in self._beside
+            for name, expression in row["functions"].items()
+            if source in (None, row["source"])
+        ]
+
     def expressions(self, source: str) -> List[str]:
         """The functions of a file of csrc/ops, each of them once."""
-        rows = [row for row in self._rows if row.get("source") == source]
+        rows = [row for row in [*self._rows, *self._beside] if row.get("source") == source]
         found = [e for row in rows for e in (row["functions"].values() if "functions" in row else [row["function"]])]
         return sorted(set(found))
 
     def sources(self) -> List[str]:
         """The files of csrc/ops that have functions, without their suffix."""
-        return sorted({row["source"] for row in [*self._rows, *self.tables] if "source" in row})
+        return sorted({row["source"] for row in [*self._rows, *self._beside, *self.tables] if "source" in row})
 
     def missing(self, known: Set[str]) -> List[str]:
         """Names in the table that no operator of the release has."""

@@ -7,6 +7,7 @@
 #include "graph/GraphCapture.h"
 #include "memory/ThreadAllocator.h"
 #include "ops/Sleep.h"
+#include "ops/distributed/Signals.h"
 #include "profile/MemoryCheck.h"
 #include "profile/OperatorRecords.h"
 #include "profile/PythonPlace.h"
@@ -33,6 +34,7 @@ struct Registration {
     register_device_asserts();
     register_graph_capture();
     register_sleep();
+    register_signals();
     register_operator_records();
     register_python_place();
   }

@@ -1,6 +1,7 @@
 """What every test of the installed wheel shares. Without a device these tests fail: that is what they are here for."""
 
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -24,6 +25,11 @@ Script = Callable[..., str]
 
 Done = subprocess.CompletedProcess  # of str
 
+RANK_PROLOGUE = """
+import os, signal, torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+"""
+
 
 def run_script(code: str, env: Optional[Dict[str, str]] = None, check: bool = True) -> "Done[str]":
     """Run Python code in a fresh process whose only settings are `env`."""
@@ -46,6 +52,29 @@ def run_script(code: str, env: Optional[Dict[str, str]] = None, check: bool = Tr
 def process() -> Callable[..., "Done[str]"]:
     """`process(code, env, check)`: what became of the code in a fresh process."""
     return run_script
+
+
+@pytest.fixture
+def run_ranks(tmp_path: pathlib.Path) -> Callable[..., str]:
+    """Return a function that runs code in `ranks` processes as torchrun starts them, which must end well: what they
+    print. The code has `rank`, `torch` and `dist`."""
+
+    def run(code: str, ranks: int = 2, env: Optional[Dict[str, str]] = None) -> str:
+        path = tmp_path / "rank.py"
+        path.write_text(RANK_PROLOGUE + textwrap.dedent(code), encoding="utf-8")
+        launcher = ["torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+        done = subprocess.run(
+            [sys.executable, "-m", *launcher, str(path)],
+            env=dict(os.environ, MACA_DEVICE_COUNT=str(ranks), OMP_NUM_THREADS="1", **(env or {})),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture

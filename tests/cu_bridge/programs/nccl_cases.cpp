@@ -244,6 +244,35 @@ void aborted() {
   });
 }
 
+// The root of a Reduce, which the others write to, aborts: its memory is its own when its stream goes on.
+void abortedReceiver() {
+  constexpr int kRanks = 3;
+  constexpr int kTimes = 8;
+  constexpr size_t kCount = size_t{2} << 20;
+  for (int time = 0; time < kTimes; ++time) {
+    inProcesses(kRanks, [time](int rank, Meeting& meeting) {
+      void* const comm = join(rank, kRanks, meeting);
+      float* const memory = filled(kCount, 1);
+      meeting.wait(kRanks);
+      const int called = ncclReduce(memory, memory, kCount, kFloat, kSum, 0, comm, nullptr);
+      CHECK(called == 0 || (rank != 0 && called == kRemoteError));  // the root may have aborted before
+      if (rank == 0) {
+        usleep(static_cast<unsigned int>(time * 7919 % 6000));
+        NCCL(ncclCommAbort(comm));
+        CHECK(cudaStreamSynchronize(nullptr) == cudaSuccess);
+        const std::vector<float> own(kCount, 7);
+        CHECK(cudaMemcpy(memory, own.data(), kCount * sizeof(float), cudaMemcpyHostToDevice) == cudaSuccess);
+        usleep(3000);
+        CHECK(fetched(memory, kCount) == own);
+        meeting.wait(kRanks);
+      } else {
+        meeting.wait(kRanks);
+        NCCL(ncclCommAbort(comm));
+      }
+    });
+  }
+}
+
 void split() {
   constexpr int kRanks = 5;
   inProcesses(kRanks, [](int rank, Meeting& meeting) {
@@ -494,6 +523,7 @@ int main(int, char** arguments) {
       {"mismatches", mismatches},
       {"killed", killed},
       {"aborted", aborted},
+      {"aborted-receiver", abortedReceiver},
       {"split", split},
       {"non-blocking", nonBlocking},
       {"wrong-joins", wrongJoins},

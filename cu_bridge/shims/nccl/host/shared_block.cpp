@@ -27,7 +27,7 @@ namespace {
 // fstat got a new name in glibc 2.33, which older systems lack.
 int factsOf(int file, struct statx* facts) { return statx(file, "", AT_EMPTY_PATH, STATX_INO | STATX_SIZE, facts); }
 
-constexpr char kMagic[8] = "mcnccl1";
+constexpr char kMagic[8] = "mcnccl2";
 constexpr size_t kPage = 4096;
 
 // What a unique id holds.

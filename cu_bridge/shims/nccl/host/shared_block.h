@@ -58,6 +58,7 @@ struct alignas(64) Rank {
   uint64_t shrinkMembers;
   UniqueId shrinkId;
   alignas(64) std::atomic<uint64_t> barriers;  // that the rank has come to
+  std::atomic<uint32_t> writesTo;              // the rank, plus one, whose memory this one may be writing
   alignas(64) Bell bell;                       // of its sends and receives
 };
 

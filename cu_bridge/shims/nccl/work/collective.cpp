@@ -25,6 +25,19 @@ size_t partEnd(size_t count, int ranks, int part) {
   return part + 1 == ranks ? count : partBegin(count, ranks, part + 1);
 }
 
+// As long as it lives, the rank says that it may be writing memory of another one, which waits for the end of it if it
+// aborts (Communicator::abort). Said before the other's presence is looked at: one of the two sees the other.
+class Writing {
+ public:
+  Writing(Rank& self, int toRank) : self_(self) { self_.writesTo.store(static_cast<uint32_t>(toRank) + 1); }
+  ~Writing() { self_.writesTo.store(0); }
+  Writing(const Writing&) = delete;
+  Writing& operator=(const Writing&) = delete;
+
+ private:
+  Rank& self_;
+};
+
 }  // namespace
 
 const char* kindName(Kind kind) {
@@ -129,11 +142,12 @@ Result Collective::reduce(size_t from, size_t count, int toRank, uint64_t to) co
       function(accumulator.data(), input, elements, operation_.reduction, &call.factor);
     }
     void* const output = direct ? reinterpret_cast<void*>(to + done * bytes) : scratch.data();
-    element_->store(output, accumulator.data(), elements, operation_.reduction, comm_->size);
+    const Writing writing(comm_->block.rank(comm_->rank), toRank);
     // A rank that aborts uses its memory again.
     if (comm_->block.rank(toRank).presence.load() == Presence::Aborted) {
       return fail(kRemoteError, "rank " + std::to_string(toRank) + " has aborted its communicator");
     }
+    element_->store(output, accumulator.data(), elements, operation_.reduction, comm_->size);
     if (!direct && comm_->write(toRank, to + done * bytes, output, elements * bytes) != kSuccess) return kRemoteError;
   }
   return kSuccess;

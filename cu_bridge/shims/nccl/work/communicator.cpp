@@ -1,5 +1,7 @@
 #include "work/communicator.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -52,12 +54,29 @@ void Communicator::leave(Presence presence) {
 
 void Communicator::abort() {
   // Peers are told before this rank's work ends: a buffer that they read is not given back until they know.
-  if (block.ranks() > 0) block.rank(rank).presence.store(Presence::Aborted);
+  if (block.ranks() > 0) {
+    block.rank(rank).presence.store(Presence::Aborted);
+    awaitWriters();
+  }
   aborted = true;
   // What it had begun to send may be other data from now on.
   if (hosts != nullptr) hosts->link->serve(nullptr);
   if (block.ranks() > 0) leave(Presence::Aborted);
   turn.wake();
+}
+
+// A peer that has looked before may still write one piece of a Reduce. One that is stopped is not waited for.
+void Communicator::awaitWriters() const {
+  constexpr int kWaits = 20000;
+  constexpr int kPause = 50;  // microseconds
+  for (int other = 0; other < size; ++other) {
+    if (other == rank || !here(other)) continue;
+    const std::atomic<uint32_t>& writes = block.rank(other).writesTo;
+    for (int waited = 0; writes.load() == static_cast<uint32_t>(rank) + 1 && waited < kWaits; ++waited) {
+      usleep(kPause);
+      if (waited % 100 == 99 && !whyLost(other).empty()) break;
+    }
+  }
 }
 
 std::string Communicator::whyLost(int other) const {

@@ -92,6 +92,8 @@ class Communicator {
   const void* view(int other, uint64_t from, size_t bytes, void* scratch) const;
 
  private:
+  void awaitWriters() const;
+
   mutable std::mutex failureMutex_;
   Result failure_ = kSuccess;
   std::string failureText_;

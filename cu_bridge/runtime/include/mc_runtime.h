@@ -219,6 +219,7 @@ MC_API mcError_t mcStreamSubmitOpen(mcStream_t stream, const char* kind, const c
                                     void (*begin)(void* data, mcTask_t task), void* data, void (*destroy)(void* data));
 MC_API void mcTaskEnd(mcTask_t task, mcError_t error, const char* detail);  // an error is sticky; detail may be NULL
 // How much work of the process is pending, to be read at any time: 0 is the common case, in which nothing has to wait.
+// Read it with acquire order (__atomic_load_n): who sees 0 then sees what finished work has written.
 MC_API const volatile int* mcPendingWork(void);
 
 // Capture: what is submitted to the stream becomes the nodes of a graph. Errors are those that CUDA documents.

@@ -23,7 +23,9 @@ CUresult allocate(CUdeviceptr* out, size_t bytes, Allocate&& call) {
 
 // After work on the default stream, for a function that returns when it is done.
 CUresult finished(CUresult submitted) {
-  return submitted != CUDA_SUCCESS || *mcPendingWork() == 0 ? submitted : result(mcStreamSynchronize(nullptr));
+  return submitted != CUDA_SUCCESS || __atomic_load_n(mcPendingWork(), __ATOMIC_ACQUIRE) == 0
+             ? submitted
+             : result(mcStreamSynchronize(nullptr));
 }
 
 }  // namespace

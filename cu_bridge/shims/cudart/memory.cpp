@@ -10,7 +10,9 @@ namespace {
 template <class Error>
 cudaError_t finished(Error submitted) {
   const auto error = static_cast<mcError_t>(submitted);
-  return result(error != mcSuccess || *mcPendingWork() == 0 ? error : mcStreamSynchronize(nullptr));
+  return result(error != mcSuccess || __atomic_load_n(mcPendingWork(), __ATOMIC_ACQUIRE) == 0
+                    ? error
+                    : mcStreamSynchronize(nullptr));
 }
 }  // namespace
 

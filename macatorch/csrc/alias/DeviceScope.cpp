@@ -9,7 +9,7 @@
 namespace macatorch {
 
 void before_operator(c10::DeviceIndex device) {
-  if (*pending_work != 0) {
+  if (pending() != 0) {
     wait_for_turn(device);
   }
   if (profiled.load(std::memory_order_relaxed) != 0) {

@@ -34,7 +34,7 @@ class DeviceScope {
   explicit DeviceScope(c10::DeviceIndex device)
       : state_(thread_state()), outer_device_(state_.device), mask_(masked_keys()) {
     check_device_error();
-    if (C10_UNLIKELY((*pending_work | profiled.load(std::memory_order_relaxed)) != 0) && state_.depth == 0) {
+    if (C10_UNLIKELY((pending() | profiled.load(std::memory_order_relaxed)) != 0) && state_.depth == 0) {
       before_operator(device);
     }
     // Asked as the dispatcher asks: at::hasCallbacks() takes a lock and copies the list.

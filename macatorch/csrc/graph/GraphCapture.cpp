@@ -532,7 +532,7 @@ void capture_operator(const c10::OperatorHandle& op, Stack* stack, const std::fu
 
 void refuse_wait_in_capture() {
   if (captures_under_way.load(std::memory_order_relaxed) == 0) {
-    if (C10_UNLIKELY(*pending_work != 0)) {
+    if (C10_UNLIKELY(pending() != 0)) {
       C10_CUDA_CHECK(cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream().stream()));
     }
     return;

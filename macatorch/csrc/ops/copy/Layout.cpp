@@ -128,7 +128,7 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
   if (self.is_cpu() && self.layout() == at::kStrided) {
     prefer_huge_pages(self);
   }
-  if (C10_UNLIKELY((*pending_work | profiled.load(std::memory_order_relaxed)) != 0)) {
+  if (C10_UNLIKELY((pending() | profiled.load(std::memory_order_relaxed)) != 0)) {
     if (can_be_queued(self, src, non_blocking)) {
       const c10::cuda::CUDAGuard device((is_on_device(self) ? self : src).device());
       queue_copy(self, src, non_blocking);

@@ -24,7 +24,8 @@
 namespace mc {
 namespace {
 
-constexpr size_t kPage = 4096;
+// 4 KiB on x86-64; on Arm the system chooses up to 64.
+const size_t kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 constexpr size_t kHugePage = size_t{2} << 20;
 // Vector accesses of kernels, and what compilers assume of pointers, ask for this much.
 constexpr size_t kAlignment = 16;
@@ -150,8 +151,22 @@ bool isWrite(void* context) {
 #if defined(__x86_64__)
   constexpr greg_t kWrite = 2;  // of the processor's error code of a page fault
   return (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWrite) != 0;
-#else
-  (void)context;
+#elif defined(__aarch64__)
+  // The system puts the processor's syndrome (ESR_EL1) among the records behind the registers. WnR is its bit 6.
+  const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+  const unsigned char* at = registers.__reserved;
+  const unsigned char* const end = at + sizeof registers.__reserved;
+  while (at + sizeof(_aarch64_ctx) <= end) {
+    _aarch64_ctx head;
+    std::memcpy(&head, at, sizeof head);
+    if (head.magic == ESR_MAGIC) {
+      esr_context found;
+      std::memcpy(&found, at, sizeof found);
+      return (found.esr >> 6 & 1) != 0;
+    }
+    if (head.magic == 0 || head.size < sizeof head || head.size > static_cast<size_t>(end - at)) break;
+    at += head.size;
+  }
   return false;
 #endif
 }

@@ -220,7 +220,16 @@ class ObjectLoader {
     const auto distance = static_cast<int32_t>(addressPlace(symbol) - (jumpPlace(symbol) + kInstruction));
     std::memcpy(at + 2, &distance, sizeof distance);
 #else
-    (void)at;
+    const auto address = static_cast<int64_t>(base() + addressPlace(symbol));
+    const auto here = static_cast<int64_t>(base() + jumpPlace(symbol));
+    // x16 is the register that a linker's code between a call and its target may change.
+    const uint32_t instructions[] = {
+        0x90000010U | pageField(pageOf(address) - pageOf(here)),  // adrp x16, the page of the address
+        0xf9400210U | lowField(address, 3),                       // ldr x16, [x16, its place in the page]
+        0xd61f0200U,                                              // br x16
+    };
+    static_assert(sizeof instructions <= kJumpBytes, "the room of a jump");
+    std::memcpy(at, instructions, sizeof instructions);
 #endif
   }
 
@@ -251,9 +260,53 @@ class ObjectLoader {
   bool put32(size_t place, uint64_t room, int64_t value, const std::string& name) {
     const auto narrow = static_cast<int32_t>(value);
     if (room < sizeof narrow) return refuse("object file with a damaged reference");
-    if (narrow != value) return refuse("object file with a reference to " + name + " that is too far away");
+    if (narrow != value) return refuseFar(name);
     std::memcpy(code_->memory_ + place, &narrow, sizeof narrow);
     return true;
+  }
+
+#if defined(__aarch64__)
+  // Fields of instructions, as the Arm Architecture Reference Manual (DDI 0487, C6.2) has them.
+  static int64_t pageOf(int64_t address) { return address & ~int64_t{0xfff}; }
+  // Of ADR and ADRP: a distance in pages of 4 KiB, the two lowest bits apart from the others.
+  static uint32_t pageField(int64_t distance) {
+    const auto pages = static_cast<uint32_t>(distance >> 12);
+    return (pages & 3U) << 29 | (pages >> 2 & 0x7ffffU) << 5;
+  }
+  // Of ADD, loads and stores: the place in such a page, in units of what is loaded (1 << shift bytes).
+  static uint32_t lowField(int64_t address, int shift) {
+    return static_cast<uint32_t>((address & 0xfff) >> shift) << 10;
+  }
+
+  bool putField(size_t place, uint64_t room, uint32_t mask, uint32_t field) {
+    uint32_t instruction;
+    if (room < sizeof instruction) return refuse("object file with a damaged reference");
+    std::memcpy(&instruction, code_->memory_ + place, sizeof instruction);
+    instruction = (instruction & ~mask) | field;
+    std::memcpy(code_->memory_ + place, &instruction, sizeof instruction);
+    return true;
+  }
+
+  bool putPage(size_t place, uint64_t room, int64_t target, const std::string& name) {
+    const int64_t distance = pageOf(target) - pageOf(static_cast<int64_t>(base() + place));
+    if (distance < -(int64_t{1} << 32) || distance >= int64_t{1} << 32) return refuseFar(name);
+    return putField(place, room, 0x60ffffe0U, pageField(distance));
+  }
+
+  bool putLow(size_t place, uint64_t room, int64_t target, int shift) {
+    if ((target & ((1 << shift) - 1)) != 0) return refuse("object file with a damaged reference");
+    return putField(place, room, 0x003ffc00U, lowField(target, shift));
+  }
+
+  bool putCall(size_t place, uint64_t room, int64_t target, const std::string& name) {
+    const int64_t distance = target - static_cast<int64_t>(base() + place);
+    if (distance < -(int64_t{1} << 27) || distance >= int64_t{1} << 27) return refuseFar(name);
+    return putField(place, room, 0x03ffffffU, static_cast<uint32_t>(distance >> 2) & 0x03ffffffU);
+  }
+#endif
+
+  bool refuseFar(const std::string& name) {
+    return refuse("object file with a reference to " + name + " that is too far away");
   }
 
   // One reference. The names are those of the processor's ABI: S the symbol, A the addend, P the place.
@@ -279,7 +332,25 @@ class ObjectLoader {
       default: break;
     }
 #else
-    (void)place, (void)room, (void)name, (void)outside, (void)value, (void)here, (void)jump, (void)address;
+    const int64_t target = value + entry.r_addend;
+    switch (ELF64_R_TYPE(entry.r_info)) {
+      case R_AARCH64_NONE: return true;
+      case R_AARCH64_ABS64: return put64(place, room, static_cast<uint64_t>(target));
+      case R_AARCH64_PREL64: return put64(place, room, static_cast<uint64_t>(target - here));
+      case R_AARCH64_PREL32: return put32(place, room, target - here, name);
+      case R_AARCH64_CALL26:
+      case R_AARCH64_JUMP26: return putCall(place, room, outside ? jump : target, name);
+      case R_AARCH64_ADR_PREL_PG_HI21: return putPage(place, room, target, name);
+      case R_AARCH64_ADD_ABS_LO12_NC:
+      case R_AARCH64_LDST8_ABS_LO12_NC: return putLow(place, room, target, 0);
+      case R_AARCH64_LDST16_ABS_LO12_NC: return putLow(place, room, target, 1);
+      case R_AARCH64_LDST32_ABS_LO12_NC: return putLow(place, room, target, 2);
+      case R_AARCH64_LDST64_ABS_LO12_NC: return putLow(place, room, target, 3);
+      case R_AARCH64_LDST128_ABS_LO12_NC: return putLow(place, room, target, 4);
+      case R_AARCH64_ADR_GOT_PAGE: return putPage(place, room, address, name);
+      case R_AARCH64_LD64_GOT_LO12_NC: return putLow(place, room, address, 3);
+      default: break;
+    }
 #endif
     return refuse("object file with a reference of kind " + std::to_string(ELF64_R_TYPE(entry.r_info)) +
                   ", which is unknown here");
@@ -287,6 +358,8 @@ class ObjectLoader {
 
   bool protect() {
     char* const memory = code_->memory_;
+    // Arm's caches of instructions do not follow what is written to memory.
+    __builtin___clear_cache(memory + starts_[kCode], memory + starts_[kConstants]);
     if (mprotect(memory + starts_[kCode], starts_[kConstants] - starts_[kCode], PROT_READ | PROT_EXEC) != 0 ||
         mprotect(memory + starts_[kConstants], starts_[kData] - starts_[kConstants], PROT_READ) != 0) {
       return refuse(std::string("the system lets no code be made: ") + std::strerror(errno));

@@ -1,12 +1,10 @@
-"""LLVM text to x86-64 machine code, by the LLVM inside libtriton."""
+"""LLVM text to machine code of this processor, by the LLVM inside libtriton."""
 
 import os
 import tempfile
 from typing import NamedTuple
 
 from .target import Target
-
-TRIPLE = "x86_64-unknown-linux-gnu"
 
 
 class Machine(NamedTuple):
@@ -27,7 +25,7 @@ def compile_text(text: str, tables: str, name: str, target: Target, fusion: bool
     context = ir.context()
     ir.load_dialects(context)
     caller = (
-        f'module attributes {{llvm.target_triple = "{TRIPLE}"}} {{\n'
+        f'module attributes {{llvm.target_triple = "{target.triple}"}} {{\n'
         f'  llvm.func @"{name}.chunk"()\n'
         f'  llvm.func @"{name}.entry"() {{\n    llvm.call @"{name}.chunk"() : () -> ()\n    llvm.return\n  }}\n}}\n'
     )
@@ -39,7 +37,7 @@ def compile_text(text: str, tables: str, name: str, target: Target, fusion: bool
             out.write(text)
         module = ir.parse_mlir_module(mlir, context)
         lowered = llvm.to_module(module, llvm.context())
-        llvm.attach_datalayout(lowered, TRIPLE, target.cpu, target.features)
+        llvm.attach_datalayout(lowered, target.triple, target.cpu, target.features)
         llvm.link_extern_libs(lowered, [source])
     llvm.optimize_module(lowered, llvm.OPTIMIZE_O3, target.cpu, target.features, [], fusion)
     return translate(str(lowered) + tables.replace(f'@"{name}.chunk"', f'@"{name}.entry"'), target, fusion)
@@ -49,6 +47,6 @@ def translate(llir: str, target: Target, fusion: bool) -> Machine:
     """Machine code and assembly text of an optimised module."""
     from triton._C.libtriton import llvm
 
-    arguments = (llir, TRIPLE, target.cpu, target.features, [], fusion)
+    arguments = (llir, target.triple, target.cpu, target.features, [], fusion)
     code = llvm.translate_to_asm(*arguments, True)
     return Machine(bytes(code), llir, llvm.translate_to_asm(*arguments, False))

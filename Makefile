@@ -2,7 +2,8 @@
 #
 #   make demo    [TORCH=2.6.0] [PYTHON=3.10]   build the wheels, install them, train two CUDA programs on real data
 #   make wheels  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/{torch,…,triton,mxmaca}-*.whl; FAST=off: without what is
-#                                              only for speed (FAST=ALLOCATOR,COPIES: with these parts)
+#                                              only for speed (FAST=ALLOCATOR,COPIES: with these parts);
+#                                              ARCH=aarch64: for that processor, also in `make bundle`
 #   make image   [TORCH=2.6.0] [BASE=debian:12 | BOOTSTRAP=bookworm]   leave wheels/mxc500-*.container.xz; builds the
 #                                              wheels that are missing
 #   make bundle  [TORCH=2.6.0] [PYTHON=3.10]   leave wheels/maca-pytorch*.tar.xz: all wheels with an installer that
@@ -23,12 +24,12 @@ FACTORY := .venv/bin/python -m build_scripts
 
 # What the user gives is data. Neither make nor the shell reads it again: recipes take it from the environment, in
 # quotes.
-GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP FAST
+GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP FAST ARCH
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 # A Python given by name builds for that Python; the tools run with the one that is there.
 RELEASE := $${TORCH:+--torch="$$TORCH"}
 SOURCE := $${FROM:+--from="$$FROM"}
-CHOICE := $(RELEASE) $${PYTHON:+--python="$$PYTHON"} $(SOURCE)
+CHOICE := $(RELEASE) $${PYTHON:+--python="$$PYTHON"} $${ARCH:+--arch="$$ARCH"} $(SOURCE)
 WORDS := $${ARGS:+--args "$$ARGS"}
 
 .PHONY: demo wheels image bundle test bench conformity lint format index verify list clean always

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from packaging.version import Version
 
+from . import platforms
 from .errors import FactoryError
 
 if sys.version_info >= (3, 11):
@@ -44,6 +45,21 @@ class UpstreamWheel:
         return "aarch64" if self.platforms[0].endswith("aarch64") else "x86_64"
 
 
+def wheels_for(
+    wheels: "Tuple[UpstreamWheel, ...]", architecture: Optional[str] = None, title: str = ""
+) -> "Tuple[UpstreamWheel, ...]":
+    """Those for an architecture (default: this machine's). With a ``title``, having none is an error that names it."""
+    wanted = platforms.architecture(architecture)
+    found = tuple(wheel for wheel in wheels if wheel.architecture == wanted.name)
+    if not found and title:
+        there = ", ".join(sorted({wheel.architecture for wheel in wheels}, reverse=True))
+        raise FactoryError(
+            f"{title} has no wheel for {wanted.name}.",
+            f"It has wheels for {there}: upstream's other wheels of it, if any, are not CUDA builds. See `list`.",
+        )
+    return found
+
+
 @dataclass(frozen=True)
 class SourceArchive:
     """A source archive of a Debian mirror that holds upstream's tests in ``folder``."""
@@ -76,11 +92,12 @@ class Release:
     def cuda_major(self) -> int:
         return int(self.cuda.split(".")[0])
 
-    def wheel_for(self, python: str) -> UpstreamWheel:
-        for wheel in self.wheels:
+    def wheel_for(self, python: str, architecture: Optional[str] = None) -> UpstreamWheel:
+        """The wheel for that Python and architecture (default: this machine's)."""
+        for wheel in wheels_for(self.wheels, architecture, f"torch {self.torch}"):
             if wheel.python == python:
                 return wheel
-        there = ", ".join(wheel.python for wheel in self.wheels)
+        there = ", ".join(wheel.python for wheel in wheels_for(self.wheels, architecture))
         raise FactoryError(
             f"torch {self.torch} has no wheel for Python {python}.",
             f"It has wheels for Python {there}; choose with --python.",
@@ -100,14 +117,20 @@ class Companion:
     wheels: Tuple[UpstreamWheel, ...]
     wants_torch: bool = False
 
-    def wheel_for(self, python: str) -> UpstreamWheel:
-        for wheel in self.wheels:
+    def wheel_for(self, python: str, architecture: Optional[str] = None) -> UpstreamWheel:
+        """The wheel for that Python and architecture (default: this machine's)."""
+        found = wheels_for(self.wheels, architecture, f"{self.name} {self.version}")
+        for wheel in found:
             if wheel.python == python:
                 return wheel
         raise FactoryError(
             f"{self.name} {self.version} has no wheel for Python {python} in {COMPANIONS}.",
-            f"It has wheels for Python {', '.join(wheel.python for wheel in self.wheels)}.",
+            f"It has wheels for Python {', '.join(wheel.python for wheel in found)}.",
         )
+
+    def beside(self, wheel: UpstreamWheel) -> UpstreamWheel:
+        """The wheel for the Python and the architecture of another."""
+        return self.wheel_for(wheel.python, wheel.architecture)
 
 
 @dataclass(frozen=True)
@@ -149,13 +172,15 @@ class Table:
         known = ", ".join(release.torch for release in self.releases)
         raise FactoryError(f"torch {torch} is not in the table of releases.", f"Known releases: {known}. See `list`.")
 
-    def newest_for(self, python: str) -> Release:
-        """The newest release with a wheel for that Python."""
-        fitting = [r for r in self.releases if any(w.python == python for w in r.wheels)]
+    def newest_for(self, python: str, architecture: Optional[str] = None) -> Release:
+        """The newest release with a wheel for that Python and architecture (default: this machine's)."""
+        there = {r.torch: [w.python for w in wheels_for(r.wheels, architecture)] for r in self.releases}
+        fitting = [release for release in self.releases if python in there[release.torch]]
         if not fitting:
-            pythons = sorted({w.python for r in self.releases for w in r.wheels}, key=Version)
+            pythons = sorted({version for versions in there.values() for version in versions}, key=Version)
+            where = f" on {architecture}" if architecture else ""
             raise FactoryError(
-                f"No release has a wheel for Python {python}.",
+                f"No release has a wheel for Python {python}{where}.",
                 f"Choose one of {', '.join(pythons)} with --python (see `list`).",
             )
         return max(fitting, key=lambda r: Version(r.torch))

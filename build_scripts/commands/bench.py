@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, work: Path) -> int:
-    table, release, wheel = options.chosen(arguments)
+    table, release, wheel = options.chosen(arguments, to_run=True)
     built = distribution.build(table, release, wheel, arguments.output, arguments.given)
     program = str(environment.for_tests("test", release, wheel, built.wheels))
     failed = 0

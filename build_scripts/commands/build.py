@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from .. import platforms
 from ..factory import distribution, native, sdk_wheel, torch_wheel
 from ..progress import note
 from . import options
@@ -26,12 +27,13 @@ def configure(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     parts = native.fast_parts(arguments.fast)
     table, release, wheel = options.chosen(arguments)
-    note(f"torch {release.torch} for Python {wheel.python}, CUDA {release.cuda}")
+    note(f"torch {release.torch} for Python {wheel.python} on {wheel.architecture}, CUDA {release.cuda}")
     built = [torch_wheel.build(table, release, wheel, arguments.output, arguments.given, fast=parts)]
     if not arguments.no_companions:
         built += distribution.build_companions(table, release, wheel, arguments.output, arguments.given)
     if not arguments.no_sdk:
-        built.append(sdk_wheel.build(table.sdk, arguments.output))
+        target = platforms.architecture(wheel.architecture)
+        built.append(sdk_wheel.build(table.sdk, arguments.output, architecture=target))
     for path in built:
         print(path)
     return 0

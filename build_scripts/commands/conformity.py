@@ -77,7 +77,7 @@ def configure(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.only == ["samples"]:
         return run_samples(arguments)
-    table, release, wheel = options.chosen(arguments)
+    table, release, wheel = options.chosen(arguments, to_run=True)
     if arguments.only == ["ecosystem"]:
         return run_ecosystem(arguments, release, wheel, _wheels(table, release, wheel, arguments))
     shard_of(arguments.shard)

@@ -24,7 +24,7 @@ def configure(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    table, release, wheel = options.chosen(arguments)
+    table, release, wheel = options.chosen(arguments, to_run=True)
     note(f"torch {release.torch} for Python {wheel.python}, CUDA {release.cuda}")
     built = distribution.build(table, release, wheel, arguments.output, arguments.given)
     name = f"demo-{release.torch}-{wheel.python_tag}"

@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _newest(table: Table, bases: Tuple[Base, ...]) -> Release:
     pythons = {system.python for system in bases}
-    fitting = [release for release in table.releases if any(wheel.python in pythons for wheel in release.wheels)]
+    fitting = [r for r in table.releases if any(w.python in pythons for w in releases.wheels_for(r.wheels))]
     return max(fitting, key=lambda release: [int(part) for part in release.torch.split(".")])
 
 

@@ -32,8 +32,8 @@ def markdown(table: Table) -> str:
             else "–"
             for name in columns[4:]
         ]
-        pythons = ", ".join(wheel.python for wheel in release.wheels)
-        architectures = ", ".join(sorted({wheel.architecture for wheel in release.wheels}))
+        pythons = ", ".join(dict.fromkeys(wheel.python for wheel in release.wheels))
+        architectures = ", ".join(dict.fromkeys(wheel.architecture for wheel in release.wheels))
         cells = [release.torch, pythons, f"CUDA {release.cuda}", architectures, *companions]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
                 {
                     "torch": release.torch,
                     "python": wheel.python,
+                    "architecture": wheel.architecture,
                     "cuda": release.cuda,
                     "wheel": name,
                     "fetched": upstream.path_in_cache(wheel).exists(),
@@ -61,8 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0
-    print(f"{'torch':8} {'python':7} {'cuda':6} {'fetched':8} {'built':6} wheel")
+    print(f"{'torch':8} {'python':7} {'processor':9} {'cuda':6} {'fetched':8} {'built':6} wheel")
     for row in rows:
         state = ["yes" if row[key] else "no" for key in ("fetched", "built")]
-        print(f"{row['torch']:8} {row['python']:7} {row['cuda']:6} {state[0]:8} {state[1]:6} {row['wheel']}")
+        chosen = f"{row['torch']:8} {row['python']:7} {row['architecture']:9} {row['cuda']:6}"
+        print(f"{chosen} {state[0]:8} {state[1]:6} {row['wheel']}")
     return 0

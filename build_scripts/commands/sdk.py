@@ -3,17 +3,18 @@
 import argparse
 from typing import Any
 
-from .. import releases
+from .. import platforms, releases
 from ..factory import sdk_wheel
 from . import options
 
 
 def configure(commands: Any) -> None:
     parser = commands.add_parser("sdk", help="build the SDK wheel, mxmaca")
+    options.add_architecture(parser)
     options.add_output(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    print(sdk_wheel.build(releases.load().sdk, arguments.output))
+    print(sdk_wheel.build(releases.load().sdk, arguments.output, architecture=platforms.architecture(arguments.arch)))
     return 0

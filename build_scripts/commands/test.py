@@ -48,13 +48,14 @@ def configure(commands: Any) -> None:
 
 def available_wheel(release: Release) -> UpstreamWheel:
     """The release's wheel for the Python of its test runs, else for the oldest that this machine has."""
-    for wheel in sorted(release.wheels, key=lambda w: (w.python != release.tested, Version(w.python))):
+    wheels = releases.wheels_for(release.wheels, title=f"torch {release.torch}")
+    for wheel in sorted(wheels, key=lambda w: (w.python != release.tested, Version(w.python))):
         try:
             pythons.find(wheel.python)
         except FactoryError:
             continue
         return wheel
-    there = ", ".join(wheel.python for wheel in release.wheels)
+    there = ", ".join(wheel.python for wheel in wheels)
     raise FactoryError(
         f"torch {release.torch} needs one of Python {there}, and this machine has none.", "Install one of them."
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Dict, Tuple
 
 from ..errors import FactoryError
-from ..releases import CHECKOUT, Release
+from ..releases import CHECKOUT, Release, wheels_for
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -47,7 +47,7 @@ def _known(bases: Tuple[Base, ...]) -> str:
 
 def default_for(release: Release, bases: Tuple[Base, ...]) -> Base:
     """The first system whose Python the release has a wheel for."""
-    pythons = {wheel.python for wheel in release.wheels}
+    pythons = {wheel.python for wheel in wheels_for(release.wheels)}
     for base in bases:
         if base.python in pythons:
             return base

@@ -28,6 +28,11 @@ if [ "$found" != {python} ]; then
     echo "error: $python is Python $found, and these wheels are for {python}. Name one with PYTHON=." >&2
     exit 1
 fi
+machine=$("$python" -c 'import platform; print(platform.machine())')
+if [ "$machine" != {architecture} ]; then
+    echo "error: this machine is a $machine, and these wheels are for {architecture}." >&2
+    exit 1
+fi
 # Settings of this machine could ask an index, or hold torch at another version.
 PIP_CONFIG_FILE=/dev/null exec "$python" -m pip --isolated --disable-pip-version-check install --no-index \\
     --find-links wheels --require-hashes -r requirements.txt "$@"
@@ -83,7 +88,9 @@ def write(work: Path, bundle: Bundle, version: str, wheels: List[Path], epoch: i
     listed = work / f"{bundle.name}.cdx.json"
     sbom.write_wheels(listed, bundle.name, version, {wheel: digests[wheel.name] for wheel in sorted(wheels)}, epoch)
     texts = {
-        "install.sh": INSTALL.format(version=version, python=bundle.wheel.python).encode(),
+        "install.sh": INSTALL.format(
+            version=version, python=bundle.wheel.python, architecture=bundle.wheel.architecture
+        ).encode(),
         "requirements.txt": lock(digests).encode(),
         "contents.cdx.json": listed.read_bytes(),
         **{f"licenses/{name}": text for wheel in wheels for name, text in licences(wheel)},

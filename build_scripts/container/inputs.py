@@ -8,7 +8,7 @@ from typing import Dict, List, Optional
 
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from .. import cache
+from .. import cache, platforms
 from ..errors import FactoryError
 from ..factory import dependencies, distribution, sdk_wheel, torch_wheel
 from ..progress import step
@@ -25,7 +25,7 @@ def build_missing(table: Table, release: Release, wheel: UpstreamWheel, folder: 
     if not (folder / named.torch).is_file():
         torch_wheel.build(table, release, wheel, folder, given)
     if not (folder / named.sdk).is_file():
-        sdk_wheel.build(table.sdk, folder)
+        sdk_wheel.build(table.sdk, folder, architecture=platforms.architecture(wheel.architecture))
     if not all((folder / name).is_file() for name in named.companions):
         distribution.build_companions(table, release, wheel, folder, given)
 
@@ -52,7 +52,8 @@ def gather(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -
     """All wheels of the image, ours first."""
     ours = own(table, release, wheel, folder)
     names = distribution.projects(table)
-    wanted = sorted({word for path in ours for word in dependencies.requirements(path, wheel.python, names)})
+    place = (wheel.python, wheel.architecture)
+    wanted = sorted({word for path in ours for word in dependencies.requirements(path, *place, names)})
     wanted += [name for name in ALSO if not any(canonicalize_name(word).startswith(name) for word in wanted)]
     return ours + _fetched(wanted, wheel)
 

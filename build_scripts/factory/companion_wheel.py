@@ -35,14 +35,14 @@ def build(
     table: Table,
     release: Release,
     companion: Companion,
-    python: str,
+    torch: UpstreamWheel,
     output: Path,
     given: Optional[Path],
     checkout: Path = CHECKOUT,
 ) -> Path:
-    """Build the wheel for that Python. ``given`` counts where it is a folder with upstream's file."""
+    """Build the wheel that goes beside one of torch. ``given`` counts where it is a folder with upstream's file."""
     version = sdk_version(checkout)
-    wheel = companion.wheel_for(python)
+    wheel = companion.beside(torch)
     patchelf.find()
     there = given is not None and given.is_dir() and (given / wheel.file).is_file()
     source = upstream.obtain(wheel, given if there else None)

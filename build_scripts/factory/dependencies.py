@@ -24,13 +24,13 @@ STAMP = ".stamp.json"
 PLATFORMS = ("manylinux2014", "manylinux_2_17", "manylinux_2_28", "manylinux1", "manylinux_2_5", "linux")
 
 
-def requirements(wheel: Path, python: str, ours: Set[str]) -> List[str]:
-    """The wheel's requirements on a Linux machine with that Python, extras and our own packages left out."""
+def requirements(wheel: Path, python: str, architecture: str, ours: Set[str]) -> List[str]:
+    """What the wheel requires on Linux with that Python and processor, extras and our own packages left out."""
     with WheelReader(wheel) as reader:
         text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
     environment: Dict[str, str] = {key: str(value) for key, value in default_environment().items()}
     environment.update(python_version=python, python_full_version=f"{python}.0", extra="")
-    environment.update(platform_system="Linux", sys_platform="linux", os_name="posix")
+    environment.update(platform_system="Linux", sys_platform="linux", os_name="posix", platform_machine=architecture)
     return [
         f"{r.name}{r.specifier}"
         for r in metadata.requirements(text)
@@ -58,7 +58,7 @@ def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
             if f"-{tag}-" in wheel.name:
                 # Each wheel by itself: two releases may want different versions of a package.
                 sdks = [sdk for sdk in wheels if sdk.name.startswith(f"{table.sdk.name}-")]
-                needed = {word for each in (wheel, *sdks) for word in requirements(each, python, ours)}
+                needed = {word for each in (wheel, *sdks) for word in requirements(each, python, architecture, ours)}
                 wanted[f"{python} {architecture} {wheel.name}"] = sorted(needed)
     stamp = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
     marker = folder / STAMP

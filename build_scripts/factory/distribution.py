@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Set
 
+from .. import platforms
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel, sdk_version
 from . import companion_wheel, sdk_wheel, torch_wheel, triton_wheel
 
@@ -26,7 +27,8 @@ def build(
     """Build what is missing or old."""
     torch = torch_wheel.build(table, release, wheel, output, given, checkout)
     companions = build_companions(table, release, wheel, output, given, checkout)
-    return Distribution(torch, sdk_wheel.build(table.sdk, output, checkout), companions)
+    sdk = sdk_wheel.build(table.sdk, output, checkout, platforms.architecture(wheel.architecture))
+    return Distribution(torch, sdk, companions)
 
 
 def build_companions(
@@ -36,9 +38,9 @@ def build_companions(
     built = []
     for companion in table.built_companions(release):
         if companion.wants_torch:
-            built.append(companion_wheel.build(table, release, companion, wheel.python, output, given, checkout))
+            built.append(companion_wheel.build(table, release, companion, wheel, output, given, checkout))
         else:
-            built.append(triton_wheel.build(table, companion, wheel.python, output, given, checkout))
+            built.append(triton_wheel.build(table, companion, wheel, output, given, checkout))
     return built
 
 
@@ -47,9 +49,9 @@ def names(table: Table, release: Release, wheel: UpstreamWheel) -> Distribution:
     version = sdk_version()
     return Distribution(
         Path(torch_wheel.file_name(release, wheel, version)),
-        Path(sdk_wheel.file_name(table.sdk, version)),
+        Path(sdk_wheel.file_name(table.sdk, version, platforms.architecture(wheel.architecture))),
         [
-            Path(companion_wheel.file_name(companion, companion.wheel_for(wheel.python), version))
+            Path(companion_wheel.file_name(companion, companion.beside(wheel), version))
             for companion in table.built_companions(release)
         ],
     )

@@ -232,6 +232,10 @@ class ElfFile:
                 at += following
         return needed, defined
 
+    def needed_versions(self) -> List[str]:
+        """The symbol versions that other libraries must have, whether or not a symbol still uses one."""
+        return sorted({version for version, _ in self._version_names()[0].values()})
+
     def _dynamic_symbols(self) -> Iterator[Tuple[str, int, int, int]]:
         """Each dynamic symbol: name, info, section index, version index."""
         table = next((s for s in self.sections if s.type == SHT_DYNSYM), None)

@@ -21,10 +21,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Dict, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from .. import cache, children
+from .. import cache, children, platforms
 from ..errors import FactoryError
+from ..platforms import Architecture
 from ..progress import bar, note, step
 from ..releases import CHECKOUT, Release
 from .stripped import CARRIERS
@@ -50,8 +51,17 @@ def _program(name: str) -> str:
     return found
 
 
-def compiler() -> str:
-    """The C++ compiler: $CXX, else the usual names."""
+def compiler(architecture: Optional[Architecture] = None) -> str:
+    """The C++ compiler: $CXX, else the usual names; for another machine's architecture GNU's for that one."""
+    if architecture is not None and architecture.is_foreign:
+        name = f"{architecture.triplet}-g++"
+        found = shutil.which(name)
+        if found:
+            return found
+        raise FactoryError(
+            f"No C++ compiler for {architecture.name}: {name} is not on PATH.",
+            f"Install one: apt install {architecture.package} (Debian, Ubuntu).",
+        )
     chosen = os.environ.get("CXX")
     candidates = [chosen] if chosen else ["g++", "c++", "clang++"]
     for candidate in candidates:
@@ -64,15 +74,18 @@ def compiler() -> str:
     )
 
 
-def toolchain() -> Dict[str, str]:
-    """What identifies compiler and C library: their predefined macros. Refuses where nothing could be built."""
+def toolchain(architecture: Optional[Architecture] = None) -> Dict[str, str]:
+    """What identifies compiler and C library: their predefined macros. Refuses where nothing could be built.
+
+    ``architecture``: what is built for (default: this machine's).
+    """
     bad = sorted(set(UNUSABLE).intersection(str(cache.root())))
     if bad:
         raise FactoryError(
             f"The cache {cache.root()} has {' '.join(bad)} in its path, which CMake or the linker would take apart.",
             "Choose another place with MACATORCH_CACHE. Spaces and other signs are no matter.",
         )
-    program = compiler()
+    program = compiler(architecture)
     command = [program, "-E", "-dM", "-include", "features.h", "-x", "c++", os.devnull]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -176,9 +189,25 @@ def fast_parts(text: str) -> Tuple[str, ...]:
     return tuple(part for part in FAST if part in names)
 
 
+def _named(name: str, architecture: Architecture) -> str:
+    """What a build is called: one for another architecture than this machine's carries its name."""
+    return f"{name}-{architecture.name}" if architecture.is_foreign else name
+
+
+def _target(architecture: Architecture) -> List[str]:
+    """CMake's options for the compiler, and for the system where that is not this machine's."""
+    options = [f"-DCMAKE_CXX_COMPILER={compiler(architecture)}"]
+    if architecture.is_foreign:
+        options += ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={architecture.name}"]
+        # CMake would take this machine's where a project has C sources.
+        options += [f"-DCMAKE_C_COMPILER={architecture.triplet}-gcc"]
+    return options
+
+
 def _build(
     component: str,
     variant: str,
+    architecture: Architecture,
     source: Path,
     options: Dict[str, str],
     flags: str,
@@ -196,12 +225,12 @@ def _build(
             f"{source.name}/CMakeLists.txt is missing: without it the wheel could compute nothing on the device.",
             "Run the command in a complete checkout.",
         )
-    name = f"{component}-{variant}" if variant else component
+    name = _named(f"{component}-{variant}" if variant else component, architecture)
     folder = cache.folder("build", name)
     # A copy, so that an edit during the build cannot make the result differ from what its key says.
     copy, build, result = folder / "source", folder / "cmake", folder / "result"
     sync(source, copy, parts)
-    facts = {**key, **toolchain(), "source": cache.tree_digest(copy), "format": FORMAT}
+    facts = {**key, **toolchain(architecture), "source": cache.tree_digest(copy), "format": FORMAT}
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
     kept = cache.folder("native") / f"{name}-{digest}"
     if cache.whole(kept):
@@ -216,7 +245,7 @@ def _build(
     # The compiler is called through a shell; a path may hold spaces.
     flags += "".join(" " + shlex.quote(f"-ffile-prefix-map={path}={short}") for path, short in prefixes.items())
     configure = ["-S", str(copy), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
-    configure += [f"-DCMAKE_MAKE_PROGRAM={_program('ninja')}", f"-DCMAKE_CXX_COMPILER={compiler()}"]
+    configure += [f"-DCMAKE_MAKE_PROGRAM={_program('ninja')}", *_target(architecture)]
     configure += [f"-DCMAKE_CXX_FLAGS={flags} {os.environ.get('CXXFLAGS', '')}".strip()]
     configure += [f"-DPython3_EXECUTABLE={sys.executable}"] + [f"-D{name_}={value}" for name_, value in options.items()]
     with step(f"Building {name}"):
@@ -262,10 +291,11 @@ def _mend(build: Path, made: Path) -> None:
     made.unlink()
 
 
-def sdk(version: str, checkout: Path = CHECKOUT) -> Path:
-    """The installed SDK: a folder that holds ``mxmaca/`` complete."""
-    with cache.lock("native-sdk"):
-        built = _build("sdk", "", checkout / "cu_bridge", {}, "", {"version": version})
+def sdk(version: str, checkout: Path = CHECKOUT, architecture: Optional[Architecture] = None) -> Path:
+    """The installed SDK: a folder that holds ``mxmaca/`` complete. For this machine's architecture by default."""
+    target = architecture or platforms.architecture()
+    with cache.lock(_named("native-sdk", target)):
+        built = _build("sdk", "", target, checkout / "cu_bridge", {}, "", {"version": version})
     if not (built / "mxmaca" / "__init__.py").is_file():
         raise FactoryError("The build of cu_bridge left no mxmaca package.")
     return built
@@ -274,14 +304,14 @@ def sdk(version: str, checkout: Path = CHECKOUT) -> Path:
 class Site:
     """Upstream's headers and libraries of a release, unpacked for the compiler."""
 
-    def __init__(self, release: Release, stripped: WheelReader) -> None:
+    def __init__(self, release: Release, stripped: WheelReader, build: str) -> None:
         self._torch, self._stripped = release.torch, stripped
         self._record = stripped.record()
         headers = sorted(name for name in self._record if name.startswith(HEADERS))
         self._names = headers + [name for name in self._record if name.startswith(LIBRARIES)]
         lines = "".join(f"{name},{self._record[name][0]}\n" for name in headers)
         self.digest = hashlib.sha256(lines.encode()).hexdigest()
-        self.folder = cache.folder("build", f"macatorch-{release.torch}") / "site"
+        self.folder = cache.folder("build", build) / "site"
 
     def unpack(self) -> None:
         """Make the folder what the wheel's RECORD says. Files that are as they should be are left alone."""
@@ -311,14 +341,17 @@ def operators(
     sdk_tree: Path,
     checkout: Path = CHECKOUT,
     fast: Sequence[str] = FAST,
+    architecture: Optional[Architecture] = None,
 ) -> Path:
     """The folder with libmacatorch.so and libmacatorch_autograd.so for a release, with these parts of csrc/fast.
 
     Builds with other parts share a folder: they differ in a few object files only.
     """
-    with cache.lock(f"native-macatorch-{release.torch}"):
-        site = Site(release, stripped)
-        sdk_copy = cache.folder("build", f"macatorch-{release.torch}", "sdk", "mxmaca")
+    target = architecture or platforms.architecture()
+    build = _named(f"macatorch-{release.torch}", target)
+    with cache.lock(f"native-{build}"):
+        site = Site(release, stripped, build)
+        sdk_copy = cache.folder("build", build, "sdk", "mxmaca")
         sync(sdk_tree / "mxmaca", sdk_copy)
         key: Dict[str, object] = {
             "fast": sorted(fast),
@@ -340,6 +373,7 @@ def operators(
         return _build(
             "macatorch",
             release.torch,
+            target,
             checkout / "macatorch",
             options,
             abi,

@@ -2,28 +2,35 @@
 
 import os
 from pathlib import Path
+from typing import Optional
 
-from .. import cache
+from .. import cache, platforms
 from ..errors import FactoryError
+from ..platforms import Architecture
 from ..progress import note, step
 from ..releases import CHECKOUT, Sdk, sdk_version
 from . import elf, metadata, native
 from .wheel import WheelWriter
 
-TAG = "py3-none-linux_x86_64"
 # The SDK's metadata, beside its Python package; @VERSION@ stands for the version.
 METADATA, ENTRY_POINTS = "METADATA.in", "entry_points.txt"
 
 
-def file_name(sdk: Sdk, version: str) -> str:
-    return f"{sdk.name}-{version}-{TAG}.whl"
+def tag(architecture: Architecture) -> str:
+    return f"py3-none-linux_{architecture.name}"
 
 
-def build(sdk: Sdk, output: Path, checkout: Path = CHECKOUT) -> Path:
+def file_name(sdk: Sdk, version: str, architecture: Optional[Architecture] = None) -> str:
+    """The wheel's name. ``architecture``: what it is for (default: this machine's), here and below."""
+    return f"{sdk.name}-{version}-{tag(architecture or platforms.architecture())}.whl"
+
+
+def build(sdk: Sdk, output: Path, checkout: Path = CHECKOUT, architecture: Optional[Architecture] = None) -> Path:
     """Build the SDK and pack it. Returns the wheel."""
+    target = architecture or platforms.architecture()
     version = sdk_version(checkout)
     cache.sweep(output)
-    tree = native.sdk(version, checkout)
+    tree = native.sdk(version, checkout, target)
     dist_info = f"{sdk.name}-{version}.dist-info"
     writer = WheelWriter(dist_info)
     for path in sorted(tree.rglob("*")):
@@ -41,9 +48,9 @@ def build(sdk: Sdk, output: Path, checkout: Path = CHECKOUT) -> Path:
     writer.add_bytes(f"{dist_info}/METADATA", text.encode("utf-8"))
     if (sources / ENTRY_POINTS).is_file():
         writer.add_file(f"{dist_info}/{ENTRY_POINTS}", sources / ENTRY_POINTS, executable=False)
-    writer.add_bytes(f"{dist_info}/WHEEL", metadata.wheel_file([TAG]).encode())
+    writer.add_bytes(f"{dist_info}/WHEEL", metadata.wheel_file([tag(target)]).encode())
     writer.add_bytes(f"{dist_info}/top_level.txt", f"{sdk.name}\n".encode())
-    return write_atomically(writer, output, file_name(sdk, version))
+    return write_atomically(writer, output, file_name(sdk, version, target))
 
 
 def _is_program(path: Path) -> bool:

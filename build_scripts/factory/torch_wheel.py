@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set
 
-from .. import cache
+from .. import cache, platforms
 from ..errors import FactoryError
 from ..progress import step
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel, sdk_version
@@ -42,17 +42,18 @@ def build(
     version = sdk_version(checkout)
     series = patches.load(checkout / "patches" / release.patches, version)
     packages = _packages(checkout)
-    native.toolchain()
+    target = platforms.architecture(wheel.architecture)
+    native.toolchain(target)
     patchelf.find()
     cache.sweep(output)
     base = stripped.obtain(wheel, release, table.nvidia, given)
-    sdk_tree = native.sdk(version, checkout)
+    sdk_tree = native.sdk(version, checkout, target)
     with WheelReader(base) as reader:
         with step(f"Applying {len(series)} patches to torch {release.torch}"):
             changed = patches.apply(
                 series, lambda name: reader.read(name) if name in reader.members else None, release.patches
             )
-        libraries = native.operators(release, reader, sdk_tree, checkout, fast)
+        libraries = native.operators(release, reader, sdk_tree, checkout, fast, target)
         name = file_name(release, wheel, version)
         with cache.lock(f"wheel-{name}"), cache.work_folder(f"wheel-{name}") as work:
             writer = WheelWriter(f"torch-{metadata.torch_version(release, version)}.dist-info")
@@ -79,9 +80,10 @@ def leave_libraries(
 
     Their search paths are those of the wheel: they can stand in the place of its libraries.
     """
-    sdk_tree = native.sdk(sdk_version(checkout), checkout)
+    target = platforms.architecture(wheel.architecture)
+    sdk_tree = native.sdk(sdk_version(checkout), checkout, target)
     with WheelReader(stripped.obtain(wheel, release, table.nvidia, given)) as reader:
-        built = native.operators(release, reader, sdk_tree, checkout, fast)
+        built = native.operators(release, reader, sdk_tree, checkout, fast, target)
     folder.mkdir(parents=True)
     for name in OURS:
         shutil.copyfile(str(built / name), str(folder / name))

@@ -25,11 +25,16 @@ DECISIVE = ("device_code.py", "elf.py", "triton_wheel.py", "wheel.py")
 
 
 def build(
-    table: Table, companion: Companion, python: str, output: Path, given: Optional[Path], checkout: Path = CHECKOUT
+    table: Table,
+    companion: Companion,
+    torch: UpstreamWheel,
+    output: Path,
+    given: Optional[Path],
+    checkout: Path = CHECKOUT,
 ) -> Path:
-    """Build the wheel for that Python. Everything that can be refused cheaply is refused before the download."""
+    """Build the wheel that goes beside one of torch. What can be refused cheaply is refused before the download."""
     version = sdk_version(checkout)
-    wheel = companion.wheel_for(python)
+    wheel = companion.beside(torch)
     backend = backend_files(checkout)
     folder = checkout / "patches" / f"{NAME}-{companion.version}"
     series = patches.load(folder, version) if folder.is_dir() else []

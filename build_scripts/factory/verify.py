@@ -7,8 +7,9 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
-from packaging.utils import canonicalize_name
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from .. import platforms
 from ..errors import FactoryError
 from ..progress import bar, step
 from ..releases import CHECKOUT, Companion, Table
@@ -72,6 +73,33 @@ def check_device_code(wheel: Unpacked) -> Iterator[str]:
                 yield f"{name} holds device code: section {section.name}, {section.size} bytes"
             for offset in device_code.fatbin_offsets(library)[:1]:
                 yield f"{name} holds device code: a fat binary at offset {offset:#x}"
+
+
+def architectures(wheel: Unpacked) -> List[str]:
+    """What the wheel's file name says that it is for."""
+    try:
+        tags = [tag.platform for tag in parse_wheel_filename(wheel.reader.path.name)[3]]
+    except InvalidWheelFilename:
+        return []
+    return sorted({tag.split("_", 1)[1] for tag in tags if tag.startswith("linux_")})
+
+
+def check_systems(wheel: Unpacked) -> Iterator[str]:
+    """Each ELF file is for the processor of the wheel's tag, and loads on the oldest system that is promised."""
+    names = architectures(wheel)
+    if len(names) != 1:
+        yield f"its file name is not that of a wheel for one processor: {', '.join(names) or 'none'}"
+        return
+    machine, system = platforms.architecture(names[0]).machine, platforms.oldest_system()
+    for name, path in wheel.elves.items():
+        with elf.open_elf(path, name) as library:
+            if library.machine != machine:
+                yield f"{name} is for another processor than {names[0]}: e_machine {library.machine}"
+            for asked in library.needed_versions():
+                if system.has(asked):
+                    continue
+                users = [symbol.name for symbol in library.undefined_symbols() if symbol.version == asked]
+                yield f"{name} needs {asked}, which {system.tag} systems lack ({', '.join(users[:3]) or 'no symbol'})"
 
 
 def check_nvidia_files(wheel: Unpacked) -> Iterator[str]:
@@ -252,6 +280,7 @@ def _check_backend(wheel: Unpacked, companion: Companion, manifest: Dict[str, An
 
 CHECKS: Tuple[Callable[[Unpacked], Iterator[str]], ...] = (
     check_device_code,
+    check_systems,
     check_nvidia_files,
     check_search_path,
     check_operators,
@@ -265,7 +294,9 @@ def find_sdk(wheel: Unpacked, given: Optional[Path]) -> Path:
     if given is not None:
         return given
     version = wheel.manifest["sdk"]
-    found = sorted(wheel.reader.path.parent.glob(f"{wheel.table.sdk.name}-{version}-*.whl"))
+    tags = [f"*_{name}" for name in architectures(wheel)] or ["*"]
+    pattern = f"{wheel.table.sdk.name}-{version}-{tags[0]}.whl"
+    found = sorted(wheel.reader.path.parent.glob(pattern))
     if not found:
         raise FactoryError(
             f"No {wheel.table.sdk.name} {version} beside {wheel.reader.path.name} to check its symbols against.",
@@ -275,17 +306,20 @@ def find_sdk(wheel: Unpacked, given: Optional[Path]) -> Path:
 
 
 def verify(path: Path, table: Table, sdk: Optional[Path] = None) -> List[str]:
-    """All failures of a wheel; none for a sound one. An SDK wheel is checked for its RECORD and for device code, a
-    companion for what its row of the table says too."""
+    """All failures of a wheel; none for a sound one.
+
+    An SDK wheel is checked for its RECORD, for device code and for the systems that it loads on, a companion for what
+    its row of the table says too.
+    """
     with step(f"Verifying {path.name}"), WheelReader(path) as reader, TemporaryDirectory(prefix="verify-") as folder:
         wheel = Unpacked(reader, Path(folder), table)
         failures = list(check_record(wheel))
         if wheel.name == table.sdk.name:
-            return failures + list(check_device_code(wheel))
+            return failures + [*check_device_code(wheel), *check_systems(wheel)]
         if f"{reader.dist_info}/{MANIFEST}" not in reader.members:
             return failures + [f"it has no {MANIFEST}: this factory did not build it"]
         if wheel.name in {companion.name for companion in table.companions}:
-            failures += [*check_device_code(wheel), *check_companion(wheel)]
+            failures += [*check_device_code(wheel), *check_systems(wheel), *check_companion(wheel)]
             if "cuda" in wheel.manifest:  # its libraries need NVIDIA's
                 failures += [*check_nvidia_files(wheel), *check_search_path(wheel)]
                 with WheelReader(find_sdk(wheel, sdk)) as sdk_reader:

@@ -6,19 +6,23 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT))
 
+from build_scripts import platforms  # noqa: E402
 from build_scripts.factory.wheel import record_hash  # noqa: E402
 
 DEVICE_CODE_SIZE = 3 * 4096 + 1234
 
 
-def compiler() -> str:
-    """A C compiler; empty where there is none."""
+def compiler(architecture: str = "") -> str:
+    """A C compiler, for another architecture if that is named; empty where there is none."""
+    if architecture:
+        return shutil.which(f"{platforms.architecture(architecture).triplet}-gcc") or ""
     return shutil.which("gcc") or shutil.which("cc") or ""
 
 
@@ -28,12 +32,14 @@ def patchelf() -> str:
     return find()[0]
 
 
-def compile_library(folder: Path, name: str, source: str, *options: str, language: str = "c") -> Path:
+def compile_library(
+    folder: Path, name: str, source: str, *options: str, language: str = "c", architecture: str = ""
+) -> Path:
     """A shared library of that file name."""
     folder.mkdir(exist_ok=True)
     target = folder / name
-    command = [compiler(), "-x", language, "-shared", "-fPIC", "-O1", "-o", str(target), "-", f"-Wl,-soname,{name}"]
-    command += [f"-L{folder}", *options]
+    command = [compiler(architecture), "-x", language, "-shared", "-fPIC", "-O1", "-o", str(target), "-"]
+    command += [f"-Wl,-soname,{name}", f"-L{folder}", *options]
     done = subprocess.run(command, input=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
     return target
@@ -63,10 +69,16 @@ int relocatable_byte(void) {{ return relocatable_code[5000]; }}
 
 
 def device_library(
-    folder: Path, name: str = "libdevice.so", *options: str, extra: str = "", through_patchelf: bool = True
+    folder: Path,
+    name: str = "libdevice.so",
+    *options: str,
+    extra: str = "",
+    through_patchelf: bool = True,
+    architecture: str = "",
 ) -> Path:
     """A library with device code, passed through patchelf as upstream's are."""
-    library = compile_library(folder, name, DEVICE_SOURCE.format(words=DEVICE_CODE_SIZE // 8) + extra, *options)
+    source = DEVICE_SOURCE.format(words=DEVICE_CODE_SIZE // 8) + extra
+    library = compile_library(folder, name, source, *options, architecture=architecture)
     if through_patchelf:
         # Twice, and a long path: patchelf leaves room behind the program headers when it moves sections.
         for rpath in ("$ORIGIN/../../nvidia/one/lib:" * 40, "$ORIGIN/../../nvidia/cudnn/lib:" * 400 + "$ORIGIN"):
@@ -107,8 +119,8 @@ INIT_PY = "import os\n\n\ndef load():\n    pass\n"
 class SmallRelease:
     """A checkout in small: one release with one wheel of a few kilobytes, its patches, SDK and operators."""
 
-    def __init__(self, folder: Path, wheel: Path) -> None:
-        self.checkout, self.wheel = folder, wheel
+    def __init__(self, folder: Path, wheel: Path, architecture: str = "x86_64") -> None:
+        self.checkout, self.wheel, self.architecture = folder, wheel, architecture
         self.output = folder / "wheels"
         self.write_table()
 
@@ -138,15 +150,16 @@ class SmallRelease:
 
     def build(self, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
         given = () if "--from" in arguments else ("--from", str(self.wheel))
-        return self.run("build", "--torch", "9.9.0", "--python", "3.11", *given, *arguments, **variables)
+        chosen = ("--torch", "9.9.0", "--python", "3.11", "--arch", self.architecture)
+        return self.run("build", *chosen, *given, *arguments, **variables)
 
     @property
     def built(self) -> Path:
-        return self.output / "torch-9.9.0+maca1.0.0-cp311-cp311-linux_x86_64.whl"
+        return self.output / f"torch-9.9.0+maca1.0.0-cp311-cp311-linux_{self.architecture}.whl"
 
     @property
     def sdk(self) -> Path:
-        return self.output / "mxmaca-1.0.0-py3-none-linux_x86_64.whl"
+        return self.output / f"mxmaca-1.0.0-py3-none-linux_{self.architecture}.whl"
 
     def leftovers(self) -> List[str]:
         """What a build that failed must not leave: wheels, parts of wheels, intermediate files."""
@@ -176,21 +189,26 @@ add_library(macatorch_autograd SHARED csrc/autograd/engine.cpp)
 """
 
 
-def small_release(folder: Path) -> SmallRelease:
-    """A release that builds in seconds, in an empty folder: ``checkout`` and upstream's wheel."""
+def small_release(folder: Path, architecture: str = "") -> SmallRelease:
+    """A release that builds in seconds, in an empty folder: ``checkout`` and upstream's wheel.
+
+    ``architecture``: another one than this machine's.
+    """
     compiled = folder / "compiled"
+    library_of = partial(compile_library, architecture=architecture)
     cudart = "int cudaMalloc(void) { return 0; }\nint cudaFree(void) { return 0; }\n"
     script = folder / "cudart.map"
     script.write_text("libcudart.so.12 { global: *; };\n")
-    compile_library(compiled, "libcudart.so.12", cudart, f"-Wl,--version-script={script}")
-    compile_library(compiled, "libtorch_cpu.so", "int cpu(void) { return 1; }\nint execute(void) { return 3; }\n")
+    library_of(compiled, "libcudart.so.12", cudart, f"-Wl,--version-script={script}")
+    library_of(compiled, "libtorch_cpu.so", "int cpu(void) { return 1; }\nint execute(void) { return 3; }\n")
     uses = "extern int cudaMalloc(void);\nint uses_cuda(void) { return cudaMalloc(); }\n"
-    cuda = device_library(compiled, "libtorch_cuda.so", "-l:libcudart.so.12", "-l:libtorch_cpu.so", extra=uses)
-    torch = compile_library(
+    needed = ("-l:libcudart.so.12", "-l:libtorch_cpu.so")
+    cuda = device_library(compiled, "libtorch_cuda.so", *needed, extra=uses, architecture=architecture)
+    torch = library_of(
         compiled, "libtorch.so", "int torch(void) { return 2; }", "-Wl,--no-as-needed", "-l:libtorch_cuda.so"
     )
     calls = "extern int execute(void);\nint calls(void) { return execute(); }\n"
-    python = compile_library(compiled, "libtorch_python.so", calls, "-l:libtorch_cpu.so")
+    python = library_of(compiled, "libtorch_python.so", calls, "-l:libtorch_cpu.so")
     members = {
         "torch/__init__.py": INIT_PY.encode(),
         "torch/version.py": VERSION_PY.encode(),
@@ -205,7 +223,8 @@ def small_release(folder: Path) -> SmallRelease:
         "torch-9.9.0.dist-info/top_level.txt": b"torch\n",
         "torch-9.9.0.dist-info/entry_points.txt": b"[console_scripts]\ntorchrun = torch:load\n",
     }
-    wheel = write_zip(folder / "torch-9.9.0-cp311-cp311-manylinux1_x86_64.whl", members)
+    platform = f"manylinux_2_28_{architecture}" if architecture else "manylinux1_x86_64"
+    wheel = write_zip(folder / f"torch-9.9.0-cp311-cp311-{platform}.whl", members)
     checkout = folder / "checkout"
     shutil.copytree(str(CHECKOUT / "build_scripts"), str(checkout / "build_scripts"))
     files = {
@@ -233,4 +252,4 @@ def small_release(folder: Path) -> SmallRelease:
     for name, text in files.items():
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text(text, encoding="utf-8")
-    return SmallRelease(checkout, wheel)
+    return SmallRelease(checkout, wheel, architecture or "x86_64")

@@ -1,0 +1,121 @@
+"""Running what is built for another processor: qemu's emulation of single programs, and a Debian system below it.
+
+The system is a folder of the cache with Debian's packages unpacked, as this machine's apt finds them for the other
+architecture: the C library, the C++ runtime and Python. Nothing is installed in it and nothing of it is run as root. A
+program that the emulated one starts runs only where the kernel knows such programs (binfmt_misc), so tests start none.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+from .. import cache, children
+from ..errors import FactoryError
+from ..platforms import Architecture
+from ..progress import step
+
+# What Debian calls the architectures.
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+PYTHON = "3.11"
+PACKAGES = ("libc6", "libstdc++6", "libgomp1", f"python{PYTHON}", f"libpython{PYTHON}")
+FORMAT = 1
+SPACE = 300_000_000
+
+
+def emulator(architecture: Architecture) -> str:
+    """The program that runs programs of another processor."""
+    for name in (f"qemu-{architecture.name}-static", f"qemu-{architecture.name}"):
+        found = shutil.which(name)
+        if found:
+            return found
+    raise FactoryError(
+        f"No emulator for {architecture.name}: qemu-{architecture.name}-static is not on PATH.",
+        "Install one: apt install qemu-user-static (Debian, Ubuntu).",
+    )
+
+
+def system(architecture: Architecture) -> Path:
+    """The folder with a Debian system of that architecture, from the cache or made now.
+
+    Raises FactoryError where this machine has no apt, or apt's archive no such packages.
+    """
+    for program in ("apt-get", "dpkg-deb"):
+        if shutil.which(program) is None:
+            raise FactoryError(f"{program} is missing: a system for {architecture.name} comes from Debian's archive.")
+    key = hashlib.sha256(repr((PACKAGES, FORMAT)).encode()).hexdigest()[:16]
+    final = cache.folder("systems") / f"{architecture.name}-{key}"
+    with cache.lock(f"system-{architecture.name}"):
+        # Python leaves compiled modules there.
+        if cache.whole(final, may_grow=True):
+            return final
+        with cache.work_folder(f"system-{architecture.name}") as work:
+            cache.require_space(work, SPACE, f"A system for {architecture.name}")
+            with step(f"Unpacking Debian's Python {PYTHON} for {architecture.name}"):
+                made = work / "root"
+                made.mkdir()
+                for package in _packages(architecture, work / "apt"):
+                    _run(["dpkg-deb", "--extract", str(package), str(made)])
+            cache.keep(made, final)
+    return final
+
+
+def _packages(architecture: Architecture, folder: Path) -> List[Path]:
+    """Fetch the packages, and what they need, with an apt that knows of that architecture alone."""
+    status, archives = folder / "status", folder / "cache" / "archives"
+    for path in (folder / "state" / "lists" / "partial", archives / "partial"):
+        path.mkdir(parents=True)
+    status.write_text("")
+    settings = {
+        "APT::Architecture": DEBIAN[architecture.name],
+        "APT::Architectures": DEBIAN[architecture.name],
+        "Dir::State": folder / "state",
+        "Dir::State::status": status,
+        "Dir::Cache": folder / "cache",
+        # The folders are ours alone.
+        "APT::Sandbox::User": "",
+    }
+    apt = ["apt-get", "--quiet", "--assume-yes"]
+    apt += [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+    _run([*apt, "update"])
+    _run([*apt, "install", "--download-only", "--no-install-recommends", *PACKAGES])
+    return sorted(archives.glob("*.deb"))
+
+
+def _run(command: Sequence[str]) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
+    done = children.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if line.strip()]
+        raise FactoryError(
+            f"{command[0]} failed: " + " ".join(lines[-3:]), "Check the network and this machine's apt sources."
+        )
+
+
+def command(architecture: Architecture, program: str, *arguments: str) -> List[str]:
+    """The command that runs a program: one of the system (``/usr/bin/…``), or one that was built."""
+    root = system(architecture)
+    inside = root / program.lstrip("/")
+    path = inside if program.startswith("/usr/") and inside.exists() else Path(program)
+    return [emulator(architecture), "-L", str(root), str(path), *arguments]
+
+
+def python(architecture: Architecture, *arguments: str) -> List[str]:
+    """The command that runs the system's Python. ``-S``: this machine's own packages are not its."""
+    return command(architecture, f"/usr/bin/python{PYTHON}", "-S", *arguments)
+
+
+def unpack(wheels: Sequence[Path], folder: Path) -> None:
+    """What pip would leave of wheels in site-packages, without their scripts: enough to import them."""
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+
+
+def variables(site: Path, state: Path) -> Dict[str, str]:
+    """The environment of an emulated Python that finds the packages in ``site`` and has the devices to itself."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MACA_", "CUDA_", "PYTHON", "LD_"))}
+    return {**kept, "PYTHONPATH": str(site), "MACA_STATE_DIR": str(state)}

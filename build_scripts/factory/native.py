@@ -173,6 +173,8 @@ class Tools:
 
 # What libmacatorch is built from; the Python packages beside it do not count.
 OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "cpu_dtypes", "codegen", "csrc")
+# What they are built from of the SDK.
+SDK_PARTS = ("include", "portable")
 # The parts of csrc/fast, each an option MACATORCH_FAST_<part> of CMake.
 FAST = ("ALLOCATOR", "ONEDNN", "PANELS", "COPIES", "BACKWARD_THREAD")
 
@@ -358,7 +360,7 @@ def operators(
             "torch": release.torch,
             "cuda": release.cuda_major,
             "headers": site.digest,
-            "sdk": cache.tree_digest(sdk_copy / "include") if (sdk_copy / "include").is_dir() else "",
+            "sdk": [cache.tree_digest(sdk_copy / part) for part in SDK_PARTS if (sdk_copy / part).is_dir()],
         }
         options = {
             "TORCH_DIR": str(site.folder / "torch"),

@@ -14,7 +14,13 @@ SOURCES = {"c++": (".cpp", ".h", ".cuh"), "shell": (".sh",)}
 # Shell scripts whose names do not say so.
 SCRIPTS = (".ci/run",)
 # mypy looks at each of these by itself: two of them may hold modules of the same name.
-TYPED = ("build_scripts", "macatorch/macatorch", "macatorch/maca_tools", "cu_bridge/python/mxmaca")
+TYPED = (
+    "build_scripts",
+    "macatorch/macatorch",
+    "macatorch/maca_tools",
+    "cu_bridge/python/mxmaca",
+    "companions/flash_attn/flash_attn_2_cuda",
+)
 
 
 def tracked(suffixes: Sequence[str]) -> List[str]:

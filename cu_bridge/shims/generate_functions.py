@@ -1,6 +1,8 @@
-"""Write cuBLAS's header and exported functions from functions.txt.
+"""Write a library's header and exported functions from a table such as functions.txt.
 
-python generate.py --functions functions.txt --header cublas_functions.h [--exports exports.cpp]
+python generate_functions.py --functions functions.txt --header cublas_functions.h [--exports exports.cpp]
+
+The templates that compute are in families.h beside functions.txt, in sparse_families.h beside sparse_functions.txt.
 """
 
 import argparse
@@ -8,13 +10,14 @@ import pathlib
 import re
 from typing import List, NamedTuple, Tuple
 
+# What {T}, {R} and {C} stand for: the type, its real and its complex type.
 TYPES = {
-    "S": ("float", "float"),
-    "D": ("double", "double"),
-    "C": ("cuComplex", "float"),
-    "Z": ("cuDoubleComplex", "double"),
-    "H": ("__half", "__half"),
-    "-": ("void", "void"),
+    "S": ("float", "float", "cuComplex"),
+    "D": ("double", "double", "cuDoubleComplex"),
+    "C": ("cuComplex", "float", "cuComplex"),
+    "Z": ("cuDoubleComplex", "double", "cuDoubleComplex"),
+    "H": ("__half", "__half", "__half2"),
+    "-": ("void", "void", "void"),
 }
 
 
@@ -96,7 +99,9 @@ class Function(NamedTuple):
 class Library(NamedTuple):
     """The library of a table."""
 
+    table: str  # its path below shims/
     folder: str
+    families: str  # the header of its templates
     prefix: str
     handle: str
     status: str
@@ -105,7 +110,8 @@ class Library(NamedTuple):
 def read(path: pathlib.Path) -> Tuple[Library, List[Function]]:
     """Expand the table's rows."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip() and line[0] != "#"]
-    library = Library(path.parent.name, *lines[0].split()[1:])
+    families = path.stem.replace("functions", "families") + ".h"
+    library = Library(f"{path.parent.name}/{path.name}", path.parent.name, families, *lines[0].split()[1:])
     functions = []
     for line in lines[1:]:
         family, variants, suffix, wide, parameters = (cell.strip() for cell in line.split("|"))
@@ -113,11 +119,12 @@ def read(path: pathlib.Path) -> Tuple[Library, List[Function]]:
         for variant in variants.split():
             letter, _, name = variant.partition(":")
             name = library.prefix + (name or letter + family)
-            kind, real = TYPES[letter]
+            kind, real, pair = TYPES[letter]
             for size, integer in (("", "int"), ("_64", "int64_t")):
                 if size and wide != "64":
                     continue
-                text = parameters.replace("{T}", kind).replace("{R}", real).replace("{int}", integer)
+                text = parameters.replace("{T}", kind).replace("{R}", real).replace("{C}", pair)
+                text = text.replace("{int}", integer)
                 declared = [parameter(part) for part in text.split(", ")]
                 functions.append(Function(family, letter, name + size, name + suffix + size, declared))
     return library, functions
@@ -131,7 +138,7 @@ def parameter(cell: str) -> Parameter:
 
 def header(library: Library, functions: List[Function]) -> str:
     """Return the declarations."""
-    lines = [f"// Generated from shims/{library.folder}/functions.txt: what computes.", "#pragma once", ""]
+    lines = [f"// Generated from shims/{library.table}: what computes.", "#pragma once", ""]
     lines += [f"#define {f.short} {f.symbol}" for f in functions if f.short != f.symbol]
     lines += ["", "#ifdef __cplusplus", 'extern "C" {', "#endif"]
     for f in functions:
@@ -144,7 +151,7 @@ def header(library: Library, functions: List[Function]) -> str:
 def exports(library: Library, functions: List[Function]) -> str:
     """Return the definitions: each calls its family's template with the types that C++ computes with."""
     space = f"mxmaca::{library.folder}"
-    lines = [f"// Generated from shims/{library.folder}/functions.txt.", '#include "families.h"', ""]
+    lines = [f"// Generated from shims/{library.table}.", f'#include "{library.families}"', ""]
     lines += ["using namespace mxmaca;", f"using namespace {space};", "", 'extern "C" {']
     for f in functions:
         kind = "" if f.letter == "-" else f"<Native<{TYPES[f.letter][0]}>>"

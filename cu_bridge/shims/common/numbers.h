@@ -125,6 +125,8 @@ template <class T>
 T native(T value) {
   return value;
 }
+inline std::complex<float> native(cuComplex value) { return {value.x, value.y}; }
+inline std::complex<double> native(cuDoubleComplex value) { return {value.x, value.y}; }
 #define MXMACA_NATIVE(T)                                                                          \
   inline Native<T>* native(T* p) { return reinterpret_cast<Native<T>*>(p); }                      \
   inline const Native<T>* native(const T* p) { return reinterpret_cast<const Native<T>*>(p); }    \

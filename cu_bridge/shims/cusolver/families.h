@@ -12,10 +12,6 @@
 namespace mxmaca {
 namespace cusolver {
 
-using Status = cusolverStatus_t;
-using Index = int64_t;
-constexpr Status kInvalidValue = CUSOLVER_STATUS_INVALID_VALUE;
-constexpr Status kNotSupported = CUSOLVER_STATUS_NOT_SUPPORTED;
 inline bool known(cudaDataType type) {
   return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_C_32F || type == CUDA_C_64F;
 }

@@ -27,3 +27,14 @@ MXMACA_ANSWERS(cusolverStatus_t, CUSOLVER_STATUS_SUCCESS, CUSOLVER_STATUS_NOT_IN
                CUSOLVER_STATUS_INVALID_VALUE, CUSOLVER_STATUS_ALLOC_FAILED, CUSOLVER_STATUS_EXECUTION_FAILED);
 MXMACA_RANGE(cusolverEigMode_t, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_VECTOR);
 MXMACA_RANGE(cusolverEigType_t, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_TYPE_3);
+
+namespace mxmaca {
+namespace cusolver {
+
+using Status = cusolverStatus_t;
+using Index = int64_t;
+constexpr Status kInvalidValue = CUSOLVER_STATUS_INVALID_VALUE;
+constexpr Status kNotSupported = CUSOLVER_STATUS_NOT_SUPPORTED;
+
+}  // namespace cusolver
+}  // namespace mxmaca

@@ -7,19 +7,8 @@
 #include <new>
 #include <vector>
 
-#include "library.h"
 #include "numbers.h"
-
-#pragma GCC visibility push(default)
-#include "cusparse.h"
-#pragma GCC visibility pop
-
-struct cusparseMatDescr {
-  cusparseMatrixType_t type = CUSPARSE_MATRIX_TYPE_GENERAL;
-  cusparseFillMode_t fill = CUSPARSE_FILL_MODE_LOWER;
-  cusparseDiagType_t diagonal = CUSPARSE_DIAG_TYPE_NON_UNIT;
-  cusparseIndexBase_t base = CUSPARSE_INDEX_BASE_ZERO;
-};
+#include "sparse.h"
 
 struct cusparseSpVecDescr {
   int64_t size, nnz;
@@ -71,7 +60,6 @@ struct cusparseSpSMDescr {
 };
 
 MXMACA_OBJECT(cusparseContext, Cusparse);
-MXMACA_OBJECT(cusparseMatDescr, CusparseMatrix);
 MXMACA_OBJECT(cusparseSpVecDescr, CusparseSparseVector);
 MXMACA_OBJECT(cusparseSpMatDescr, CusparseSparseMatrix);
 MXMACA_OBJECT(cusparseDnVecDescr, CusparseDenseVector);
@@ -91,13 +79,9 @@ MXMACA_RANGE(cusparseSparseToDenseAlg_t, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, CUS
 MXMACA_RANGE(cusparseDenseToSparseAlg_t, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT);
 MXMACA_RANGE(cusparseCsr2CscAlg_t, CUSPARSE_CSR2CSC_ALG1, CUSPARSE_CSR2CSC_ALG2);
 MXMACA_RANGE(cusparseOperation_t, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE);
-MXMACA_RANGE(cusparseIndexBase_t, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_INDEX_BASE_ONE);
 MXMACA_RANGE(cusparseAction_t, CUSPARSE_ACTION_SYMBOLIC, CUSPARSE_ACTION_NUMERIC);
 MXMACA_RANGE(cusparseIndexType_t, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_64I);
 MXMACA_RANGE(cusparseOrder_t, CUSPARSE_ORDER_COL, CUSPARSE_ORDER_ROW);
-MXMACA_RANGE(cusparseMatrixType_t, CUSPARSE_MATRIX_TYPE_GENERAL, CUSPARSE_MATRIX_TYPE_TRIANGULAR);
-MXMACA_RANGE(cusparseFillMode_t, CUSPARSE_FILL_MODE_LOWER, CUSPARSE_FILL_MODE_UPPER);
-MXMACA_RANGE(cusparseDiagType_t, CUSPARSE_DIAG_TYPE_NON_UNIT, CUSPARSE_DIAG_TYPE_UNIT);
 
 namespace mxmaca {
 namespace cusparse {

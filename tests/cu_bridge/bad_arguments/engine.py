@@ -34,7 +34,8 @@ Quick start for a new library
    `[families]` is the same with a regular expression in the place of the name: each exported function that it matches
    as a whole has the row. With `controls = true` at the file's beginning every row is also called with good values
    alone and must succeed, so that no other argument can be what a bad call fails by; `uncontrolled = "why"` excepts a
-   row. `setup = [["nvmlInit_v2"]]` at the beginning are calls that each child makes before all others.
+   row. `setup = [["nvmlInit_v2"]]` at the beginning are calls that each child makes before all others, and
+   `beside = ["cusparse"]` other libraries whose functions the steps of handles call.
 
 2. Values: an integer (passed in 64 bits, which suits any width); a float (as double), "float:1.5"; "null"; "out"
    (64 KiB of zeros); "host" (memory that CUDA does not know; "host:NAME" in steps is $NAME afterwards); "text:...";
@@ -138,7 +139,7 @@ class Table:
     def __init__(self, folder: str, major: int, exported: Set[str]) -> None:
         files = [tomllib.loads((HERE / name).read_text(encoding="utf-8")) for name in ("common.toml", folder + ".toml")]
         known = {"controls", "families", "functions", "functions12", "functions13", "handles", "kinds", "states"}
-        known |= {"setup", "statuses"}
+        known |= {"beside", "setup", "statuses"}
         for file in files:
             assert set(file) <= known, f"{folder}: unknown sections {set(file) - known}"
         self.statuses: Dict[str, int] = {}
@@ -149,6 +150,7 @@ class Table:
             self.handles.update(file.get("handles", {}))
             self.kinds.update(file.get("kinds", {}))
         self.setup: List[List[Any]] = files[1].get("setup", [])
+        self.beside: List[str] = [library(name, major).soname for name in files[1].get("beside", [])]
         self.states: Dict[str, Dict[str, Any]] = files[1].get("states", {})
         self.rows: Dict[str, Dict[str, Any]] = {}
         for section in ("functions", f"functions{major}"):
@@ -245,13 +247,16 @@ def exported(path: pathlib.Path) -> Tuple[Set[str], Set[str]]:
 class Child:
     """Makes the values and calls the functions, in a process that may die of it."""
 
-    def __init__(self, sdk: pathlib.Path, major: int, soname: str, handles: Dict[str, Dict[str, Any]]) -> None:
+    def __init__(
+        self, sdk: pathlib.Path, major: int, soname: str, handles: Dict[str, Dict[str, Any]], beside: Sequence[str] = ()
+    ) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         folder = sdk / "lib" / f"cuda{major}"
         self.runtime = ctypes.CDLL(str(sdk / "lib" / "libmcruntime.so"))
         self.cudart = ctypes.CDLL(str(next(folder.glob("libcudart.so.*"))))
         ctypes.CDLL(str(folder / "libcuda.so.1"))  # as in a process with torch, where libraries find it by name
         self.library = ctypes.CDLL(str(folder / soname))
+        self.places = [self.library, self.cudart, self.runtime, *(ctypes.CDLL(str(folder / name)) for name in beside)]
         self.handles = handles
         self.kept: List[Any] = []  # until the call has been made
         self.lasting: List[Any] = []  # what a library knows the address of
@@ -267,8 +272,8 @@ class Child:
         return ctypes.addressof(thing)
 
     def find(self, name: str) -> Any:
-        """A function of the library, else of the CUDA runtime, else of the runtime below."""
-        for place in (self.library, self.cudart, self.runtime):
+        """A function of the library, else of the CUDA runtime, of the runtime below, or of a library beside it."""
+        for place in self.places:
             if hasattr(place, name):
                 return place[name]  # an object of its own, whose result type nobody else sets
         raise AttributeError(f"no library has {name}")
@@ -375,7 +380,7 @@ def child_main() -> None:
     """Carry out the calls of a plan from an index on, and report each on a pipe."""
     plan = json.loads(pathlib.Path(sys.argv[2]).read_text(encoding="utf-8"))
     start, pipe = int(sys.argv[3]), int(sys.argv[4])
-    child = Child(pathlib.Path(plan["sdk"]), plan["major"], plan["soname"], plan["handles"])
+    child = Child(pathlib.Path(plan["sdk"]), plan["major"], plan["soname"], plan["handles"], plan["beside"])
     for step in plan["setup"]:
         child.step("setup", step, {})
     for index, call in enumerate(plan["calls"]):
@@ -399,10 +404,11 @@ def run_calls(
     folder: pathlib.Path,
     environment: Dict[str, str],
     setup: Sequence[List[Any]] = (),
+    beside: Sequence[str] = (),
 ) -> List[str]:
     """Carry out calls in child processes; return what is wrong, a line each."""
     plan = folder / f"{row.folder}{row.major}.json"
-    text = {"sdk": str(sdk), "major": row.major, "soname": row.soname, "setup": setup}
+    text = {"sdk": str(sdk), "major": row.major, "soname": row.soname, "setup": setup, "beside": beside}
     plan.write_text(json.dumps({**text, "handles": handles, "calls": calls}), encoding="utf-8")
     problems: List[str] = []
     start = 0
@@ -481,7 +487,7 @@ def try_library(sdk: pathlib.Path, folder: str, major: int, work: pathlib.Path, 
     tried = {call.function for call in calls} | {name for name, line in table.rows.items() if "none" in line}
     problems += [f"{name}: its row tries nothing" for name in sorted((set(table.rows) & own) - tried)]
     variables = {**environment, "MACA_DEVICE_COUNT": "2"}
-    problems += run_calls(sdk, row, table.handles, calls, work, variables, table.setup)
+    problems += run_calls(sdk, row, table.handles, calls, work, variables, table.setup, table.beside)
     return Outcome(problems, len(own | refused), len(calls))
 
 

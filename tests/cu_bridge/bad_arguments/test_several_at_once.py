@@ -67,5 +67,5 @@ def test_several_bad_arguments_do_not_crash(
     variables = {**environment, "MACA_BLAS_LIBRARY": os.environ.get("MACA_BLAS_LIBRARY", find_openblas())}
     variables["MACA_DEVICE_COUNT"] = "2"
     calls = random_calls(table, with_kinds, seed)
-    problems = engine.run_calls(sdk, row, table.handles, calls, tmp_path, variables, table.setup)
+    problems = engine.run_calls(sdk, row, table.handles, calls, tmp_path, variables, table.setup, table.beside)
     assert problems == [], f"seed {seed}:\n" + "\n".join(problems)

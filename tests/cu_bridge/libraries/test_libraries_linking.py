@@ -16,6 +16,8 @@ HEADERS = {
     "curand.h": "libcurand",
     "cufftXt.h": "libcufft",
     "cusolverDn.h": "libcusolver",
+    "cusolverSp_LOWLEVEL_PREVIEW.h": "libcusolver",
+    "cusolverRf.h": "libcusolver",
     "cusparse.h": "libcusparse",
     "cudnn.h": "libcudnn",
 }

@@ -22,8 +22,6 @@ MANIFEST = "maca.json"
 PT_NOTE = 4
 # Where the file header of a 64-bit ELF file has the number of program headers.
 PHNUM_OFFSET = 56
-# auditwheel puts a part of the file's hash into the name of a library that it brings along.
-HASHED = re.compile(r"^(lib\w+)\.[0-9a-f]{8}(\.so\.[\d.]+)$")
 
 
 def file_name(companion: Companion, wheel: UpstreamWheel, version: str) -> str:
@@ -90,7 +88,7 @@ def _add_members(
             with elf.open_elf(result, name) as library:
                 rpath = stripped.rpath_of(name, library, release.cuda_major, folders)
                 needed = library.needed
-            patchelf.edit(result, rpath, replace_needed=_own_names(needed, table))
+            patchelf.edit(result, rpath, replace_needed=stripped.own_names(needed, table.nvidia))
             raw.unlink()
             if outcome.device_sections:
                 manifest["device_code"][name] = {"sections": outcome.device_sections, "removed": outcome.removed}
@@ -127,17 +125,6 @@ def drop_notes(path: Path, name: str) -> None:
         file.write(packed + bytes((old - len(kept)) * elf.PROGRAM_HEADER.size))
         file.seek(PHNUM_OFFSET)
         file.write(struct.pack("<H", len(kept)))
-
-
-def _own_names(needed: List[str], table: Table) -> Dict[str, str]:
-    """For libraries of NVIDIA's that upstream brings along under names of its own: the names that the SDK has."""
-    found = {}
-    for name in needed:
-        match = HASHED.match(name)
-        own = f"{match.group(1)}{match.group(2)}" if match else name
-        if own != name and any(fnmatch(own, pattern) for pattern in table.nvidia.libraries):
-            found[name] = own
-    return found
 
 
 def _add_metadata(

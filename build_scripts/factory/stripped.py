@@ -7,6 +7,7 @@ a wheel zip in canonical form whose members the finished wheel takes over withou
 import hashlib
 import json
 import os
+import re
 import zlib
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
@@ -27,6 +28,8 @@ AUTOGRAD = "libmacatorch_autograd.so"
 # Which library of upstream's loads which of ours. libtorch is what a C++ program links: through it the operators come
 # with every way of using torch.
 CARRIERS = {"torch/lib/libtorch.so": OPERATORS, "torch/lib/libtorch_python.so": AUTOGRAD}
+# auditwheel puts a part of the file's hash into the name of a library that it brings along.
+HASHED = re.compile(r"^(lib\w+)[.-][0-9a-f]{8}(\.so\.[\d.]+)$")
 # The modules whose text decides about the bytes.
 DECISIVE = ("device_code.py", "elf.py", "patchelf.py", "stripped.py", "wheel.py")
 
@@ -36,7 +39,8 @@ def key(wheel: UpstreamWheel, release: Release, nvidia: Nvidia) -> str:
     digest = hashlib.sha256()
     for name in DECISIVE:
         digest.update(Path(__file__).with_name(name).read_bytes())
-    facts = [wheel.sha256, release.cuda_major, nvidia.files, patchelf.find()[1], zlib.ZLIB_RUNTIME_VERSION, LEVEL]
+    facts = [wheel.sha256, release.cuda_major, nvidia.files, nvidia.libraries]
+    facts += [patchelf.find()[1], zlib.ZLIB_RUNTIME_VERSION, LEVEL]
     digest.update(json.dumps(facts).encode())
     return digest.hexdigest()
 
@@ -56,6 +60,17 @@ def rpath_of(member: str, library: elf.ElfFile, cuda_major: int, folders: "set[s
         if inside in folders and entry not in entries:
             entries.append(entry)
     return entries
+
+
+def own_names(needed: List[str], nvidia: Nvidia) -> Dict[str, str]:
+    """For libraries of NVIDIA's that upstream brings along under names of its own: the names that the SDK has."""
+    found = {}
+    for name in needed:
+        match = HASHED.match(name)
+        own = f"{match.group(1)}{match.group(2)}" if match else name
+        if own != name and any(fnmatch(own, pattern) for pattern in nvidia.libraries):
+            found[name] = own
+    return found
 
 
 def obtain(wheel: UpstreamWheel, release: Release, nvidia: Nvidia, given: Optional[Path]) -> Path:
@@ -94,7 +109,7 @@ def _make(source: Path, wheel: UpstreamWheel, release: Release, nvidia: Nvidia, 
                 if any(fnmatch(name, pattern) for pattern in nvidia.files):
                     report["removed"].append(name)
                 elif elf.is_elf(reader.head(name)):
-                    path = _process(reader, name, release, folders, work, report)
+                    path = _process(reader, name, release, nvidia, folders, work, report)
                     writer.add_file(name, path, executable=True)
                 else:
                     writer.add_bytes(name, reader.read(name), bool((info.external_attr >> 16) & 0o111))
@@ -113,7 +128,13 @@ def _make(source: Path, wheel: UpstreamWheel, release: Release, nvidia: Nvidia, 
 
 
 def _process(
-    reader: WheelReader, name: str, release: Release, folders: "set[str]", work: Path, report: Dict[str, Any]
+    reader: WheelReader,
+    name: str,
+    release: Release,
+    nvidia: Nvidia,
+    folders: "set[str]",
+    work: Path,
+    report: Dict[str, Any],
 ) -> Path:
     """One ELF file: device code and static symbols out, library search ours."""
     raw, result = work / "raw", work / "tree" / name
@@ -124,6 +145,7 @@ def _process(
         report["device_code"][name] = {"sections": outcome.device_sections, "removed": outcome.removed}
     with elf.open_elf(result, name) as library:
         rpath = rpath_of(name, library, release.cuda_major, folders)
-    patchelf.edit(result, rpath, [CARRIERS[name]] if name in CARRIERS else [])
+        needed = library.needed
+    patchelf.edit(result, rpath, [CARRIERS[name]] if name in CARRIERS else [], own_names(needed, nvidia))
     raw.unlink()
     return result

@@ -10,7 +10,7 @@ import pytest
 
 from build_scripts import releases
 from build_scripts.errors import FactoryError
-from build_scripts.factory import companion_wheel, device_code, elf, metadata
+from build_scripts.factory import companion_wheel, device_code, elf, metadata, stripped
 from build_scripts.factory.wheel import WheelReader
 
 from ..small import compile_library, write_zip
@@ -93,3 +93,11 @@ def test_every_companion_of_the_table_fits_its_releases(table: releases.Table) -
         for companion in table.built_companions(release):
             for wheel in release.wheels:
                 assert companion.wheel_for(wheel.python).file.startswith(f"{companion.name}-{companion.version}-")
+
+
+def test_a_library_that_upstream_brings_along_is_asked_for_by_its_own_name(table: releases.Table) -> None:
+    needed = ["libcusparseLt-f80c68d1.so.0", "libcudart.41118559.so.12", "libgomp-a34b3233.so.1", "libcudart.so.12"]
+    assert stripped.own_names(needed, table.nvidia) == {
+        "libcusparseLt-f80c68d1.so.0": "libcusparseLt.so.0",
+        "libcudart.41118559.so.12": "libcudart.so.12",
+    }

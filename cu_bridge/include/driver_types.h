@@ -16,6 +16,7 @@ typedef struct CUgraph_st* cudaGraph_t;
 typedef struct CUgraphNode_st* cudaGraphNode_t;
 typedef struct CUgraphExec_st* cudaGraphExec_t;
 typedef struct CUgraphDeviceUpdatableNode_st* cudaGraphDeviceNode_t;
+typedef struct CUuserObject_st* cudaUserObject_t;
 typedef struct CUfunc_st* cudaFunction_t;
 typedef struct CUkern_st* cudaKernel_t;
 typedef struct CUlib_st* cudaLibrary_t;
@@ -157,6 +158,14 @@ enum cudaGraphInstantiateFlags {
   cudaGraphInstantiateFlagUpload = 2,
   cudaGraphInstantiateFlagDeviceLaunch = 4,
   cudaGraphInstantiateFlagUseNodePriority = 8,
+};
+
+enum cudaUserObjectFlags {
+  cudaUserObjectNoDestructorSync = 1,
+};
+
+enum cudaUserObjectRetainFlags {
+  cudaGraphUserObjectMove = 1,
 };
 
 enum cudaGraphDebugDotFlags {

@@ -24,6 +24,7 @@ typedef struct mcPhysicalMemory* mcPhysicalMemory_t;
 typedef struct mcGraph* mcGraph_t;
 typedef struct mcGraphNode* mcGraphNode_t;
 typedef struct mcGraphExec* mcGraphExec_t;
+typedef struct mcUserObject* mcUserObject_t;
 
 typedef struct mcDim3 {
   unsigned int x, y, z;
@@ -283,6 +284,16 @@ MC_API mcError_t mcGraphConditionSet(unsigned long long handle, unsigned int val
 MC_API mcError_t mcGraphAddConditional(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count,
                                        unsigned long long handle, mcGraphConditionKind kind, unsigned int bodies,
                                        mcGraph_t* body, mcGraphNode_t* node);
+// An object of the program's that graphs keep alive. `destroy` is called once, with the last reference, by the thread
+// that gives it back. A graph's references are those of its clones and of its copies for launches too, and last until
+// their launches are over. InvalidValue: a count of 0, or of more references than the holder has.
+MC_API mcError_t mcUserObjectCreate(mcUserObject_t* object, void* pointer, void (*destroy)(void* pointer),
+                                    unsigned int references);
+MC_API mcError_t mcUserObjectRetain(mcUserObject_t object, unsigned int count);
+MC_API mcError_t mcUserObjectRelease(mcUserObject_t object, unsigned int count);
+// `move`: the caller's references become the graph's.
+MC_API mcError_t mcGraphRetainUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count, int move);
+MC_API mcError_t mcGraphReleaseUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count);
 // Changes of an executable graph, for the launches that follow. `node` is of the graph that it was made from.
 MC_API mcError_t mcGraphExecReplace(mcGraphExec_t exec, mcGraphNode_t node, mcGraphNode_t by);
 MC_API mcError_t mcGraphExecEnable(mcGraphExec_t exec, mcGraphNode_t node, int enabled);

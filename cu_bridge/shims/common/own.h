@@ -20,6 +20,7 @@ MXMACA_SAME_HANDLE(cudaGraph_t, mcGraph_t)
 MXMACA_SAME_HANDLE(cudaGraphNode_t, mcGraphNode_t)
 MXMACA_SAME_HANDLE(cudaGraphExec_t, mcGraphExec_t)
 MXMACA_SAME_HANDLE(cudaMemPool_t, mcMemoryPool_t)
+MXMACA_SAME_HANDLE(cudaUserObject_t, mcUserObject_t)
 #undef MXMACA_SAME_HANDLE
 
 inline mcCaptureMode own(cudaStreamCaptureMode mode) { return static_cast<mcCaptureMode>(mode); }

@@ -233,6 +233,26 @@ cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* handle,
   return result(mcGraphConditionCreate(handle, own(graph), defaultLaunchValue, flags == cudaGraphCondAssignDefault));
 }
 
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy, unsigned int references,
+                                 unsigned int flags) {
+  if (flags != cudaUserObjectNoDestructorSync) return fail(mcErrorInvalidValue);
+  return result(mcUserObjectCreate(own(object), pointer, destroy, references));
+}
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count) {
+  return result(mcUserObjectRetain(own(object), count));
+}
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count) {
+  return result(mcUserObjectRelease(own(object), count));
+}
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count,
+                                      unsigned int flags) {
+  RETURN_IF_WRONG(checkFlags(flags, cudaGraphUserObjectMove));
+  return result(mcGraphRetainUserObject(own(graph), own(object), count, flags == cudaGraphUserObjectMove));
+}
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count) {
+  return result(mcGraphReleaseUserObject(own(graph), own(object), count));
+}
+
 #if MXMACA_CUDA_MAJOR >= 13
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                              const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* parameters) {

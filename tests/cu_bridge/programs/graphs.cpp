@@ -175,9 +175,40 @@ void capturesForbidWaiting() {
   CHECK(cudaMalloc(&pointer, 16) == cudaSuccess);
 }
 
+// The object's end comes with the last graph that has a reference, once.
+void graphsKeepObjects() {
+  int ends = 0;
+  const cudaHostFn_t count = [](void* number) { ++*static_cast<int*>(number); };
+  cudaUserObject_t object = nullptr;
+  CHECK(cudaUserObjectCreate(&object, &ends, count, 1, 0) == cudaErrorInvalidValue);
+  CHECK(cudaUserObjectCreate(&object, &ends, count, 1, cudaUserObjectNoDestructorSync) == cudaSuccess);
+  cudaStream_t stream = makeStream();
+  begin(stream);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaGraph_t graph = nullptr, captured = nullptr;
+  CHECK(cudaStreamGetCaptureInfo(stream, &status, nullptr, &captured) == cudaSuccess);
+  CHECK(cudaGraphRetainUserObject(captured, object, 1, cudaGraphUserObjectMove) == cudaSuccess);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph == captured);
+  cudaGraph_t clone = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  CHECK(cudaGraphClone(&clone, graph) == cudaSuccess);
+  CHECK(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaGraphLaunch(exec, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess);
+  CHECK(cudaGraphReleaseUserObject(clone, object, 2) == cudaErrorInvalidValue);
+  CHECK(cudaGraphReleaseUserObject(clone, object, 1) == cudaSuccess && cudaGraphDestroy(clone) == cudaSuccess);
+  CHECK(ends == 0 && cudaGraphExecDestroy(exec) == cudaSuccess && ends == 1);
+  CHECK(cudaUserObjectRelease(object, 1) == cudaErrorInvalidValue);
+
+  CHECK(cudaUserObjectCreate(&object, &ends, count, 2, cudaUserObjectNoDestructorSync) == cudaSuccess);
+  CHECK(cudaUserObjectRelease(object, 3) == cudaErrorInvalidValue);
+  CHECK(cudaUserObjectRetain(object, 1) == cudaSuccess && cudaUserObjectRelease(object, 2) == cudaSuccess);
+  CHECK(ends == 1 && cudaUserObjectRelease(object, 1) == cudaSuccess && ends == 2);
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
+  graphsKeepObjects();
   launchesRepeatWhatWasCaptured();
   eventsBringOtherStreamsIn(arguments[1]);
   capturesForbidWaiting();

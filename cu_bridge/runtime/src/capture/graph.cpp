@@ -79,6 +79,7 @@ mcGraph* addBody(mcGraphNode* node) {
 void copyNodes(const mcGraph& from, mcGraph& to) {
   std::map<const mcGraphNode*, mcGraphNode*> copies;
   to.conditions = from.conditions;
+  to.userObjects = from.userObjects;
   for (const auto& node : from.nodes) {
     mcGraphNode* const copy = addNode(&to, {node->kind, node->label, node->work, node->device, node->flags});
     copy->clonedFrom = node->id;

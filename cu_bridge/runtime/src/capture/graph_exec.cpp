@@ -36,6 +36,7 @@ struct ExecNode {
 
 struct mcGraphExec {
   std::shared_ptr<const mc::ExecNodes> nodes;
+  std::shared_ptr<const mc::UserObjects> objects;             // of the bodies too
   std::vector<std::shared_ptr<mcGraphCondition>> conditions;  // of the bodies too
   unsigned flags;                                             // of a task that runs them
   bool freesFirst = false;                                    // what the launch before has left of its memory
@@ -46,13 +47,18 @@ namespace {
 
 HandleTable<mcGraphExec> execs;
 
-using Conditions = std::vector<std::shared_ptr<mcGraphCondition>>;
+// What belongs to a graph with its bodies.
+struct Belongings {
+  std::vector<std::shared_ptr<mcGraphCondition>> conditions;
+  std::shared_ptr<UserObjects> objects = std::make_shared<UserObjects>();
+};
 
-mcError_t copyForLaunch(const mcGraph& graph, ExecNodes* to, unsigned* flags, Conditions* all) {
+mcError_t copyForLaunch(const mcGraph& graph, ExecNodes* to, unsigned* flags, Belongings* all) {
   std::vector<mcGraphNode*> sorted;
   const mcError_t error = sortedNodes(graph, &sorted);
   if (error != mcSuccess) return error;
-  all->insert(all->end(), graph.conditions.begin(), graph.conditions.end());
+  all->conditions.insert(all->conditions.end(), graph.conditions.begin(), graph.conditions.end());
+  all->objects->share(graph.userObjects);
   const auto numberOf = [&](const mcGraphNode* node) {
     return static_cast<size_t>(std::find(sorted.begin(), sorted.end(), node) - sorted.begin());
   };
@@ -170,16 +176,18 @@ mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph) {
   if (exec == nullptr || !graphs.contains(graph)) return fail(mcErrorInvalidValue);
   unsigned flags = 0;
   const auto nodes = std::make_shared<ExecNodes>();
-  Conditions all;
+  Belongings all;
   const mcError_t error = copyForLaunch(*graph, nodes.get(), &flags, &all);
   if (error != mcSuccess) return failWith(error, "the dependencies of the graph's nodes form a circle");
-  *exec = execs.create(nodes, std::move(all), flags & mcTaskWaits);
+  *exec = execs.create(nodes, std::move(all.objects), std::move(all.conditions), flags & mcTaskWaits);
   return mcSuccess;
 }
 
 mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
   if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
-  const auto run = [nodes = exec->nodes, conditions = exec->conditions, frees = exec->freesFirst] {
+  // The objects of the program's last until the launch is over.
+  const auto run = [nodes = exec->nodes, objects = exec->objects, conditions = exec->conditions,
+                    frees = exec->freesFirst] {
     for (const auto& condition : conditions) {
       if (condition->assigned) condition->value = condition->initial;
     }
@@ -234,7 +242,7 @@ mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphUpdateRe
   *result = mcGraphUpdateError;
   unsigned flags = 0;
   ExecNodes wanted;
-  Conditions all;
+  Belongings all;
   const mcError_t error = copyForLaunch(*graph, &wanted, &flags, &all);
   if (error != mcSuccess) return fail(error);
   unsigned long long different = 0;
@@ -248,6 +256,7 @@ mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphUpdateRe
   auto updated = std::make_shared<ExecNodes>(*exec->nodes);
   takeWork(updated.get(), wanted);
   exec->nodes = std::move(updated);
+  exec->objects = std::move(all.objects);
   exec->flags = flags & mcTaskWaits;
   return mcSuccess;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/user_objects.h"
 #include "handle_table.h"
 #include "mc_runtime.h"
 
@@ -46,6 +47,7 @@ struct mcGraph {
   bool inCapture = false;  // a capture adds nodes to it
   bool inNode = false;     // it belongs to a node of another graph
   std::vector<std::shared_ptr<mcGraphCondition>> conditions{};
+  mc::UserObjects userObjects{};
 };
 
 namespace mc {

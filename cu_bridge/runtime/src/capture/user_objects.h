@@ -1,0 +1,28 @@
+// References to objects of the program's that a graph, or a copy of one for launches, holds.
+#pragma once
+
+#include <map>
+
+#include "mc_runtime.h"
+
+namespace mc {
+
+class UserObjects {
+ public:
+  UserObjects() = default;
+  UserObjects(const UserObjects& other);
+  UserObjects& operator=(const UserObjects& other);
+  ~UserObjects();
+
+  // References that somebody else held until now.
+  void take(mcUserObject_t object, unsigned count) { held_[object] += count; }
+  // False, and nothing is given back: there are fewer.
+  bool giveBack(mcUserObject_t object, unsigned count);
+  // As many references more as `other` holds.
+  void share(const UserObjects& other);
+
+ private:
+  std::map<mcUserObject_t, unsigned> held_;
+};
+
+}  // namespace mc

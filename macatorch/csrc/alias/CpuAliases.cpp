@@ -1,6 +1,5 @@
 #include "alias/CpuAliases.h"
 
-#include <ATen/NamedTensorUtils.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
@@ -9,6 +8,7 @@
 
 #include "alias/ViewCopies.h"
 #include "arguments/Device.h"
+#include "arguments/Names.h"
 
 namespace macatorch {
 
@@ -45,9 +45,7 @@ class CpuAlias final : public TensorImpl {
     if (C10_UNLIKELY(extra_meta_ != nullptr)) {
       extra_meta_.reset();
     }
-    if (C10_UNLIKELY(from.has_named_tensor_meta())) {
-      set_named_tensor_meta(from.named_tensor_meta()->clone());
-    }
+    carry_names(*this, from);
   }
 
   bool same_geometry(const CpuAlias& other) const {
@@ -269,9 +267,7 @@ void CpuAliases::write_back(c10::Device device) {
     if (C10_UNLIKELY(alias.is_conj() != target.is_conj())) {
       target._set_conj(alias.is_conj());
     }
-    if (C10_UNLIKELY(alias.has_named_tensor_meta())) {
-      target.set_named_tensor_meta(alias.named_tensor_meta()->clone());
-    }
+    carry_names(target, alias);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "alias/CpuAliases.h"
 #include "alias/DeviceScope.h"
+#include "arguments/Names.h"
 
 namespace macatorch {
 
@@ -47,7 +48,7 @@ class DeviceCall {
 
 /// On the device, strided, and without names, which upstream's kernels carry on.
 inline bool is_bare(const at::Tensor& tensor) {
-  return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !tensor.has_names();
+  return is_plain_cuda(*tensor.unsafeGetTensorImpl()) && !has_names(tensor);
 }
 
 }  // namespace macatorch

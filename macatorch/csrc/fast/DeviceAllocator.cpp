@@ -266,6 +266,20 @@ class DeviceAllocator final : public CUDAAllocator {
     native()->attachOomRejectionObserver(std::move(observer));
   }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override { return native_.getMemoryInfo(device); }
+#if MACATORCH_TORCH_AT_LEAST(2, 14)
+  void markCaptureBegin(c10::DeviceIndex device) override { native()->markCaptureBegin(device); }
+  void markCaptureEnd(c10::DeviceIndex device) override { native()->markCaptureEnd(device); }
+  bool supportsUserMetadata() override { return native_.supportsUserMetadata(); }
+  void annotateMemory(const void* data, const std::string& metadata) override {
+    settled()->annotateMemory(data, metadata);
+  }
+  c10::DataPtr allocateWithAddress(size_t nbytes, void* address) override {
+    c10::DataPtr data = native()->allocateWithAddress(nbytes, address);
+    // Known as the allocator's by its deleter, like every other block.
+    static_cast<void>(data.compare_exchange_deleter(native_.raw_deleter(), &free));
+    return data;
+  }
+#endif
 #else
   void emptyCache() override { settled()->emptyCache(); }
   SnapshotInfo snapshot() override { return settled()->snapshot(); }

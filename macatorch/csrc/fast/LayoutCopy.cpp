@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "arguments/Names.h"
+
 namespace macatorch {
 namespace {
 
@@ -121,7 +123,7 @@ bool copy_transposed(const at::Tensor& to, const at::Tensor& from) {
   if (from.dim() < 3 || from.numel() < kLeast || to.scalar_type() != from.scalar_type() ||
       to.layout() != at::kStrided || from.layout() != at::kStrided || to.sizes() != from.sizes() ||
       to.is_conj() != from.is_conj() || to.is_neg() != from.is_neg() || to.is_quantized() || from.is_quantized() ||
-      !to.is_cpu() || !from.is_cpu() || from._is_zerotensor() || to.has_names() || from.has_names()) {
+      !to.is_cpu() || !from.is_cpu() || from._is_zerotensor() || has_names(to) || has_names(from)) {
     return false;
   }
   const bool gathers = to.is_contiguous() && is_channels_last(from);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "arguments/Arguments.h"
+#include "arguments/Names.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -19,7 +20,7 @@ template <const OperatorSpec& spec>
 void fill_in_memory_order(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const size_t first = stack->size() - op.schema().arguments().size();
   const at::Tensor self = (*stack)[first].toTensor();
-  if (C10_LIKELY(self.is_contiguous()) || self.has_names() || at::has_internal_overlap(self) == at::MemOverlap::Yes) {
+  if (C10_LIKELY(self.is_contiguous()) || has_names(self) || at::has_internal_overlap(self) == at::MemOverlap::Yes) {
     call_boxed(spec, op, stack);
     return;
   }
@@ -55,7 +56,7 @@ void normal_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   };
   const at::IntArrayRef mean = shape_of((*stack)[first]);
   const at::IntArrayRef std = shape_of((*stack)[first + 1]);
-  if (C10_LIKELY(out.is_contiguous()) || out.has_names() || at::has_internal_overlap(out) == at::MemOverlap::Yes ||
+  if (C10_LIKELY(out.is_contiguous()) || has_names(out) || at::has_internal_overlap(out) == at::MemOverlap::Yes ||
       !at::is_expandable_to(mean, out.sizes()) || !at::is_expandable_to(std, out.sizes()) ||
       out.sizes() != at::IntArrayRef(at::infer_size(mean, std))) {
     call_boxed(spec, op, stack);

@@ -66,7 +66,9 @@ class Table:
                 raise TableError(f"operators.toml, the row {row}: one policy a row")
         for row in content["table"]:
             _checked(row, TABLE_DETAILS)
-        rows = [row for row in content["row"] if "until" not in row or tuple(release) <= numbers(row["until"])]
+        # What is written in csrc/ops is compiled for every release, also where no row of the release uses it.
+        self._written = content["row"]
+        rows = [row for row in self._written if "until" not in row or tuple(release) <= numbers(row["until"])]
         self._rows = [row for row in rows if "library" not in row]
         self._beside = [row for row in rows if "library" in row]
         self.tables: List[Dict[str, Any]] = content["table"]
@@ -124,13 +126,13 @@ class Table:
 
     def expressions(self, source: str) -> List[str]:
         """The functions of a file of csrc/ops, each of them once."""
-        rows = [row for row in [*self._rows, *self._beside] if row.get("source") == source]
+        rows = [row for row in self._written if row.get("source") == source]
         found = [e for row in rows for e in (row["functions"].values() if "functions" in row else [row["function"]])]
         return sorted(set(found))
 
     def sources(self) -> List[str]:
         """The files of csrc/ops that have functions, without their suffix."""
-        return sorted({row["source"] for row in [*self._rows, *self._beside, *self.tables] if "source" in row})
+        return sorted({row["source"] for row in [*self._written, *self.tables] if "source" in row})
 
     def missing(self, known: Set[str]) -> List[str]:
         """Names in the table that no operator of the release has."""

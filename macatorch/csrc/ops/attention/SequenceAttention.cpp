@@ -127,7 +127,7 @@ struct Sequences {
         slopes(call(given.tensor("alibi_slopes"))),
         pages(call(given.tensor("block_table"))),
         causal(given.flag("is_causal")),
-        dropout(*given.number("dropout_p")),
+        dropout(given.number("dropout_p").value_or(0)),
         scale(given.number("scale")) {}
 
   /// Calls visit(piece) for each sequence that has queries and keys.
@@ -392,12 +392,20 @@ void efficient_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack)
 struct CudnnCall : Sequences {
   explicit CudnnCall(const Arguments& given) : Sequences(given, "attn_bias") {
     const std::vector<int64_t> starts = numbers(call, given.tensor("cum_seq_q"));
+    const std::vector<int64_t> used = numbers(call, given.tensor("seqused_k"));
     packed = !starts.empty();
+    TORCH_CHECK(packed || (used.empty() && !pages.defined()), "seqused_k and block_table need packed sequences");
+    TORCH_CHECK(!pages.defined() || !used.empty(), "block_table requires seqused_k");
     if (packed) {
       TORCH_CHECK(!bias.defined(), "cuDNN attention of packed sequences takes no bias");
-      window.aligned_at_end = false;
+      // Of a cache the last query stands at the last key that is used.
+      window.aligned_at_end = !used.empty();
       window.right = causal ? std::make_optional<int64_t>(0) : std::nullopt;
-      pieces = make_pieces(query, key, starts, numbers(call, given.tensor("cum_seq_k")), {});
+      std::vector<int64_t> key_starts = numbers(call, given.tensor("cum_seq_k"));
+      if (pages.defined() && key_starts.empty()) {
+        key_starts.assign(starts.size(), 0);  // keys are found by their pages
+      }
+      pieces = make_pieces(query, key, starts, key_starts, used);
     }
   }
 
@@ -415,7 +423,7 @@ void cudnn_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::optional<at::Generator> random = attention_random(position, cudnn.dropout);
   at::Tensor output, logsumexp;
   if (cudnn.packed) {
-    output = at::zeros({query.size(0), query.size(1), cudnn.value.size(2)}, query.options());
+    output = at::zeros({query.size(0), query.size(1), cudnn.value.size(-1)}, query.options());
     logsumexp = infinite({query.size(0), query.size(1)});
     cudnn.forward(output, logsumexp.t(), random);
   } else {
@@ -426,6 +434,16 @@ void cudnn_forward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
              given.flag("compute_log_sumexp") ? cudnn.call.result(logsumexp.contiguous().unsqueeze(-1)) : at::Tensor(),
              given.tensor("cum_seq_q"), given.tensor("cum_seq_k"), *given.integer("max_q"), *given.integer("max_k"),
              seed, offset, at::Tensor());
+}
+
+void cudnn_forward_inplace(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  CudnnCall cudnn(given);
+  TORCH_CHECK(cudnn.packed, "_cudnn_attention_forward_no_dropout_inplace: sequences must be packed");
+  const at::Tensor output = cudnn.call(given.tensor("out"), true);
+  const at::Tensor logsumexp = infinite({cudnn.query.size(0), cudnn.query.size(1)});
+  cudnn.forward(output.zero_(), logsumexp.t(), std::nullopt);
+  given.give(cudnn.call.result(logsumexp.unsqueeze(-1)));
 }
 
 void cudnn_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

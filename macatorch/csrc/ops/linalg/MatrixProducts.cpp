@@ -217,12 +217,14 @@ void scaled_grouped(Arguments& given, const at::Tensor& scale_a, const at::Tenso
   TORCH_CHECK(!given.tensor("scale_result").defined(), "Scale result not supported yet");
   check_scale_dtypes(scale_a, scale_b);
   const at::ScalarType dtype = given.dtype("out_dtype").value_or(at::kBFloat16);
+  const at::Tensor out = given.tensor("out");
+  TORCH_CHECK(!out.defined() || out.scalar_type() == dtype, "out_dtype must match output matrix type");
   DeviceCall call(self);
   const std::vector<int64_t> ends = offs.defined() ? ends_of(call, offs) : std::vector<int64_t>();
   const bool both_flat = self.dim() == 2 && mat2.dim() == 2;
   const at::Tensor a = with_group_scales(call(self), call(scale_a), ends, both_flat, true);
   const at::Tensor b = with_group_scales(call(mat2), call(scale_b), ends, both_flat, false);
-  given.give(call.result(grouped_product(a, b, ends).to(dtype)));
+  give(given, call, grouped_product(a, b, ends).to(dtype));
 }
 
 void scaled_grouped_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

@@ -19,7 +19,7 @@ TYPED = (
     "macatorch/macatorch",
     "macatorch/maca_tools",
     "cu_bridge/python/mxmaca",
-    "companions/flash_attn/flash_attn_2_cuda",
+    "macatorch/companions/flash_attn/flash_attn_2_cuda",
 )
 
 

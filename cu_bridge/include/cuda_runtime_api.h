@@ -253,8 +253,8 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHo
                                  unsigned int flags);
 cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count MXMACA_DEFAULT(1));
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count MXMACA_DEFAULT(1));
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object,
-                                      unsigned int count MXMACA_DEFAULT(1), unsigned int flags MXMACA_DEFAULT(0));
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count MXMACA_DEFAULT(1),
+                                      unsigned int flags MXMACA_DEFAULT(0));
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object,
                                        unsigned int count MXMACA_DEFAULT(1));
 

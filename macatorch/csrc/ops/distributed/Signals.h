@@ -8,9 +8,9 @@
 
 namespace macatorch {
 
-/// The signal pads of a group that shares symmetric memory, as one rank sees them. A pad has a word for each rank on each
-/// channel. A rank puts a signal into its word of a peer's pad (0 becomes 1), and takes one out of its own pad (1 becomes
-/// 0). Whatever waits here must run as work that waits.
+/// The signal pads of a group that shares symmetric memory, as one rank sees them. A pad has a word for each rank on
+/// each channel. A rank puts a signal into its word of a peer's pad (0 becomes 1), and takes one out of its own pad (1
+/// becomes 0). Whatever waits here must run as work that waits.
 class SignalPads {
  public:
   /// `name` is the operator's, for who reads an error. A timeout of 0 milliseconds is none.

@@ -21,9 +21,10 @@
 #include "dispatch/Operators.h"
 #include "ops/distributed/Signals.h"
 
-// Collectives over symmetric memory (torch.ops.symm_mem). The buffers of a group are memory of the host that each of its
-// processes has mapped, so a rank reads and writes its peers' directly. The ranks meet at barriers on the first channel
-// of the signal pads, as upstream's kernels do. All of it is work that waits: the call returns, the stream is busy.
+// Collectives over symmetric memory (torch.ops.symm_mem). The buffers of a group are memory of the host that each of
+// its processes has mapped, so a rank reads and writes its peers' directly. The ranks meet at barriers on the first
+// channel of the signal pads, as upstream's kernels do. All of it is work that waits: the call returns, the stream is
+// busy.
 //
 // The device has no multicast (has_multicast_support() is false, no address of a buffer stands for all of them). The
 // multimem operators compute what they compute with it, over the peers' buffers.
@@ -52,15 +53,12 @@ class Call {
 
   std::string text(const char* argument) const { return given[argument].toStringRef(); }
 
-  void check_sum() const {
-    TORCH_CHECK(text("reduce_op") == "sum", name, ": only sum is supported for now.");
-  }
+  void check_sum() const { TORCH_CHECK(text("reduce_op") == "sum", name, ": only sum is supported for now."); }
 
   /// Rendezvous of the group on `tensor`, which is a collective call the first time.
   Peers peers(const at::Tensor& tensor, const char* what = "input") const {
     TORCH_CHECK(tensor.is_contiguous(), name, ": ", what, " must be contiguous.");
-    const c10::intrusive_ptr<SymmetricMemory> memory =
-        c10d::symmetric_memory::rendezvous(tensor, text("group_name"));
+    const c10::intrusive_ptr<SymmetricMemory> memory = c10d::symmetric_memory::rendezvous(tensor, text("group_name"));
     TORCH_CHECK(memory != nullptr, name, ": ", what, " must be allocated with empty_strided_p2p().");
     std::vector<uint32_t*> pads;
     for (void* pad : memory->get_signal_pad_ptrs()) {
@@ -70,8 +68,7 @@ class Call {
     for (void* buffer : memory->get_buffer_ptrs()) {
       buffers.push_back(static_cast<char*>(buffer));
     }
-    const ptrdiff_t offset =
-        static_cast<char*>(tensor.data_ptr()) - buffers[static_cast<size_t>(memory->get_rank())];
+    const ptrdiff_t offset = static_cast<char*>(tensor.data_ptr()) - buffers[static_cast<size_t>(memory->get_rank())];
     for (char*& buffer : buffers) {
       buffer += offset;
     }
@@ -116,9 +113,9 @@ class Call {
     };
     const auto destroy = [](void* data) { delete static_cast<std::function<bool()>*>(data); };
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
-    C10_CUDA_CHECK(static_cast<cudaError_t>(mcStreamSubmit(reinterpret_cast<mcStream_t>(stream), "kernel", name,
-                                                           mcTaskWaits, run,
-                                                           new std::function<bool()>(std::move(work)), destroy)));
+    C10_CUDA_CHECK(
+        static_cast<cudaError_t>(mcStreamSubmit(reinterpret_cast<mcStream_t>(stream), "kernel", name, mcTaskWaits, run,
+                                                new std::function<bool()>(std::move(work)), destroy)));
   }
 
   Arguments given;
@@ -177,28 +174,28 @@ void sum(at::ScalarType dtype, const std::vector<char*>& buffers, int64_t first,
   }
 }
 
-/// Work over `peers` between two barriers: behind the first one all have written what is read, and before the end of the
-/// second one nobody writes anew. `last` follows it, and is about memory that only this rank writes.
+/// Work over `peers` between two barriers: behind the first one all have written what is read, and before the end of
+/// the second one nobody writes anew. `last` follows it, and is about memory that only this rank writes.
 void exchange(const Call& call, const at::Tensor& tensor, Peers peers, std::function<void(const Peers&)> middle,
               std::function<void(const Peers&)> last = {}) {
-  call.submit(tensor.device(), [name = call.name, peers = std::move(peers), middle = std::move(middle),
-                                last = std::move(last)] {
-    if (!peers.pads.barrier(kChannel)) {
-      return false;
-    }
-    {
-      const Computes computes(name);
-      middle(peers);
-    }
-    if (!peers.pads.barrier(kChannel)) {
-      return false;
-    }
-    if (last) {
-      const Computes computes(name);
-      last(peers);
-    }
-    return true;
-  });
+  call.submit(tensor.device(),
+              [name = call.name, peers = std::move(peers), middle = std::move(middle), last = std::move(last)] {
+                if (!peers.pads.barrier(kChannel)) {
+                  return false;
+                }
+                {
+                  const Computes computes(name);
+                  middle(peers);
+                }
+                if (!peers.pads.barrier(kChannel)) {
+                  return false;
+                }
+                if (last) {
+                  const Computes computes(name);
+                  last(peers);
+                }
+                return true;
+              });
 }
 
 char* data_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
@@ -294,13 +291,13 @@ void one_shot_reduce(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (receives) {
     out = call.output(input, out);
   }
-  exchange(call, input, peers,
-           [dtype = input.scalar_type(), count = input.numel(), to = receives ? data_of(out) : nullptr](
-               const Peers& all) {
-             if (to != nullptr) {
-               sum(dtype, all.buffers, 0, count, {to});
-             }
-           });
+  exchange(
+      call, input, peers,
+      [dtype = input.scalar_type(), count = input.numel(), to = receives ? data_of(out) : nullptr](const Peers& all) {
+        if (to != nullptr) {
+          sum(dtype, all.buffers, 0, count, {to});
+        }
+      });
   call.given.give(out);
 }
 
@@ -340,9 +337,9 @@ void reduce_scatter(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const int64_t dim = last ? input.dim() - 1 : 0;
   std::vector<int64_t> expected = input.sizes().vec();
   expected[static_cast<size_t>(dim)] /= ranks;
-  TORCH_CHECK(input.size(dim) % ranks == 0 && output.sizes() == at::IntArrayRef(expected), call.name,
-              ": dimension ", dim, " of input must be world_size times that of output, and the others equal: input ",
-              input.sizes(), ", output ", output.sizes(), ", world_size ", ranks);
+  TORCH_CHECK(input.size(dim) % ranks == 0 && output.sizes() == at::IntArrayRef(expected), call.name, ": dimension ",
+              dim, " of input must be world_size times that of output, and the others equal: input ", input.sizes(),
+              ", output ", output.sizes(), ", world_size ", ranks);
   TORCH_CHECK(input.scalar_type() == output.scalar_type(), call.name, ": input/output dtype mismatch.");
   call.check_alignment(input);
   call.check_alignment(output, "output");

@@ -21,7 +21,8 @@ bool spanOfRows(size_t pitch, size_t width, size_t height, size_t* bytes) {
 
 enum class Side { Unknown, Host, Device, Either };
 
-// Where [pointer, pointer + bytes) lies. Adjacent mappings count as one range. false: it runs out of its allocation.
+// Where [pointer, pointer + bytes) lies. Adjacent mappings of one kind count as one range. false: it runs out of its
+// allocation.
 bool classify(const void* pointer, size_t bytes, int way, Side* side) {
   const Allocation* found = findAllocation(pointer, way);
   if (found == nullptr) {
@@ -32,9 +33,11 @@ bool classify(const void* pointer, size_t bytes, int way, Side* side) {
   if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(pointer)) return false;
   if (found->kind == mcMemoryHost) return true;  // the rest may be plain host memory
   const uintptr_t end = reinterpret_cast<uintptr_t>(pointer) + bytes;
+  const mcMemoryKind kind = found->kind;
   for (uintptr_t next = found->base + found->size; next < end; next = found->base + found->size) {
     found = findAllocation(reinterpret_cast<const void*>(next), way);
-    if (found == nullptr) return false;
+    // The system may put the host's pinned memory right behind the device's.
+    if (found == nullptr || found->kind != kind) return false;
   }
   return true;
 }

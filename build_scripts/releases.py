@@ -37,6 +37,11 @@ class UpstreamWheel:
         return "cp" + self.python.replace(".", "")
 
     @property
+    def abi(self) -> str:
+        """The tag of the ABI in the file's name: the Python's own, or ``abi3``, which later Pythons have as well."""
+        return self.file.split("-")[-2]
+
+    @property
     def platforms(self) -> List[str]:
         return self.file[: -len(".whl")].split("-")[-1].split(".")
 

@@ -88,7 +88,7 @@ def pip_command(wheel: UpstreamWheel, requirements: Path, target: Path) -> List[
         "--dest",
         str(target),
     ]
-    command += ["--implementation", "cp", "--abi", wheel.python_tag, "--python-version", wheel.python]
+    command += ["--implementation", "cp", "--abi", wheel.abi, "--python-version", wheel.python]
     for platform in wheel.platforms:
         command += ["--platform", platform]
     return command

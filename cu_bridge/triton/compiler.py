@@ -10,23 +10,31 @@ import mxmaca
 from triton._C.libtriton import ir, nvidia, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 from triton.backends.nvidia import options as kernel_options
-from triton.backends.nvidia.options import HAS_KNOBS, CUDAOptions
+from triton.backends.nvidia.options import CUDAOptions
+from triton.backends.nvidia.release import HAS_KNOBS, RELEASE
 
 if HAS_KNOBS:
     from triton import knobs
 
 __all__ = ["CUDABackend", "CUDAOptions"]
 
+# Passes that take block pointers and tensor descriptors apart into pointers, in order.
+_REWRITES = ("add_rewrite_tensor_pointer", "add_rewrite_tensor_descriptor_to_pointer")
+# The least extent that a dot sums over, by the bits of its operands' elements (16 for others), from a release on.
+_LEAST_DEPTHS = (((3, 8), {8: 32, 32: 8, 64: 4}), ((0,), {8: 32}))
+
 
 def min_dot_size(target: GPUTarget) -> Callable[[Any, Any], Tuple[int, int, int]]:
     """Return the function that says how small the sides of a dot may be, by the operands' types."""
+
+    depths = next(depths for since, depths in _LEAST_DEPTHS if since <= RELEASE)
 
     def smallest(lhs: Any, rhs: Any) -> Tuple[int, int, int]:
         if not HAS_KNOBS:
             return (16, 32, 16) if lhs.is_int8() else (16, 16, 16)
         bits = lhs.scalar.primitive_bitwidth
         assert bits == rhs.scalar.primitive_bitwidth, "lhs and rhs bitwidth must be the same"
-        return (1, 1, 32) if bits == 8 else (1, 1, 16)
+        return (1, 1, depths.get(bits, 16))
 
     return smallest
 
@@ -100,9 +108,11 @@ class CUDABackend(BaseBackend):
         pm = ir.pass_manager(mod.context)
         pm.enable_debug()
         passes.common.add_inliner(pm)
-        passes.ttir.add_rewrite_tensor_pointer(pm)
+        for name in _REWRITES:
+            # Each release has those of the kinds of pointers that its language has.
+            if hasattr(passes.ttir, name):
+                getattr(passes.ttir, name)(pm)
         if HAS_KNOBS:
-            passes.ttir.add_rewrite_tensor_descriptor_to_pointer(pm)
             passes.common.add_canonicalizer(pm)
             passes.ttir.add_combine(pm)
         else:
@@ -113,7 +123,8 @@ class CUDABackend(BaseBackend):
         if not HAS_KNOBS:
             passes.common.add_licm(pm)
         passes.common.add_symbol_dce(pm)
-        passes.ttir.add_loop_unroll(pm)
+        if hasattr(passes.ttir, "add_loop_unroll"):
+            passes.ttir.add_loop_unroll(pm)
         if HAS_KNOBS:
             pm.run(mod, "make_ttir")
         else:

@@ -9,9 +9,11 @@ import tempfile
 from typing import Any, Callable, List, Tuple
 
 from triton._C.libtriton import ir, llvm, nvidia, passes
-from triton.backends.nvidia.options import HAS_KNOBS
+from triton.backends.nvidia.lowering import libllvm
+from triton.backends.nvidia.lowering.target import Target
+from triton.backends.nvidia.release import HAS_KNOBS, RELEASE
 
-_TRIPLE, _PROCESSOR = "nvptx64-nvidia-cuda", "sm_80"
+_PROCESSOR = "sm_80"
 # The version of PTX that upstream's assembler for the release takes.
 _PTX = 87 if HAS_KNOBS else 84
 _CAPABILITY = 80
@@ -50,11 +52,21 @@ def _layout_steps(warps: int, stages: int, blocks: int) -> List[Step]:
 def _machine_steps() -> List[Step]:
     """The passes from there to LLVM's dialect of MLIR."""
     end: List[Step] = [("canonicalizer",), ("cse",), ("symbol_dce",)]
-    if HAS_KNOBS:
+    ours = (_CAPABILITY, _PTX)
+    if RELEASE >= (3, 9):
         return [
-            ("combine_tensor_select_and_if",), ("allocate_warp_groups",), ("scf_to_cf",),
-            ("allocate_shared_memory_nv", _CAPABILITY, _PTX), ("allocate_global_scratch_memory",),
-            ("to_llvmir", _CAPABILITY, _PTX), ("canonicalizer",), ("cse",), ("nvgpu_to_llvm",),
+            ("combine_tensor_select_and_if",), ("allocate_warp_groups", False), ("scf_to_cf",),
+            ("allocate_shared_memory_nv", *ours), ("membar", *ours), ("allocate_global_scratch_memory",),
+            ("to_llvmir", *ours), ("canonicalize_llvm_ir",), ("cse",), ("warp_specialize_to_llvm",),
+            ("nvgpu_to_llvm",), *end, ("nvvm_to_llvm",), ("di_scope",),
+        ]  # fmt: skip
+    if HAS_KNOBS:
+        # Whether instrumentation is wanted is asked from 3.8 on.
+        asked = (False,) if RELEASE >= (3, 8) else ()
+        return [
+            ("combine_tensor_select_and_if",), ("allocate_warp_groups", *asked), ("scf_to_cf",),
+            ("allocate_shared_memory_nv", *ours), ("allocate_global_scratch_memory",),
+            ("to_llvmir", *ours, *asked), ("canonicalizer",), ("cse",), ("nvgpu_to_llvm",),
             ("warp_specialize_to_llvm",), *end, ("nvvm_to_llvm",), ("di_scope",),
         ]  # fmt: skip
     return [
@@ -108,12 +120,10 @@ def view(key: str, ttir: str, metadata: Any) -> str:
     if key == "ttgir":
         return str(module)
     _run(module, _machine_steps(), "make_llir")
-    llvm.init_targets()
-    lowered = llvm.to_module(module, llvm.context())
-    features = f"+ptx{_PTX}"
-    llvm.attach_datalayout(lowered, _TRIPLE, _PROCESSOR, features)
+    target = Target("nvptx64-nvidia-cuda", _PROCESSOR, f"+ptx{_PTX}", frozenset(), 0)
+    lowered = libllvm.to_module(module, target)
     llvm.optimize_module(lowered, llvm.OPTIMIZE_O3)
     fusion = bool(getattr(metadata, "enable_fp_fusion", True))
-    text: str = llvm.translate_to_asm(str(lowered), _TRIPLE, _PROCESSOR, features, [], fusion, False)
+    text: str = libllvm.machine_code(str(lowered), target, fusion, binary=False)
     # NVIDIA's assembler takes the flag of a debugger together with no optimisation alone.
     return text.replace(f".target {_PROCESSOR}, debug", f".target {_PROCESSOR}")

@@ -4,7 +4,7 @@ import re
 from typing import Any, Callable, Dict, List, Tuple
 
 from triton.backends.nvidia import native
-from triton.backends.nvidia.options import HAS_KNOBS
+from triton.backends.nvidia.release import HAS_KNOBS
 
 # The signs of arguments in plans, which the launcher of the SDK reads.
 _SIGNS = {

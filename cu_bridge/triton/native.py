@@ -4,7 +4,7 @@ import ctypes
 from typing import Any, Dict, Tuple
 
 import mxmaca
-from triton.backends.nvidia.options import HAS_KNOBS
+from triton.backends.nvidia.release import HAS_KNOBS
 
 # CUDA's numbers of the attributes, by the names that Triton gives them.
 _ATTRIBUTES = {
@@ -18,7 +18,7 @@ _ATTRIBUTES = {
 }
 
 
-def _load() -> Tuple[Any, Any, Any]:
+def _load() -> Tuple[Any, Any, Any, Any]:
     # Kept alive by its own handle: the functions are of that library.
     library = ctypes.PyDLL(str(mxmaca.root() / "lib" / "libmctriton.so"))
     functions = library.mcTritonFunctions
@@ -27,7 +27,7 @@ def _load() -> Tuple[Any, Any, Any]:
     return functions()
 
 
-make_launcher, _load_binary, _device_attribute = _load()
+make_launcher, _load_binary, _device_attribute, _unload_module = _load()
 
 
 class CudaUtils:
@@ -45,6 +45,14 @@ class CudaUtils:
         """
         loaded = _load_binary(name, kernel, shared, device)
         return loaded if HAS_KNOBS else loaded[:4]
+
+    def unload_module(self, module: int) -> None:
+        """Give the memory of a loaded kernel back, once the device has done what it has to do.
+
+        Raises:
+            RuntimeError: CUDA's error; also one that work before has left.
+        """
+        _unload_module(module)
 
     def set_printf_fifo_size(self, size: int) -> None:
         """Take the size of a buffer that does not exist here: what kernels print goes out at once."""

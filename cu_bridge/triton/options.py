@@ -6,56 +6,71 @@ thing does not exist here. Values that hardware of capability 8.0 refuses are re
 
 import dataclasses
 import hashlib
-import importlib.util
 import os
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-# Releases from here on have the module of knobs, and with it languages, tuples and scratch memory.
-HAS_KNOBS = importlib.util.find_spec("triton.knobs") is not None
+from triton.backends.nvidia.release import HAS_KNOBS, RELEASE
+
+Release = Tuple[int, ...]
+
+
+class _Option(NamedTuple):
+    """An option, its default, the first release that has it and the first that has it no more."""
+
+    name: str
+    default: Any
+    since: Release = (0,)
+    until: Release = (99,)
+
 
 _FP8 = ("fp8e4b15", "fp8e5")
+_PRECISIONS = ("tf32", "tf32x3", "ieee")
 
-_COMMON: Dict[str, Any] = {
-    "num_warps": 4,
-    "num_ctas": 1,
-    "num_stages": 3,
-    "maxnreg": None,
-    "ptx_version": None,
-    "enable_fp_fusion": True,
-    "supported_fp8_dtypes": _FP8,
-    "default_dot_input_precision": "tf32",
-    "max_num_imprecise_acc_default": 0,
-    "extern_libs": (),
-    "debug": False,
-    "backend_name": "cuda",
-    "sanitize_overflow": True,
-}
-_WITHOUT_KNOBS: Dict[str, Any] = {
-    "num_buffers_warp_spec": 0,
-    "num_consumer_groups": 0,
-    "reg_dec_producer": 0,
-    "reg_inc_consumer": 0,
-    "cluster_dims": (1, 1, 1),
-    "deprecated_fp8_dtypes": (),
-    "allowed_dot_input_precisions": ("tf32", "tf32x3", "ieee"),
-}
-_WITH_KNOBS: Dict[str, Any] = {
-    "warp_size": 32,
-    "ptx_options": None,
-    "ir_override": None,
-    "enable_reflect_ftz": True,
-    "launch_cooperative_grid": False,
-    "launch_pdl": False,
-    "deprecated_fp8_dot_operand_dtypes": (),
-    "allowed_dot_input_precisions": ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"),
-    "arch": "sm80",
-    "instrumentation_mode": "",
-}
+_OPTIONS = (
+    _Option("num_warps", 4),
+    _Option("num_ctas", 1),
+    _Option("num_stages", 3),
+    _Option("maxnreg", None),
+    _Option("cluster_dims", (1, 1, 1), until=(3, 7)),
+    _Option("ptx_version", None),
+    _Option("enable_fp_fusion", True),
+    _Option("allow_fp8e4nv", False, until=(3, 2)),
+    _Option("allow_fp8e4b15", True, until=(3, 2)),
+    _Option("supported_fp8_dtypes", _FP8, (3, 2)),
+    _Option("deprecated_fp8_dtypes", (), (3, 2), (3, 7)),
+    _Option("deprecated_fp8_dot_operand_dtypes", (), (3, 7)),
+    _Option("default_dot_input_precision", "tf32"),
+    _Option("allowed_dot_input_precisions", _PRECISIONS, until=(3, 7)),
+    _Option("allowed_dot_input_precisions", (*_PRECISIONS, "bf16x3", "bf16x6"), (3, 7)),
+    _Option("max_num_imprecise_acc_default", 0),
+    _Option("extern_libs", ()),
+    _Option("debug", False),
+    _Option("backend_name", "cuda"),
+    _Option("sanitize_overflow", True, (3, 2)),
+    _Option("num_buffers_warp_spec", 0, (3, 2), (3, 7)),
+    _Option("num_consumer_groups", 0, (3, 2), (3, 7)),
+    _Option("reg_dec_producer", 0, (3, 2), (3, 7)),
+    _Option("reg_inc_consumer", 0, (3, 2), (3, 7)),
+    _Option("warp_size", 32, (3, 7)),
+    _Option("ptx_options", None, (3, 7)),
+    _Option("ir_override", None, (3, 7)),
+    _Option("enable_reflect_ftz", True, (3, 7)),
+    _Option("launch_cooperative_grid", False, (3, 7)),
+    _Option("launch_pdl", False, (3, 7)),
+    _Option("arch", "sm80", (3, 7)),
+    _Option("instrumentation_mode", "", (3, 7)),
+    _Option("sched4reg", False, (3, 9)),
+    _Option("clc", False, (3, 9)),
+    _Option("fpsan_homomorphic_casts", False, (3, 9)),
+    _Option("min_shared_mem", None, (3, 9)),
+)
+# Instrumentation that the front end alone does; the rest is done by passes over NVIDIA's layouts.
+_FRONT_END_MODES = {"iisan"}
 
 
 def _fields() -> List[Tuple[str, type, Any]]:
-    values = dict(_COMMON, **(_WITH_KNOBS if HAS_KNOBS else _WITHOUT_KNOBS))
-    return [(name, type(value), dataclasses.field(default=value)) for name, value in values.items()]
+    there = [option for option in _OPTIONS if option.since <= RELEASE < option.until]
+    return [(o.name, type(o.default), dataclasses.field(default=o.default)) for o in there]
 
 
 def _check(self: Any) -> None:
@@ -70,34 +85,67 @@ def _hash(self: Any) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
+def _modes(text: str) -> List[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 CUDAOptions = dataclasses.make_dataclass(
-    "CUDAOptions", _fields(), namespace={"__post_init__": _check, "hash": _hash}, frozen=True
+    "CUDAOptions",
+    _fields(),
+    namespace={
+        "__post_init__": _check,
+        "hash": _hash,
+        # The front end of newer releases asks.
+        "enable_iisan": property(lambda self: "iisan" in _modes(getattr(self, "instrumentation_mode", ""))),
+    },
+    frozen=True,
 )
 
 
-def _fusion() -> bool:
+def _fusion(requested: Optional[bool]) -> bool:
     if HAS_KNOBS:
         from triton import knobs
 
-        return bool(knobs.language.default_fp_fusion)
-    return os.environ.get("TRITON_DEFAULT_FP_FUSION", "1") == "1"
+        decide = getattr(knobs.language, "fp_fusion_enabled", None)
+        if decide is not None:
+            return bool(decide(requested))
+        default = bool(knobs.language.default_fp_fusion)
+    else:
+        default = os.environ.get("TRITON_DEFAULT_FP_FUSION", "1") == "1"
+    return default if requested is None else requested
+
+
+def _refuse_hardware(values: Dict[str, Any], capability: int) -> None:
+    if values.get("num_ctas", 1) > 1:
+        raise ValueError(
+            f"num_ctas > 1 requires NVIDIA SM90+ (Hopper). Current target is sm_{capability}. "
+            "This configuration will fail. Please set num_ctas=1 or target an SM90+ GPU."
+        )
+    if values.get("clc"):
+        raise ValueError(f"clc=True requires NVIDIA SM100+ (Blackwell); current target is sm_{capability}")
+    foreign = [name for name in _modes(values.get("instrumentation_mode", "")) if name not in _FRONT_END_MODES]
+    if foreign:
+        raise NotImplementedError(
+            f"instrumentation_mode {', '.join(foreign)} works on NVIDIA's layouts, which do not exist on this device; "
+            "MACA_TRITON_CHECK=1 checks addresses"
+        )
 
 
 def parse(given: Dict[str, Any], capability: int) -> Any:
     """Return the options of a launch; names that are no options are left out.
 
     Raises:
-        ValueError: a cluster of several blocks, which capability 8.0 does not have.
+        ValueError: what capability 8.0 does not have: a cluster of several blocks, cancellation of launches.
+        NotImplementedError: instrumentation by passes over layouts.
     """
     known = {field.name for field in dataclasses.fields(CUDAOptions)}
     values = {name: value for name, value in given.items() if name in known}
     if HAS_KNOBS:
         values = {name: value for name, value in values.items() if value is not None}
         values.setdefault("arch", f"sm{capability}")
-    if values.get("num_ctas", 1) > 1:
-        raise ValueError(
-            f"num_ctas > 1 requires NVIDIA SM90+ (Hopper). Current target is sm_{capability}. "
-            "This configuration will fail. Please set num_ctas=1 or target an SM90+ GPU."
-        )
-    values.setdefault("enable_fp_fusion", _fusion())
+    _refuse_hardware(values, capability)
+    if "iisan" in _modes(values.get("instrumentation_mode", "")):
+        # The assertions are the front end's, which leaves them out unless it is told to debug.
+        values.update(debug=True, sanitize_overflow=False)
+    values["enable_fp_fusion"] = _fusion(values.get("enable_fp_fusion"))
     return CUDAOptions(**values)

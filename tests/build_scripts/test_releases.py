@@ -37,6 +37,19 @@ def test_every_row_agrees_with_its_file_name(table: releases.Table) -> None:
             assert re.fullmatch("[0-9a-f]{64}", wheel.sha256)
 
 
+def test_every_row_of_a_companion_has_a_file_for_its_python(table: releases.Table) -> None:
+    for companion in table.companions:
+        for wheel in companion.wheels:
+            name, version, _, tags = parse_wheel_filename(wheel.file)
+            assert (name, str(version)) == (companion.name, companion.version)
+            assert {tag.abi for tag in tags} == {wheel.abi}
+            (interpreter,) = {tag.interpreter for tag in tags}
+            if wheel.abi == "abi3":
+                assert int(interpreter[3:]) <= int(wheel.python.split(".")[1])
+            else:
+                assert interpreter == wheel.python_tag == wheel.abi
+
+
 @pytest.mark.parametrize(
     "text, version", [("3.10", "3.10"), ("310", "3.10"), ("cp312", "3.12"), ("3.11.7", "3.11"), ("38", "3.8")]
 )

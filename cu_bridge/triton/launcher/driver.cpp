@@ -24,7 +24,7 @@ bool findAll(Driver* functions) {
     return false;
   };
   return find(&functions->getErrorString, "cuGetErrorString") && find(&functions->ctxGetCurrent, "cuCtxGetCurrent") &&
-         find(&functions->ctxSetCurrent, "cuCtxSetCurrent") &&
+         find(&functions->ctxSetCurrent, "cuCtxSetCurrent") && find(&functions->ctxSynchronize, "cuCtxSynchronize") &&
          find(&functions->devicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain") &&
          find(&functions->deviceGetAttribute, "cuDeviceGetAttribute") &&
          find(&functions->moduleLoadData, "cuModuleLoadData") && find(&functions->moduleUnload, "cuModuleUnload") &&
@@ -33,7 +33,8 @@ bool findAll(Driver* functions) {
          find(&functions->funcSetAttribute, "cuFuncSetAttribute") &&
          find(&functions->pointerGetAttribute, "cuPointerGetAttribute") &&
          find(&functions->launchKernel, "cuLaunchKernel") &&
-         find(&functions->launchCooperativeKernel, "cuLaunchCooperativeKernel");
+         find(&functions->launchCooperativeKernel, "cuLaunchCooperativeKernel") &&
+         find(&functions->threadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
 }
 
 }  // namespace

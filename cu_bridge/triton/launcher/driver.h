@@ -9,6 +9,7 @@ struct Driver {
   decltype(&cuGetErrorString) getErrorString;
   decltype(&cuCtxGetCurrent) ctxGetCurrent;
   decltype(&cuCtxSetCurrent) ctxSetCurrent;
+  decltype(&cuCtxSynchronize) ctxSynchronize;
   decltype(&cuDevicePrimaryCtxRetain) devicePrimaryCtxRetain;
   decltype(&cuDeviceGetAttribute) deviceGetAttribute;
   decltype(&cuModuleLoadData) moduleLoadData;
@@ -19,6 +20,7 @@ struct Driver {
   decltype(&cuPointerGetAttribute) pointerGetAttribute;
   decltype(&cuLaunchKernel) launchKernel;
   decltype(&cuLaunchCooperativeKernel) launchCooperativeKernel;
+  decltype(&cuThreadExchangeStreamCaptureMode) threadExchangeStreamCaptureMode;
 };
 
 // Null, with a Python exception, where libcuda.so.1 or one of its functions is missing.

@@ -253,6 +253,31 @@ PyObject* loadBinary(PyObject*, PyObject* const* arguments, ssize_t count) {
                        loaded.localBytes / kWord, loaded.mostThreads);
 }
 
+// A kernel that waits for its turn needs the code that is to go. Python lets go of kernels whenever it collects garbage,
+// also while something is captured, which waiting must not disturb.
+CUresult unloadWhenDone(CUmodule module) {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  CUresult status = driver()->threadExchangeStreamCaptureMode(&mode);
+  if (status != CUDA_SUCCESS) return status;
+  status = driver()->ctxSynchronize();
+  if (status == CUDA_SUCCESS) status = driver()->moduleUnload(module);
+  driver()->threadExchangeStreamCaptureMode(&mode);
+  return status;
+}
+
+// unload_module(module): the memory of its code is free again.
+PyObject* unloadModule(PyObject*, PyObject* const* arguments, ssize_t count) {
+  if (!wants("unload_module", 1, count) || driver() == nullptr) return nullptr;
+  uint64_t module = 0;
+  if (!takeHandle(arguments[0], &module) || !ensureContext(0)) return nullptr;
+  CUresult status = CUDA_SUCCESS;
+  {
+    const Unlocked unlocked;
+    status = unloadWhenDone(reinterpret_cast<CUmodule>(module));
+  }
+  return succeeded(status) ? none() : nullptr;
+}
+
 // device_attribute(device, number): the value.
 PyObject* deviceAttribute(PyObject*, PyObject* const* arguments, ssize_t count) {
   if (!wants("device_attribute", 2, count) || driver() == nullptr) return nullptr;
@@ -268,18 +293,20 @@ PyMethodDef methods[] = {
     {"make_launcher", &makeLauncher, METH_FASTCALL, nullptr},
     {"load_binary", &loadBinary, METH_FASTCALL, nullptr},
     {"device_attribute", &deviceAttribute, METH_FASTCALL, nullptr},
+    {"unload_module", &unloadModule, METH_FASTCALL, nullptr},
 };
 
 }  // namespace
 
 #pragma GCC visibility push(default)
-// The builtins make_launcher, load_binary and device_attribute, as a tuple. To be called with Python's lock.
+// The builtins make_launcher, load_binary, device_attribute and unload_module, as a tuple. To be called with Python's
+// lock.
 extern "C" PyObject* mcTritonFunctions() {
-  PyObject* functions[3] = {};
-  for (int i = 0; i < 3; ++i) functions[i] = PyCFunction_NewEx(&methods[i], nullptr, nullptr);
+  PyObject* functions[4] = {};
+  for (int i = 0; i < 4; ++i) functions[i] = PyCFunction_NewEx(&methods[i], nullptr, nullptr);
   for (PyObject* function : functions) {
     if (function == nullptr) return nullptr;
   }
-  return Py_BuildValue("(NNN)", functions[0], functions[1], functions[2]);
+  return Py_BuildValue("(NNNN)", functions[0], functions[1], functions[2], functions[3]);
 }
 #pragma GCC visibility pop

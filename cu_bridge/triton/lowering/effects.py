@@ -102,11 +102,19 @@ def _format(kind: Type, hexadecimal: bool, signed: bool) -> Tuple[str, str]:
     """printf's conversion, and how the argument is passed."""
     if kind.is_pointer:
         return "%p", "pointer"
+    if hexadecimal and kind.is_float and _has_hexadecimal_floats():
+        return "%a", "float"
     if hexadecimal:
         return f"0x%0{max(1, kind.bits // 4)}llx", "unsigned"
     if kind.is_float:
         return "%f", "float"
     return ("%lli", "signed") if signed and kind.bits > 1 else ("%llu", "unsigned")
+
+
+def _has_hexadecimal_floats() -> bool:
+    from ..release import HEXADECIMAL_FLOATS
+
+    return HEXADECIMAL_FLOATS
 
 
 def _unescape(text: str) -> str:

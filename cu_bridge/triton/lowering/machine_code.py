@@ -4,6 +4,7 @@ import os
 import tempfile
 from typing import NamedTuple
 
+from . import libllvm
 from .target import Target
 
 
@@ -19,13 +20,13 @@ def compile_text(text: str, tables: str, name: str, target: Target, fusion: bool
     libtriton reads LLVM text only to link it into a module that comes from MLIR, and keeps what that module calls. So
     that module is one function, `NAME.entry`, that calls `NAME.chunk`, and takes its place in `tables`.
     """
-    from triton._C.libtriton import ir, llvm
+    from triton._C.libtriton import ir
 
-    llvm.init_targets()
     context = ir.context()
     ir.load_dialects(context)
+    layout = "" if libllvm.has_data_layouts(target) else f', llvm.data_layout = "{libllvm.DATA_LAYOUT}"'
     caller = (
-        f'module attributes {{llvm.target_triple = "{target.triple}"}} {{\n'
+        f'module attributes {{llvm.target_triple = "{target.triple}"{layout}}} {{\n'
         f'  llvm.func @"{name}.chunk"()\n'
         f'  llvm.func @"{name}.entry"() {{\n    llvm.call @"{name}.chunk"() : () -> ()\n    llvm.return\n  }}\n}}\n'
     )
@@ -36,17 +37,13 @@ def compile_text(text: str, tables: str, name: str, target: Target, fusion: bool
         with open(source, "w") as out:
             out.write(text)
         module = ir.parse_mlir_module(mlir, context)
-        lowered = llvm.to_module(module, llvm.context())
-        llvm.attach_datalayout(lowered, target.triple, target.cpu, target.features)
-        llvm.link_extern_libs(lowered, [source])
-    llvm.optimize_module(lowered, llvm.OPTIMIZE_O3, target.cpu, target.features, [], fusion)
+        lowered = libllvm.to_module(module, target)
+        libllvm.link(lowered, source, target)
+    libllvm.optimise(lowered, target, fusion)
     return translate(str(lowered) + tables.replace(f'@"{name}.chunk"', f'@"{name}.entry"'), target, fusion)
 
 
 def translate(llir: str, target: Target, fusion: bool) -> Machine:
     """Machine code and assembly text of an optimised module."""
-    from triton._C.libtriton import llvm
-
-    arguments = (llir, target.triple, target.cpu, target.features, [], fusion)
-    code = llvm.translate_to_asm(*arguments, True)
-    return Machine(bytes(code), llir, llvm.translate_to_asm(*arguments, False))
+    code = libllvm.machine_code(llir, target, fusion, binary=True)
+    return Machine(bytes(code), llir, libllvm.machine_code(llir, target, fusion, binary=False))

@@ -256,12 +256,19 @@ class Memory(Tiles):
     # ---- atomic operations
     def atomic(self, operation: Operation) -> None:
         """Each element by itself; elements whose mask is false give 0 and touch nothing."""
-        result = operation.results[0]
+        result = operation.results[0] if operation.results else None
         shape = operation.operands[0].type.shape
+        self._deadline = ""
+        if operation.name == "tt.atomic_poll" and len(operation.operands) > 2:
+            # All elements of a tile share the time.
+            limit = self.scalar(operation.operands[2])
+            self._deadline = self.e.intrinsic("uadd.sat", "i64", 1, self._now(), limit)
         if not shape:
-            self.scalars[result] = self._atomic_one(operation, ())
+            found = self._atomic_one(operation, ())
+            if result is not None:
+                self.scalars[result] = found
             return
-        buffer = self.new_buffer(result.type) if result.users else None
+        buffer = self.new_buffer(result.type) if result is not None and result.users else None
 
         def body(indices: Indices) -> None:
             found = self._atomic_one(operation, indices)
@@ -269,32 +276,78 @@ class Memory(Tiles):
                 self.write(buffer, indices, found)
 
         self.nest(shape, body, most=1)
-        if buffer is not None:
+        if result is not None and buffer is not None:
             self.buffers[result] = buffer
+
+    _deadline = ""
 
     def _scalar_of(self, value: Value, indices: Indices) -> str:
         return self.element(value, indices).scalar if value.type.shape else self.scalar(value)
 
     def _atomic_one(self, operation: Operation, indices: Indices) -> str:
-        kind = operation.results[0].type.scalar
+        kind = operation.operands[0].type.scalar.pointee
+        assert kind is not None
         values = [self._scalar_of(operand, indices) for operand in operation.operands]
-        if operation.name == "tt.atomic_cas":
-            self.check_address(operation, values[0], None, kind.bytes)
-            return self._exchange_if(values, kind)
-        mask = values[2] if len(values) > 2 and values[2] != "1" else None
+        name = operation.name
+        unmasked = 1 if name == "tt.atomic_load" else 2
+        may_mask = name not in ("tt.atomic_cas", "tt.atomic_poll")
+        mask = values[unmasked] if may_mask and len(values) > unmasked and values[unmasked] != "1" else None
         self.check_address(operation, values[0], mask, kind.bytes)
-        if mask is None:
+        if name == "tt.atomic_cas":
+            return self._exchange_if(values, kind)
+        if name == "tt.atomic_poll":
+            return self._poll(values[0], values[1], kind)
+        if name == "tt.atomic_store":
+            text = f"store atomic {kind.llvm} {values[1]}, ptr {values[0]} seq_cst, align {kind.bytes}"
+            if mask is None:
+                self.b.put(text)
+            else:
+                self.when(mask, lambda: self.b.put(text))
+            return ""
+
+        def update() -> str:
+            if name == "tt.atomic_load":
+                return self.b.emit(f"load atomic {kind.llvm}, ptr {values[0]} seq_cst, align {kind.bytes}")
             return self._atomic_update(operation, values[0], values[1], kind)
+
+        if mask is None:
+            return update()
         found = self.b.variable(kind.llvm)
         zero = "null" if kind.is_pointer else "0.0" if kind.element in ("f32", "f64") else "0"
         self.b.put(f"store {kind.llvm} {zero}, ptr {found}")
-
-        def update() -> None:
-            before = self._atomic_update(operation, values[0], values[1], kind)
-            self.b.put(f"store {kind.llvm} {before}, ptr {found}")
-
-        self.when(mask, update)
+        self.when(mask, lambda: self.b.put(f"store {kind.llvm} {update()}, ptr {found}"))
         return self.b.emit(f"load {kind.llvm}, ptr {found}")
+
+    def _now(self) -> str:
+        """Nanoseconds of a clock that only goes forward."""
+        self.module.declare("i32 @clock_gettime(i32, ptr)")
+        parts = self.b.variable("[2 x i64]")
+        self.b.put(f"call i32 @clock_gettime(i32 1, ptr {parts})")
+        seconds = self.b.emit(f"load i64, ptr {parts}")
+        rest = self.b.emit(f"load i64, ptr {self.b.emit(f'getelementptr i8, ptr {parts}, i64 8')}")
+        return self.b.emit(f"add i64 {self.b.emit(f'mul i64 {seconds}, 1000000000')}, {rest}")
+
+    def _poll(self, pointer: str, wanted: str, kind: Type) -> str:
+        """Look until the value is there or the time is over. Between two looks others may have the processor."""
+        self.module.declare("i32 @sched_yield()")
+        found = self.b.variable("i1")
+        look, wait, pause, done = (self.b.fresh(name) for name in ("look", "wait", "pause", "seen"))
+        self.b.jump(look)
+        self.b.mark(look)
+        value = self.b.emit(f"load atomic {kind.llvm}, ptr {pointer} seq_cst, align {kind.bytes}")
+        same = self.b.emit(f"icmp eq {kind.llvm} {value}, {wanted}")
+        self.b.put(f"store i1 {same}, ptr {found}")
+        self.b.branch(same, done, wait)
+        self.b.mark(wait)
+        if self._deadline:
+            self.b.branch(self.b.emit(f"icmp uge i64 {self._now()}, {self._deadline}"), done, pause)
+        else:
+            self.b.jump(pause)
+        self.b.mark(pause)
+        self.b.put("call i32 @sched_yield()")
+        self.b.jump(look)
+        self.b.mark(done)
+        return self.b.emit(f"load i1, ptr {found}")
 
     def _exchange_if(self, values: List[str], kind: Type) -> str:
         pointer, expected, new = values

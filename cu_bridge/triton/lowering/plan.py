@@ -15,9 +15,11 @@ from .ir import Block, Function, Operation, Value, walk
 # Index arithmetic on the way from a result's element to the operand's.
 VIEWS = {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.view", "tt.trans", "tt.join", "tt.split",
          "tt.make_range", "arith.constant", "tt.unsplat"}  # fmt: skip
+# A load may not pass one of them: they write, or wait until another program has written.
+ATOMICS = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "tt.atomic_poll")
 # Operations with a nest, or an order, of their own.
 ROOTS = {
-    "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.reduce", "tt.scan", "tt.dot", "tt.dot_scaled", "tt.histogram",
+    "tt.store", *ATOMICS, "tt.reduce", "tt.scan", "tt.dot", "tt.dot_scaled", "tt.histogram",
     "tt.cat", "tt.print", "tt.assert", "tt.call", "scf.for", "scf.if", "scf.while", "scf.yield", "scf.condition",
     "cf.br", "cf.cond_br", "cf.assert", "tt.return", "scf.execute_region", "tt.map_elementwise", "tt.unsplat",
     "gpu.barrier", "ttg.barrier", "ttg.local_barrier", "llvm.intr.assume", "tt.descriptor_load", "tt.descriptor_store",
@@ -25,11 +27,12 @@ ROOTS = {
     "tt.descriptor_reduce", "tt.make_tensor_descriptor", "tt.experimental_descriptor_load",
     "tt.experimental_descriptor_store",
 }  # fmt: skip
-_WRITES = {"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.call", "scf.for", "scf.if", "scf.while", "cf.br",
+_WRITES = {"tt.store", *ATOMICS, "tt.call", "scf.for", "scf.if", "scf.while", "cf.br",
            "cf.cond_br",
            "gpu.barrier", "ttg.barrier", "ttg.local_barrier", "scf.execute_region", "tt.elementwise_inline_asm",
            "tt.extern_elementwise"}  # fmt: skip
-_COSTS = {"tt.load": 8, "arith.divf": 6, "tt.precise_divf": 6, "arith.remf": 60, "tt.fp_to_fp": 8, "arith.divsi": 12,
+_COSTS = {"tt.load": 8, "arith.divf": 6, "tt.precise_divf": 6, "tt.approx_divf": 6,
+          "arith.remf": 60, "tt.fp_to_fp": 8, "arith.divsi": 12,
           "arith.remsi": 12, "arith.divui": 12, "arith.remui": 12, "tt.extern_elementwise": 40, "tt.gather": 8,
           "tt.elementwise_inline_asm": 40}  # fmt: skip
 _KEEP_ABOVE = 16
@@ -196,7 +199,7 @@ class Plan:
             group = self.groups.get(operation)
             if group is not None and group == site:
                 return any(self._conflict(load, store) for store in self.group_members[group])
-            if id(operation) == site and operation.name in ("tt.atomic_rmw", "tt.atomic_cas"):
+            if id(operation) == site and operation.name in ATOMICS:
                 return self._conflict(load, operation)
             if id(operation) == site or any(id(r) == site for r in operation.results):
                 return False

@@ -25,8 +25,6 @@ _EXTRA = {
     "avx512_vbmi2": "avx512vbmi2",
     "avx512vbmi": "avx512vbmi",
 }
-
-
 # What is more than Armv8.0, which has vectors of four f32 (NEON) and fused multiplication always. Half precision of the
 # processor's own is left alone: where it fuses, it rounds once, and the code for other processors twice.
 _ARM_EXTRA = {"atomics": "lse"}

@@ -15,7 +15,7 @@ SMALL_FLOATS = {
 }
 FLOATS = {**SMALL_FLOATS, "f32": 32, "f64": 64}
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.*?)(?:, #.*)?>\Z", re.S)
-_POINTER = re.compile(r"!tt\.ptr<(.*?)(?:, (\d+))?>\Z", re.S)
+_POINTER = re.compile(r'!tt\.ptr<(.*?)(?:, (\d+|"\w+"))?>\Z', re.S)
 
 
 class Type(NamedTuple):

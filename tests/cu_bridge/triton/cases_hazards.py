@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from registry import Outcome, array, case, data
+from registry import HISTOGRAM_TYPES, Outcome, array, case, data
 
 
 @triton.jit
@@ -213,7 +213,7 @@ def counting_kernel(x, out, N: tl.constexpr, BINS: tl.constexpr):
     tl.store(out + tl.arange(0, BINS), tl.histogram(tl.load(x + tl.arange(0, N)), BINS))
 
 
-@case("uint8", "int16", "int32", "int64")
+@case(*HISTOGRAM_TYPES)
 def histogram_of_all_sizes(device, name):
     x = (data("int32", 512, 9) % 256).abs().to(getattr(torch, name))
     out = torch.zeros(256, dtype=torch.int32, device=device)

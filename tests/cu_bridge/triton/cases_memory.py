@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from registry import FLOATS, INTEGERS, Outcome, array, case, data, pairs
+from registry import ATOMIC_ACCESSES, BLOCK_POINTERS, FLOATS, INTEGERS, Outcome, array, case, data, pairs
 
 
 @triton.jit
@@ -107,7 +107,7 @@ def block_kernel(x, out, m, n, M: tl.constexpr, N: tl.constexpr):
         target = tl.advance(target, (0, N))
 
 
-@case((13, 50), (16, 64), (3, 17))
+@case((13, 50), (16, 64), (3, 17), there=BLOCK_POINTERS)
 def block_pointers(device, which):
     m, n = which
     x = data("float32", m * n, 35).reshape(m, n)
@@ -174,3 +174,65 @@ def atomics_of_programs(device, programs):
     counter, done = torch.zeros(1, dtype=torch.int32, device=device), torch.zeros(2, dtype=torch.int32, device=device)
     many_programs_kernel[(programs,)](counter, done, N=1)
     return Outcome(np.concatenate([array(counter), array(done)]), np.array([programs, 1, 7], dtype=np.int32))
+
+
+@triton.jit
+def access_kernel(x, y, out, seen, n, N: tl.constexpr):
+    at = tl.arange(0, N)
+    a = tl.atomic_load(x + at, mask=at < n)
+    tl.atomic_store(y + at, tl.where(at < n, a, 0), mask=at < n - 1, sem="relaxed", scope="sys")
+    tl.atomic_store(y + N, tl.atomic_load(x))
+    tl.store(out + at, tl.load(y + at))
+    tl.store(seen + at, at < n)
+
+
+@case("int8", "uint16", "int32", "int64", "float16", "float32", "float64", there=ATOMIC_ACCESSES)
+def atomic_accesses(device, name):
+    n = 21
+    x = data(name, 32, 38)
+    y = data(name, 33, 39)
+    stored, out = y.to(device).clone(), torch.zeros_like(x, device=device)
+    access_kernel[(1,)](x.to(device), stored, out, torch.zeros(32, dtype=torch.int8, device=device), n, N=32)
+    a, expected = array(x), array(y).copy()
+    expected[: n - 1], expected[32] = a[: n - 1], a[0]
+    return Outcome(np.concatenate([array(stored), array(out)]), np.concatenate([expected, expected[:32]]))
+
+
+@triton.jit
+def poll_kernel(flags, wanted, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    # All elements share a hundredth of a second, in which nobody writes.
+    found = tl.atomic_poll(flags + at, tl.load(wanted + at), timeout_ns=10000000)
+    tl.store(out + at, found.to(tl.int8))
+
+
+@case("int16", "int32", "uint64", there=ATOMIC_ACCESSES)
+def polls_that_end(device, name):
+    flags = data(name, 16, 40)
+    wanted = flags.clone()
+    wanted[3::4] = 7
+    out = torch.zeros(16, dtype=torch.int8, device=device)
+    poll_kernel[(1,)](flags.to(device), wanted.to(device), out, N=16)
+    return Outcome(array(out), (array(flags) == array(wanted)).astype(np.int8))
+
+
+@triton.jit
+def signal_kernel(flag, values, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    if tl.program_id(0) == 0:
+        tl.store(values + at, at + 5)
+        tl.atomic_store(flag, 1)
+    else:
+        # What the first program has written before its signal is there: no load may come before the poll.
+        tl.atomic_poll(flag, 1)
+        tl.store(out + tl.program_id(0) * N + at, tl.load(values + at))
+
+
+@case(2, 40, there=ATOMIC_ACCESSES)
+def programs_wait_for_the_first(device, programs):
+    flag, values = torch.zeros(1, dtype=torch.int32, device=device), torch.zeros(64, dtype=torch.int32, device=device)
+    out = torch.zeros(programs, 64, dtype=torch.int32, device=device)
+    signal_kernel[(programs,)](flag, values, out, N=64)
+    expected = np.tile(np.arange(5, 69, dtype=np.int32), (programs, 1))
+    expected[0] = 0
+    return Outcome(array(out), expected)

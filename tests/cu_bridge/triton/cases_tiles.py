@@ -58,7 +58,8 @@ def reduction(device, which):
             )
         return Outcome(run_reduce(device, op, x, axis, result), expected)
     result = x.dtype
-    tolerance = {"float16": 1e-2, "bfloat16": 6e-2}.get(name, 1e-5) if op == "sum" else 0.0
+    # Partial sums are some tens, where numbers of float16 are 0.03 apart; which there are depends on the vector width.
+    tolerance = {"float16": 4e-2, "bfloat16": 6e-2}.get(name, 1e-5) if op == "sum" else 0.0
     wide = x.double().sum(axis) if op == "sum" else getattr(x.double(), "a" + op)(axis)
     return Outcome(run_reduce(device, op, x, axis, result), array(wide.to(result)), tolerance)
 

@@ -7,12 +7,20 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 import torch
+import triton
 
 # Relative tolerance by dtype: a few units in the last place.
 TOLERANCE = {"float64": 1e-13, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 SIGNED = INTEGERS[:4]
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+RELEASE = tuple(int(part) for part in triton.__version__.split(".")[:2])
+# The language of Triton 3.9 has no block pointers, and its histograms count 32-bit integers alone.
+BLOCK_POINTERS = RELEASE < (3, 9)
+HISTOGRAM_TYPES = ("uint8", "int16", "int32", "int64") if RELEASE < (3, 9) else ("int32",)
+ATOMIC_ACCESSES = RELEASE >= (3, 9)
 
 
 class Outcome(NamedTuple):
@@ -26,10 +34,15 @@ class Outcome(NamedTuple):
 CASES: Dict[str, Callable[[str], Outcome]] = {}
 
 
-def case(*names: Any) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Register a function of a device, once for each of `names` (which it then gets as its second argument)."""
+def case(*names: Any, there: bool = True) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
+    """Register a function of a device, once for each of `names` (which it then gets as its second argument).
+
+    `there`: whether the release's language has what the case is about.
+    """
 
     def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        if not there:
+            return function
         stem = function.__name__
         if not names:
             CASES[stem] = function

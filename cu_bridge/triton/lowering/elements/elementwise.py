@@ -31,6 +31,7 @@ _FLOAT = {
     "arith.mulf": "fmul",
     "arith.divf": "fdiv",
     "tt.precise_divf": "fdiv",
+    "tt.approx_divf": "fdiv",
 }
 _EXTREMES = {"arith.maxnumf": ("maximum", True), "arith.minnumf": ("minimum", True),
              "arith.maximumf": ("maximum", False), "arith.minimumf": ("minimum", False)}  # fmt: skip

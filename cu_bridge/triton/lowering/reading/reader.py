@@ -441,6 +441,7 @@ class _Reader:
 
 _NO_RESULTS = {
     "tt.store",
+    "tt.atomic_store",
     "tt.return",
     "tt.print",
     "tt.assert",

@@ -15,6 +15,7 @@
 #   make lint | make format                    the linters alone; with what they can rewrite rewritten
 #   make clean                                 remove what was made in this folder; the cache stays
 #
+# SOURCES='apex=PATH' builds apex from its sources, for wheels, bundle and test; docs/releases.md says more.
 # FROM=PATH takes upstream's wheels from a file or folder instead of a download. ARGS is divided into words as in a
 # shell. .venv is the Makefile's own: build_scripts/tools.py makes it anew where it is not whole.
 
@@ -24,12 +25,13 @@ FACTORY := .venv/bin/python -m build_scripts
 
 # What the user gives is data. Neither make nor the shell reads it again: recipes take it from the environment, in
 # quotes.
-GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP FAST ARCH
+GIVEN := HOST_PYTHON TORCH PYTHON FROM ARGS BASE BOOTSTRAP FAST ARCH SOURCES
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 # A Python given by name builds for that Python; the tools run with the one that is there.
 RELEASE := $${TORCH:+--torch="$$TORCH"}
 SOURCE := $${FROM:+--from="$$FROM"}
 CHOICE := $(RELEASE) $${PYTHON:+--python="$$PYTHON"} $${ARCH:+--arch="$$ARCH"} $(SOURCE)
+SOURCES_GIVEN := $${SOURCES:+--source="$$SOURCES"}
 WORDS := $${ARGS:+--args "$$ARGS"}
 
 .PHONY: demo wheels image bundle test bench conformity lint format index verify list clean always
@@ -43,25 +45,25 @@ demo: .venv/.tools
 	@$(FACTORY) demo $(CHOICE)
 
 wheels: .venv/.tools
-	@$(FACTORY) build $(CHOICE) $${FAST:+--fast="$$FAST"}
+	@$(FACTORY) build $(CHOICE) $(SOURCES_GIVEN) $${FAST:+--fast="$$FAST"}
 
 image: .venv/.image
 	@$(FACTORY) image $(RELEASE) $(SOURCE) $${BASE:+--base="$$BASE"} $${BOOTSTRAP:+--bootstrap="$$BOOTSTRAP"}
 
 bundle: .venv/.image
-	@$(FACTORY) bundle $(CHOICE)
+	@$(FACTORY) bundle $(CHOICE) $(SOURCES_GIVEN)
 
 index: .venv/.tools
 	@$(FACTORY) index
 
 verify: .venv/.tools
-	@$(FACTORY) verify wheels/torch*.whl wheels/triton-*.whl
+	@$(FACTORY) verify wheels/torch*.whl wheels/triton-*.whl $(wildcard wheels/flash_attn-*.whl wheels/apex-*.whl)
 
 list: .venv/.tools
 	@$(FACTORY) list
 
 test: .venv/.dev
-	@$(FACTORY) test $(RELEASE) $(SOURCE) -- $(WORDS)
+	@$(FACTORY) test $(RELEASE) $(SOURCE) $(SOURCES_GIVEN) -- $(WORDS)
 
 bench: .venv/.tools
 	@$(FACTORY) bench $(CHOICE)

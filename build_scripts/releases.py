@@ -66,6 +66,18 @@ def wheels_for(
 
 
 @dataclass(frozen=True)
+class SourceDistribution:
+    """The source distribution of a package as the package index has it. ``python``: the oldest that it is for."""
+
+    version: str
+    python: str
+    file: str
+    size: int
+    sha256: str
+    project: str
+
+
+@dataclass(frozen=True)
 class SourceArchive:
     """A source archive of a Debian mirror that holds upstream's tests in ``folder``."""
 
@@ -111,9 +123,11 @@ class Release:
 
 @dataclass(frozen=True)
 class Companion:
-    """A package beside torch that is built from upstream's wheels. ``remove``: patterns (fnmatch) of what goes.
+    """A package beside torch that is built here. ``remove``: patterns (fnmatch) of what goes.
 
-    ``wants_torch``: it requires torch, while torch requires the others.
+    It is made from one of upstream's ``wheels``; from its ``source`` distribution, with an extension of ours behind it;
+    or, with neither, by its own setup.py from sources that the user gives, with ``options``. ``wants_torch``: it
+    requires torch, while torch requires the others.
     """
 
     name: str
@@ -121,6 +135,13 @@ class Companion:
     remove: Tuple[str, ...]
     wheels: Tuple[UpstreamWheel, ...]
     wants_torch: bool = False
+    source: Optional[SourceDistribution] = None
+    options: Tuple[str, ...] = ()
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is in no index: the user has to give its source."""
+        return not self.wheels and self.source is None
 
     def wheel_for(self, python: str, architecture: Optional[str] = None) -> UpstreamWheel:
         """The wheel for that Python and architecture (default: this machine's)."""
@@ -164,7 +185,11 @@ class Table:
 
     def built_companions(self, release: Release) -> List[Companion]:
         """The companions of a release that are built here; the others stay upstream's."""
-        return [c for c in self.companions if release.companions.get(c.name) == c.version]
+        return [c for c in self.companions if release.companions.get(c.name) == c.version and not c.is_given]
+
+    def given_companions(self, release: Release) -> List[Companion]:
+        """Those that are built where the user gives their sources."""
+        return [c for c in self.companions if release.companions.get(c.name) == c.version and c.is_given]
 
     def companion(self, name: str, version: str) -> Optional[Companion]:
         """The row of a companion, if it is built here."""
@@ -208,8 +233,16 @@ def _release(row: Dict[str, Any]) -> Release:
 
 
 def _companion(row: Dict[str, Any]) -> Companion:
-    wheels = tuple(UpstreamWheel(version=row["version"], project=row["name"], **wheel) for wheel in row["wheels"])
-    return Companion(row["name"], row["version"], tuple(row["remove"]), wheels, row.get("wants_torch", False))
+    named = {"version": row["version"], "project": row["name"]}
+    return Companion(
+        row["name"],
+        row["version"],
+        tuple(row.get("remove", ())),
+        tuple(UpstreamWheel(**named, **wheel) for wheel in row.get("wheels", ())),
+        row.get("wants_torch", False),
+        SourceDistribution(**named, **row["source"]) if "source" in row else None,
+        tuple(row.get("options", ())),
+    )
 
 
 def _companions(path: Path) -> Tuple[Companion, ...]:

@@ -4,8 +4,10 @@ import argparse
 from typing import Any
 
 from .. import platforms
-from ..factory import distribution, native, sdk_wheel, torch_wheel
+from ..errors import FactoryError
+from ..factory import distribution, given_source, native, sdk_wheel, torch_wheel
 from ..progress import note
+from ..quality import given
 from . import options
 
 
@@ -13,6 +15,7 @@ def configure(commands: Any) -> None:
     parser = commands.add_parser("build", help="build the torch wheel of a release, and the wheels that it needs")
     options.add_release(parser)
     options.add_output(parser)
+    options.add_sources(parser)
     parser.add_argument(
         "--fast",
         default="on",
@@ -27,6 +30,9 @@ def configure(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     parts = native.fast_parts(arguments.fast)
     table, release, wheel = options.chosen(arguments)
+    sources = given_source.parse(table, arguments.source)
+    if sources and (arguments.no_companions or arguments.no_sdk):
+        raise FactoryError("--source needs the other wheels.", "Leave out --no-companions and --no-sdk.")
     note(f"torch {release.torch} for Python {wheel.python} on {wheel.architecture}, CUDA {release.cuda}")
     built = [torch_wheel.build(table, release, wheel, arguments.output, arguments.given, fast=parts)]
     if not arguments.no_companions:
@@ -34,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.no_sdk:
         target = platforms.architecture(wheel.architecture)
         built.append(sdk_wheel.build(table.sdk, arguments.output, architecture=target))
+    built += given.build(table, release, wheel, arguments.output, sources)
     for path in built:
         print(path)
     return 0

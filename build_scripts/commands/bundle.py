@@ -7,8 +7,10 @@ from typing import Any
 from .. import cache, releases
 from ..container import archive, inputs, sbom
 from ..container.bundle import Bundle, write
+from ..factory import given_source
 from ..factory.metadata import torch_version
 from ..progress import note, step
+from ..quality import given
 from . import options
 
 # What a build writes at most.
@@ -22,16 +24,19 @@ def configure(commands: Any) -> None:
         "--wheels", type=Path, metavar="DIR", help="take the wheels in this folder, and build none that is missing"
     )
     options.add_output(parser)
+    options.add_sources(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     table, release, wheel = options.chosen(arguments)
+    sources = given_source.parse(table, arguments.source)
     sbom.require()
     epoch = archive.epoch()
     folder = arguments.wheels or arguments.output
     if arguments.wheels is None:
         inputs.build_missing(table, release, wheel, folder, arguments.given)
+    given.build(table, release, wheel, folder, sources)
     wheels = inputs.gather(table, release, wheel, folder)
     cache.require_space(cache.root(), SPACE, "Packing the bundle")
     cache.require_space(arguments.output, SPACE, "The bundle")

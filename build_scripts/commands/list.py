@@ -22,14 +22,23 @@ def configure(commands: Any) -> None:
 
 def markdown(table: Table) -> str:
     """The table of versions: a row for each release, from what the tables of releases and companions say."""
-    columns = ("torch", "Python", "API of", "architectures", "triton", "torchvision", "torchaudio")
+    columns = (
+        "torch",
+        "Python",
+        "API of",
+        "architectures",
+        "triton",
+        "torchvision",
+        "torchaudio",
+        "flash_attn",
+        "apex",
+    )
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for release in sorted(table.releases, key=lambda r: Version(r.torch)):
-        built = {companion.name for companion in table.built_companions(release)}
+        origin = {companion.name: "ours" for companion in table.built_companions(release)}
+        origin.update({companion.name: "given" for companion in table.given_companions(release)})
         companions = [
-            f"{release.companions[name]} {'(ours)' if name in built else '(upstream)'}"
-            if name in release.companions
-            else "–"
+            f"{release.companions[name]} ({origin.get(name, 'upstream')})" if name in release.companions else "–"
             for name in columns[4:]
         ]
         pythons = ", ".join(dict.fromkeys(wheel.python for wheel in release.wheels))

@@ -25,6 +25,16 @@ def add_architecture(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", metavar="NAME", help=f"the wheels' processor: {', '.join(names)} (default: this one)")
 
 
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="sources of a companion that is in no index, a folder or an archive: build its wheel too",
+    )
+
+
 def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, default=CHECKOUT / "wheels", metavar="DIR", help="where wheels go (default: wheels/)"

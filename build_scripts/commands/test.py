@@ -12,8 +12,8 @@ from packaging.version import Version
 
 from .. import cache, releases
 from ..errors import FactoryError
-from ..factory import distribution, index, torch_wheel, verify
-from ..quality import environment, lint, pythons
+from ..factory import distribution, given_source, index, torch_wheel, verify
+from ..quality import environment, given, lint, pythons
 from ..quality.suites import Suite, Suites
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel
 from . import options
@@ -43,6 +43,7 @@ def configure(commands: Any) -> None:
     parser.add_argument("--no-lint", action="store_true", help="leave the linters out")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")
     options.add_output(parser)
+    options.add_sources(parser)
     parser.set_defaults(run=run)
 
 
@@ -125,11 +126,16 @@ def _plain(
 def _environments(
     table: Table, chosen: Sequence[Tuple[Release, UpstreamWheel]], arguments: argparse.Namespace, suites: Suites
 ) -> List[Tuple[Release, Path]]:
-    distributions = [distribution.build(table, r, w, arguments.output, arguments.given) for r, w in chosen]
+    sources = given_source.parse(table, arguments.source)
+    distributions = []
+    for r, w in chosen:
+        built = distribution.build(table, r, w, arguments.output, arguments.given)
+        fitting = {name: path for name, path in sources.items() if name in r.companions}
+        distributions.append(built._replace(given=given.build(table, r, w, arguments.output, fitting)))
     index.build(arguments.output)
     programs = []
     for (release, wheel), built in zip(chosen, distributions):
-        for path in (built.torch, *built.companions):
+        for path in (built.torch, *built.companions, *built.given):
             suites.check(f"verify {path.name}", verify.verify(path, table, built.sdk))
         programs.append((release, environment.for_tests("test", release, wheel, built.wheels)))
     return programs

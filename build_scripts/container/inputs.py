@@ -31,7 +31,10 @@ def build_missing(table: Table, release: Release, wheel: UpstreamWheel, folder: 
 
 
 def own(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -> List[Path]:
-    """The wheels of a release in ``folder``. Says which Pythons there are wheels for if this one's is missing."""
+    """The wheels of a release in ``folder``, and those from given sources that were built.
+
+    Says which Pythons there are wheels for if this one's is missing.
+    """
     named = distribution.names(table, release, wheel)
     wheels = [folder / named.torch, folder / named.sdk, *(folder / name for name in named.companions)]
     for path in wheels:
@@ -45,7 +48,7 @@ def own(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -> L
             f"{path.name} is not in {folder}{there}.",
             f"Build it first: make wheels TORCH={release.torch} PYTHON={wheel.python}",
         )
-    return wheels
+    return wheels + [folder / name for name in named.given if (folder / name).is_file()]
 
 
 def gather(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -> List[Path]:

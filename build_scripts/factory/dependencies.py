@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Dict, List, Sequence, Set, Tuple
 
 from packaging.markers import default_environment
-from packaging.utils import parse_wheel_filename
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from .. import cache, children
 from ..errors import FactoryError
@@ -26,6 +26,7 @@ PLATFORMS = ("manylinux2014", "manylinux_2_17", "manylinux_2_28", "manylinux1", 
 
 def requirements(wheel: Path, python: str, architecture: str, ours: Set[str]) -> List[str]:
     """What the wheel requires on Linux with that Python and processor, extras and our own packages left out."""
+    ours = {canonicalize_name(name) for name in ours}
     with WheelReader(wheel) as reader:
         text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
     environment: Dict[str, str] = {key: str(value) for key, value in default_environment().items()}
@@ -34,7 +35,7 @@ def requirements(wheel: Path, python: str, architecture: str, ours: Set[str]) ->
     return [
         f"{r.name}{r.specifier}"
         for r in metadata.requirements(text)
-        if r.name not in ours and (r.marker is None or r.marker.evaluate(environment))
+        if canonicalize_name(r.name) not in ours and (r.marker is None or r.marker.evaluate(environment))
     ]
 
 
@@ -57,8 +58,9 @@ def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
         for wheel in wheels:
             if f"-{tag}-" in wheel.name:
                 # Each wheel by itself: two releases may want different versions of a package.
-                sdks = [sdk for sdk in wheels if sdk.name.startswith(f"{table.sdk.name}-")]
-                needed = {word for each in (wheel, *sdks) for word in requirements(each, python, architecture, ours)}
+                others = [each for each in wheels if each.name.startswith(f"{table.sdk.name}-")]
+                others += [each for each in wheels if each.name.endswith("-py3-none-any.whl")]
+                needed = {word for each in (wheel, *others) for word in requirements(each, python, architecture, ours)}
                 wanted[f"{python} {architecture} {wheel.name}"] = sorted(needed)
     stamp = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
     marker = folder / STAMP

@@ -1,11 +1,12 @@
 """All wheels of one release for one Python: what `pip install` of the torch wheel asks for."""
 
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Set
+from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from .. import platforms
-from ..releases import CHECKOUT, Release, Table, UpstreamWheel, sdk_version
-from . import companion_wheel, sdk_wheel, torch_wheel, triton_wheel
+from ..errors import FactoryError
+from ..releases import CHECKOUT, Companion, Release, Table, UpstreamWheel, sdk_version
+from . import companion_wheel, given_wheel, sdk_wheel, source_wheel, torch_wheel, triton_wheel
 
 
 class Distribution(NamedTuple):
@@ -14,11 +15,13 @@ class Distribution(NamedTuple):
     torch: Path
     sdk: Path
     companions: List[Path]
+    # Those that exist only where the user has given their sources.
+    given: List[Path] = []
 
     @property
     def wheels(self) -> List[Path]:
-        """All of them, what others require first."""
-        return [self.sdk, *self.companions, self.torch]
+        """All of them."""
+        return [self.sdk, *self.companions, *self.given, self.torch]
 
 
 def build(
@@ -37,11 +40,40 @@ def build_companions(
     """Build the companions of a release: what its wheel requires, then what requires its wheel."""
     built = []
     for companion in table.built_companions(release):
-        if companion.wants_torch:
+        if companion.source is not None:
+            built.append(source_wheel.build(table, companion, wheel.python, output, given, checkout))
+        elif companion.wants_torch:
             built.append(companion_wheel.build(table, release, companion, wheel, output, given, checkout))
         else:
             built.append(triton_wheel.build(table, companion, wheel, output, given, checkout))
     return built
+
+
+def build_given(
+    table: Table,
+    release: Release,
+    wheel: UpstreamWheel,
+    output: Path,
+    sources: Dict[str, Path],
+    environment: Callable[[], Path],
+    checkout: Path = CHECKOUT,
+) -> List[Path]:
+    """Build those companions whose sources the user gives, by their name. The other wheels lie in ``output``.
+
+    ``environment``: a Python that has them, and setuptools.
+    """
+    wanted = {companion.name: companion for companion in table.given_companions(release)}
+    for name in sources:
+        if name not in wanted:
+            raise FactoryError(
+                f"torch {release.torch} has no {name} beside it in releases.toml.",
+                "Leave the source out, or see `list`.",
+            )
+    sdk = output / sdk_wheel.file_name(table.sdk, sdk_version(checkout))
+    return [
+        given_wheel.build(table, release, wanted[name], wheel, source, sdk, environment, output, checkout)
+        for name, source in sources.items()
+    ]
 
 
 def names(table: Table, release: Release, wheel: UpstreamWheel) -> Distribution:
@@ -50,11 +82,15 @@ def names(table: Table, release: Release, wheel: UpstreamWheel) -> Distribution:
     return Distribution(
         Path(torch_wheel.file_name(release, wheel, version)),
         Path(sdk_wheel.file_name(table.sdk, version, platforms.architecture(wheel.architecture))),
-        [
-            Path(companion_wheel.file_name(companion, companion.beside(wheel), version))
-            for companion in table.built_companions(release)
-        ],
+        [Path(_file_name(companion, wheel, version)) for companion in table.built_companions(release)],
+        [Path(given_wheel.file_name(c, release, wheel, version)) for c in table.given_companions(release)],
     )
+
+
+def _file_name(companion: Companion, wheel: UpstreamWheel, version: str) -> str:
+    if companion.source is not None:
+        return source_wheel.file_name(companion, version)
+    return companion_wheel.file_name(companion, companion.beside(wheel), version)
 
 
 def projects(table: Table) -> Set[str]:

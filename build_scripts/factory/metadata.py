@@ -69,11 +69,17 @@ def rewrite(text: str, release: Release, table: Table, sdk_version: str) -> str:
 
 
 def rewrite_companion(
-    text: str, version: str, table: Table, sdk_version: str, release: Optional[Release] = None
+    text: str,
+    version: str,
+    table: Table,
+    sdk_version: str,
+    release: Optional[Release] = None,
+    own: Optional[str] = None,
 ) -> str:
     """Upstream's METADATA of a companion without NVIDIA's packages, with the SDK.
 
     ``release``: the one that a companion requires by itself; it then wants our wheel of it.
+    ``own``: its version here, if it says more than the SDK's.
     """
 
     def requirement_line(requirement: Requirement) -> Optional[str]:
@@ -83,7 +89,7 @@ def rewrite_companion(
             return f"torch=={torch_version(release, sdk_version)}"
         return None if is_nvidia(requirement, table.nvidia) else str(requirement)
 
-    head, body = _rewritten(text, version, local_version(version, sdk_version), requirement_line)
+    head, body = _rewritten(text, version, own or local_version(version, sdk_version), requirement_line)
     return "\n".join([*head, f"Requires-Dist: {table.sdk.name}=={sdk_version}"]) + body
 
 
@@ -114,7 +120,13 @@ def _rewritten(
     return result, body
 
 
-def wheel_file(tags: Sequence[str]) -> str:
+def with_requirements(text: str, requirements: Sequence[str]) -> str:
+    """METADATA with these requirements at the end of its head."""
+    head, body = split(text)
+    return "\n".join([*head, *(f"Requires-Dist: {requirement}" for requirement in requirements)]) + body
+
+
+def wheel_file(tags: Sequence[str], pure: bool = False) -> str:
     """The WHEEL file. Never manylinux: nobody has audited these wheels for it."""
-    lines = ["Wheel-Version: 1.0", f"Generator: {GENERATOR}", "Root-Is-Purelib: false"]
+    lines = ["Wheel-Version: 1.0", f"Generator: {GENERATOR}", f"Root-Is-Purelib: {str(pure).lower()}"]
     return "\n".join(lines + [f"Tag: {tag}" for tag in tags]) + "\n"

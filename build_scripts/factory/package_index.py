@@ -6,6 +6,7 @@ pip's constraints do not count: they say what may be installed on this machine, 
 import json
 import os
 import re
+import shutil
 import ssl
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 from urllib.parse import unquote, urlsplit
 
@@ -157,13 +159,51 @@ def beside(project: str, release: Found, python: str, architecture: str) -> Opti
     return None
 
 
+def link_of(project: str, file: str) -> str:
+    """The address of a file that pip lists for a project, as a source distribution, which pip alone would also run."""
+    with tempfile.TemporaryDirectory(prefix="index-") as folder:
+        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-vv", "--no-deps"]
+        # No such version: pip says what there is, fetches nothing and runs nothing.
+        command += ["--no-binary=:all:", "--dest", folder, f"{project}===0+none"]
+        done = children.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PIP_CONSTRAINT": os.devnull, "LC_ALL": "C"},
+        )
+    for match in re.finditer(r"(?:Found link|Skipping link: .*?:) (\S+)", done.stdout):
+        if unquote(urlsplit(match.group(1)).path.rsplit("/", 1)[-1]) == file:
+            return match.group(1).split("#", 1)[0]
+    offline = any(sign in done.stdout for sign in NETWORK_SIGNS)
+    raise FactoryError(
+        f"{file} could not be found: "
+        + ("no connection to pip's index." if offline else "pip's index does not list it."),
+        "Check the network and `python -m pip config list`, or fetch it elsewhere and pass its folder with --from.",
+    )
+
+
+def fetch(url: str, target: Path) -> None:
+    """Fetch a file of the index."""
+    try:
+        with urllib.request.urlopen(url, timeout=HEAD_TIMEOUT, context=_certificates()) as answer:
+            with target.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+    except (OSError, urllib.error.URLError, ValueError) as error:
+        raise FactoryError(
+            f"{target.name} could not be fetched: {error}",
+            "Check the network, or fetch it elsewhere and pass its folder with --from.",
+        ) from error
+
+
+def _certificates() -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=os.environ.get("PIP_CERT") or None)
+
+
 def size_of(found: Found) -> Optional[int]:
     """The size of a file of the index, without fetching it; None where its server does not say."""
     request = urllib.request.Request(found.url, method="HEAD")
-    certificates = os.environ.get("PIP_CERT") or None
     try:
-        context = ssl.create_default_context(cafile=certificates)
-        with urllib.request.urlopen(request, timeout=HEAD_TIMEOUT, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=HEAD_TIMEOUT, context=_certificates()) as answer:
             length = answer.headers.get("Content-Length")
             return int(length) if length else None
     except (OSError, urllib.error.URLError, ValueError):

@@ -1,16 +1,18 @@
-"""Upstream's wheels: fetched through pip as the user has configured it, kept by their sha256."""
+"""Upstream's files: fetched through pip as the user has configured it, kept by their sha256."""
 
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import List, Optional
+from typing import Callable, List, Optional, Union
 
 from .. import cache, children
 from ..errors import FactoryError
 from ..progress import note, step
-from ..releases import UpstreamWheel
+from ..releases import SourceDistribution, UpstreamWheel
+
+UpstreamFile = Union[UpstreamWheel, SourceDistribution]
 
 # What pip writes when it cannot reach its index, as opposed to what it writes when the index has no such file.
 NETWORK_SIGNS = (
@@ -24,12 +26,17 @@ NETWORK_SIGNS = (
 )
 
 
-def path_in_cache(wheel: UpstreamWheel) -> Path:
+def path_in_cache(wheel: UpstreamFile) -> Path:
     return cache.folder("upstream", wheel.sha256) / wheel.file
 
 
 def obtain(wheel: UpstreamWheel, given: Optional[Path] = None) -> Path:
     """The wheel on disk, with the right sha256: from the cache, from ``given`` (a file or a folder), or through pip."""
+    return obtain_file(wheel, given, lambda work: _download(wheel, work))
+
+
+def obtain_file(wheel: UpstreamFile, given: Optional[Path], download: Callable[[Path], Path]) -> Path:
+    """The same for any file of a table. ``download`` leaves it in a folder and returns its path."""
     name = f"upstream-{wheel.sha256[:16]}"
     with cache.lock(name):
         kept = path_in_cache(wheel)
@@ -44,14 +51,14 @@ def obtain(wheel: UpstreamWheel, given: Optional[Path] = None) -> Path:
             if given is not None:
                 arrived = _copy(wheel, given, work)
             else:
-                arrived = _download(wheel, work)
+                arrived = download(work)
             with step(f"Checking the sha256 of {wheel.file}"):
                 _check(wheel, arrived, given is not None)
             cache.publish(arrived, kept)
         return kept
 
 
-def _check(wheel: UpstreamWheel, path: Path, given: bool) -> None:
+def _check(wheel: UpstreamFile, path: Path, given: bool) -> None:
     size = path.stat().st_size
     found = cache.sha256_of(path)
     if found == wheel.sha256:
@@ -68,7 +75,7 @@ def _check(wheel: UpstreamWheel, path: Path, given: bool) -> None:
     )
 
 
-def _copy(wheel: UpstreamWheel, given: Path, work: Path) -> Path:
+def _copy(wheel: UpstreamFile, given: Path, work: Path) -> Path:
     source = given / wheel.file if given.is_dir() else given
     if not source.is_file():
         raise FactoryError(f"{source} does not exist.", f"--from takes {wheel.file}, or the folder that holds it.")

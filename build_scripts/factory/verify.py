@@ -9,11 +9,11 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set,
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from .. import platforms
+from .. import cache, platforms
 from ..errors import FactoryError
 from ..progress import bar, step
 from ..releases import CHECKOUT, Companion, Table
-from . import companion_wheel, device_code, elf, metadata, patches, stripped, triton_wheel
+from . import companion_wheel, device_code, elf, given_wheel, metadata, patches, source_wheel, stripped, triton_wheel
 from .torch_wheel import MANIFEST, OURS
 from .wheel import WheelReader, record_hash
 
@@ -239,7 +239,7 @@ def check_symbols(wheel: Unpacked, sdk: Unpacked) -> Iterator[str]:
                     yield f"{name} needs {symbol}, which neither the wheel nor the SDK provides"
 
 
-def check_companion(wheel: Unpacked) -> Iterator[str]:
+def check_companion(wheel: Unpacked, sdk: Optional[Path]) -> Iterator[str]:
     """A companion: nothing of what its row removes is left, it requires the SDK that it was built with, and triton has
     our backend as the checkout has it."""
     manifest = wheel.manifest
@@ -255,9 +255,20 @@ def check_companion(wheel: Unpacked) -> Iterator[str]:
         if metadata.is_nvidia(requirement, wheel.table.nvidia):
             yield f"it requires {requirement}"
     version = metadata.parse(wheel.metadata)["Version"]
-    if version != metadata.local_version(companion.version, manifest["sdk"]):
+    own = metadata.local_version(companion.version, manifest["sdk"])
+    if version != (f"{own}.torch{manifest['torch']}" if companion.is_given else own):
         yield f"its version is {version}"
-    if companion.wants_torch:
+    if companion.is_given:
+        digest = cache.sha256_of(find_sdk(wheel, sdk))
+        yield from given_wheel.failures(manifest, list(wheel.reader.members), [str(r) for r in found], digest)
+    elif companion.source is not None:
+        contents = {
+            name: hashlib.sha256(wheel.reader.read(name)).hexdigest()
+            for name in manifest["extension"]
+            if name in wheel.reader.members
+        }
+        yield from source_wheel.failures(companion, list(wheel.reader.members), contents, manifest)
+    elif companion.wants_torch:
         yield from companion_wheel.failures(companion, list(wheel.reader.members), manifest, [str(r) for r in found])
     else:
         yield from _check_backend(wheel, companion, manifest)
@@ -318,8 +329,8 @@ def verify(path: Path, table: Table, sdk: Optional[Path] = None) -> List[str]:
             return failures + [*check_device_code(wheel), *check_systems(wheel)]
         if f"{reader.dist_info}/{MANIFEST}" not in reader.members:
             return failures + [f"it has no {MANIFEST}: this factory did not build it"]
-        if wheel.name in {companion.name for companion in table.companions}:
-            failures += [*check_device_code(wheel), *check_systems(wheel), *check_companion(wheel)]
+        if wheel.name in {canonicalize_name(companion.name) for companion in table.companions}:
+            failures += [*check_device_code(wheel), *check_systems(wheel), *check_companion(wheel, sdk)]
             if "cuda" in wheel.manifest:  # its libraries need NVIDIA's
                 failures += [*check_nvidia_files(wheel), *check_search_path(wheel)]
                 with WheelReader(find_sdk(wheel, sdk)) as sdk_reader:

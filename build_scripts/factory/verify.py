@@ -87,6 +87,8 @@ def architectures(wheel: Unpacked) -> List[str]:
 def check_systems(wheel: Unpacked) -> Iterator[str]:
     """Each ELF file is for the processor of the wheel's tag, and loads on the oldest system that is promised."""
     names = architectures(wheel)
+    if not names and not wheel.elves:
+        return  # Python alone is for every processor
     if len(names) != 1:
         yield f"its file name is not that of a wheel for one processor: {', '.join(names) or 'none'}"
         return
@@ -330,7 +332,10 @@ def verify(path: Path, table: Table, sdk: Optional[Path] = None) -> List[str]:
         if f"{reader.dist_info}/{MANIFEST}" not in reader.members:
             return failures + [f"it has no {MANIFEST}: this factory did not build it"]
         if wheel.name in {canonicalize_name(companion.name) for companion in table.companions}:
-            failures += [*check_device_code(wheel), *check_systems(wheel), *check_companion(wheel, sdk)]
+            failures += [*check_device_code(wheel), *check_companion(wheel, sdk)]
+            # What is compiled from the user's sources is for the user's system.
+            if wheel.name not in {canonicalize_name(c.name) for c in table.companions if c.is_given}:
+                failures += check_systems(wheel)
             if "cuda" in wheel.manifest:  # its libraries need NVIDIA's
                 failures += [*check_nvidia_files(wheel), *check_search_path(wheel)]
                 with WheelReader(find_sdk(wheel, sdk)) as sdk_reader:

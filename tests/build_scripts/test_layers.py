@@ -70,6 +70,7 @@ PACKAGES = (
     Tree("mxmaca", "cu_bridge/python/mxmaca"),
     Tree("triton.backends.nvidia", "cu_bridge/triton"),
     Tree("macatorch", "macatorch/macatorch"),
+    Tree("flash_attn_2_cuda", "macatorch/companions/flash_attn/flash_attn_2_cuda"),
     Tree("codegen", "macatorch/codegen"),
 )
 TREES = pytest.mark.parametrize("tree", LAYERED, ids=lambda tree: tree.package)

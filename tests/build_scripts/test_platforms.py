@@ -55,7 +55,8 @@ def test_every_wheel_of_the_table_is_for_a_known_processor_and_has_its_companion
         for wheel in release.wheels:
             assert wheel.platforms[0].endswith(platforms.architecture(wheel.architecture).name)
             named = distribution.names(table, release, wheel)
-            assert all(path.name.endswith(f"_{wheel.architecture}.whl") for path in named.wheels)
+            suffixes = (f"_{wheel.architecture}.whl", "-py3-none-any.whl")
+            assert all(path.name.endswith(suffixes) for path in named.wheels)
 
 
 def test_a_release_without_cuda_wheels_for_a_processor_is_refused_with_those_it_has(table: releases.Table) -> None:

@@ -253,8 +253,8 @@ PyObject* loadBinary(PyObject*, PyObject* const* arguments, ssize_t count) {
                        loaded.localBytes / kWord, loaded.mostThreads);
 }
 
-// A kernel that waits for its turn needs the code that is to go. Python lets go of kernels whenever it collects garbage,
-// also while something is captured, which waiting must not disturb.
+// A kernel that waits for its turn needs the code that is to go. Python lets go of kernels whenever it collects
+// garbage, also while something is captured, which waiting must not disturb.
 CUresult unloadWhenDone(CUmodule module) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   CUresult status = driver()->threadExchangeStreamCaptureMode(&mode);

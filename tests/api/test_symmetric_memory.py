@@ -148,6 +148,8 @@ assert pad[word].item() == 1 and pad.to(torch.int64).sum().item() == 1
 memory.wait_signal(src_rank=peer, channel=3)
 torch.cuda.synchronize()
 assert not pad.to(torch.int64).any()
+dist.barrier()
+torch.cuda.synchronize()
 
 # What a rank has written before it puts a signal is there when the other has taken it.
 for number in range(50):

@@ -51,6 +51,16 @@ def test_nothing_is_registered_twice() -> None:
     assert [(key, name) for key, name, inactive, _ in registered() if inactive] == []
 
 
+def test_rows_beside_aten_are_held_where_the_release_has_the_operator() -> None:
+    known = set(torch._C._dispatch_get_all_op_names())
+    beside = operator_table.Table(TABLE, operators.torch_release(SITE)).beside()
+    held = [(library, name, f) for library, name, f in beside if f"{library}::{name}" in known]
+    assert len(held) >= 7
+    for library, name, function in held:
+        found = OURS.findall(torch._C._dispatch_dump(f"{library}::{name}"))
+        assert found == [("CUDA", "", operators.origin_of(function))], name
+
+
 def test_every_row_names_an_operator_of_some_release() -> None:
     release = operators.torch_release(SITE)
     known = set(operators.Upstream(SITE).by_name)
@@ -120,6 +130,7 @@ def test_another_backend_is_another_run(tmp_path: Path) -> None:
         ('treatment = "own"\nreason = "x"\nsource = "y"\nfunctions = { mm = "f" }', "several rows"),
         ('treatment = "host"\nreason = "x"\noperators = ["mm"]', "several rows"),
         ('treatment = "cpu"\nreason = "x"\nwaits = true\nwiden = true\noperators = ["mm"]', "one policy"),
+        ('treatment = "cpu"\nreason = "x"\nlibrary = "symm_mem"\noperators = ["mm"]', "functions of our own"),
         ('treatment = "cpu"\nreason = "x"\ncolour = "red"\noperators = ["mm"]', "what is colour"),
     ],
 )

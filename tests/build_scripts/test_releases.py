@@ -46,6 +46,8 @@ def test_every_row_of_a_companion_has_a_file_for_its_python(table: releases.Tabl
             (interpreter,) = {tag.interpreter for tag in tags}
             if wheel.abi == "abi3":
                 assert int(interpreter[3:]) <= int(wheel.python.split(".")[1])
+            elif wheel.abi == "none":
+                assert interpreter == "py3"
             else:
                 assert interpreter == wheel.python_tag == wheel.abi
 

@@ -38,7 +38,7 @@ class UpstreamWheel:
 
     @property
     def abi(self) -> str:
-        """The tag of the ABI in the file's name: the Python's own, ``abi3``, which later Pythons have as well, or ``none``."""
+        """The ABI in the file's name: the Python's own, ``abi3``, which later Pythons have as well, or ``none``."""
         return self.file.split("-")[-2]
 
     @property

@@ -150,7 +150,7 @@ def _scan(folder: Path, libraries: List[Path], table: Table, checkout: Path, res
         names = {symbol.partition("@")[0] for symbol in needed if scanner.belongs(symbol, row)}
         new = sorted(names - set(scanner.read_symbols(row)))
         if new:
-            result.symbols[f"{row.folder}/symbols.{row.major}.txt"] = new
+            result.symbols[str(row.symbols)] = new
     known = {row.soname for row in rows}
     for path in libraries:
         with elf.open_elf(path) as library:

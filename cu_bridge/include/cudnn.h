@@ -32,6 +32,18 @@ typedef struct cudnnCTCLossStruct* cudnnCTCLossDescriptor_t;
 typedef struct cudnnRNNStruct* cudnnRNNDescriptor_t;
 typedef struct cudnnRNNDataStruct* cudnnRNNDataDescriptor_t;
 
+#if defined(MXMACA_SOVERSION) && MXMACA_SOVERSION == 8
+// The numbers of cuDNN 8: its library is built from the sources of cuDNN 9's.
+typedef enum {
+  CUDNN_STATUS_SUCCESS = 0,
+  CUDNN_STATUS_NOT_INITIALIZED = 1,
+  CUDNN_STATUS_ALLOC_FAILED = 2,
+  CUDNN_STATUS_BAD_PARAM = 3,
+  CUDNN_STATUS_INTERNAL_ERROR = 4,
+  CUDNN_STATUS_EXECUTION_FAILED = 8,
+  CUDNN_STATUS_NOT_SUPPORTED = 9
+} cudnnStatus_t;
+#else
 typedef enum {
   CUDNN_STATUS_SUCCESS = 0,
   CUDNN_STATUS_NOT_INITIALIZED = 1001,
@@ -48,6 +60,7 @@ typedef enum {
   CUDNN_STATUS_INTERNAL_ERROR = 4000,
   CUDNN_STATUS_EXECUTION_FAILED = 5000
 } cudnnStatus_t;
+#endif
 
 typedef enum {
   CUDNN_DATA_FLOAT = 0,

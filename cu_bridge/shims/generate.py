@@ -9,7 +9,7 @@ import pathlib
 
 from scan_symbols import read_libraries, read_symbols
 
-SOURCE = """// Generated from shims/{folder}/symbols.{major}.txt.
+SOURCE = """// Generated from shims/{symbols}.
 #include "refuse.h"
 
 #define REFUSE(name) \\
@@ -29,11 +29,10 @@ def main() -> None:
     output.mkdir(parents=True, exist_ok=True)
     targets = []
     for library in read_libraries():
-        stem = f"{library.folder}_{library.major}"
+        stem = f"{library.folder}_{library.major}" + (f"_{library.version}" if library.version else "")
         symbols = read_symbols(library)
         text = SOURCE.format(
-            folder=library.folder,
-            major=library.major,
+            symbols=library.symbols,
             soname=library.soname,
             status=library.status,
             status_name=library.status_name,
@@ -45,7 +44,7 @@ def main() -> None:
         for path, content in ((output / (stem + "_refusals.cpp"), text), (output / (stem + ".map"), script)):
             if not path.exists() or path.read_text(encoding="utf-8") != content:  # keep times: nothing to rebuild
                 path.write_text(content, encoding="utf-8")
-        targets.append(f"{library.folder} {library.major} {library.soname}")
+        targets.append(f"{library.folder} {library.major} {library.soname} {stem} {library.version}".rstrip())
     (output / "shims.txt").write_text("\n".join(targets) + "\n", encoding="utf-8")
 
 

@@ -3,7 +3,8 @@
     python cu_bridge/shims/scan_symbols.py 12=PATH_OF_UNPACKED_WHEEL 13=PATH_OF_ANOTHER ...
 
 For each library in libraries.txt, `<folder>/symbols.<CUDA major>.txt` gets every symbol that an ELF file of the wheels
-needs from it, added to those that earlier releases needed. Needs `readelf`.
+needs from it, added to those that earlier releases needed. Needs `readelf`. A library of which the same CUDA major has
+two versions has a list for each: that of the second row ends in its version, as `symbols.12.so8.txt`.
 """
 
 import argparse
@@ -26,22 +27,31 @@ class Library(NamedTuple):
     patterns: List[str]
     status: int
     status_name: str
+    version: str = ""  # of the SONAME, where an earlier row has the same folder and CUDA major
+
+    @property
+    def symbols(self) -> pathlib.PurePosixPath:
+        """The list of its symbols, seen from this folder."""
+        version = f".so{self.version}" if self.version else ""
+        return pathlib.PurePosixPath(self.folder) / f"symbols.{self.major}{version}.txt"
 
 
 def read_libraries(path: pathlib.Path = HERE / "libraries.txt") -> List[Library]:
     """Read the table of libraries."""
-    libraries = []
+    libraries: List[Library] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         folder, major, soname, node, patterns, status, status_name = (cell.strip() for cell in line.split("|"))
-        libraries.append(Library(folder, int(major), soname, node, patterns.split(), int(status), status_name))
+        again = any((library.folder, library.major) == (folder, int(major)) for library in libraries)
+        version = soname.rpartition(".")[2] if again else ""
+        libraries.append(Library(folder, int(major), soname, node, patterns.split(), int(status), status_name, version))
     return libraries
 
 
 def read_symbols(library: Library) -> List[str]:
     """Read the symbols that upstream needs from a library."""
-    path = HERE / library.folder / f"symbols.{library.major}.txt"
+    path = HERE / library.symbols
     return path.read_text(encoding="utf-8").split() if path.exists() else []
 
 
@@ -93,7 +103,7 @@ def main() -> None:
     for library in read_libraries():
         names = {symbol.partition("@")[0] for symbol in found.get(library.major, set()) if belongs(symbol, library)}
         names.update(read_symbols(library))
-        path = HERE / library.folder / f"symbols.{library.major}.txt"
+        path = HERE / library.symbols
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(name + "\n" for name in sorted(names)), encoding="utf-8")
         print(f"{path.relative_to(HERE)!s:40} {len(names):4} symbols")

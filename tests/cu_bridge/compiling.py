@@ -45,7 +45,7 @@ def compile_against(
     command = [compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", f"-DMXMACA_CUDA_MAJOR={major}"]
     command += [f"-I{sdk / 'include'}", str(source), "-o", str(target), f"-L{shims}"]
     command += [f"-Wl,-rpath,{shims}", f"-Wl,-rpath-link,{sdk / 'lib'}", "-pthread"]
-    command += [f"-l:{next(shims.glob(library + '.so.*')).name}" for library in libraries]
+    command += [f"-l:{max(shims.glob(library + '.so.*')).name}" for library in libraries]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
     return target

@@ -26,7 +26,7 @@ class Library:
         if find_openblas():
             os.environ.setdefault("MACA_BLAS_LIBRARY", find_openblas())
         folder = sdk / "lib" / f"cuda{major}"
-        self.library = ctypes.CDLL(str(next(folder.glob(f"{name}.so.*"))))
+        self.library = ctypes.CDLL(str(max(folder.glob(f"{name}.so.*"))))
         self.runtime = ctypes.CDLL(str(next(folder.glob("libcudart.so.*"))))
 
     def status(self, name: str, *arguments: Any) -> int:

@@ -3,12 +3,20 @@
 
 #include <cstdio>
 
+#include "mxmaca/versions/cudnn8.h"
 #include "tensors.h"
 
 using namespace mxmaca;
 using Status = cudnnStatus_t;
 
 namespace {
+#if defined(MXMACA_SOVERSION) && MXMACA_SOVERSION == 8
+constexpr size_t kVersion = CUDNN8_VERSION;
+constexpr int kMajor = CUDNN8_MAJOR, kMinor = CUDNN8_MINOR, kPatchLevel = CUDNN8_PATCHLEVEL;
+#else
+constexpr size_t kVersion = CUDNN_VERSION;
+constexpr int kMajor = CUDNN_MAJOR, kMinor = CUDNN_MINOR, kPatchLevel = CUDNN_PATCHLEVEL;
+#endif
 constexpr StatusName kStatuses[] = {
     MXMACA_STATUS(CUDNN_STATUS_SUCCESS, nullptr),
     MXMACA_STATUS(CUDNN_STATUS_NOT_INITIALIZED, nullptr),
@@ -21,10 +29,10 @@ constexpr StatusName kStatuses[] = {
 extern "C" {
 
 // Every release accepts a library of its own major version that is at least as new as what it was compiled with.
-size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
+size_t cudnnGetVersion(void) { return kVersion; }
 size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
 Status cudnnGetProperty(libraryPropertyType type, int* value) {
-  return getProperty<Status>(type, value, CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL);
+  return getProperty<Status>(type, value, kMajor, kMinor, kPatchLevel);
 }
 
 Status cudnnCreate(cudnnHandle_t* handle) { return createHandle<Status>(handle); }

@@ -37,7 +37,7 @@ def test_headers_are_c_and_what_they_declare_is_exported(sdk: pathlib.Path, majo
     name = HEADERS[header]
     prefix = name[3:]
     declared = set(re.findall(rf"\b({prefix}\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*;", text))
-    library = next((sdk / "lib" / f"cuda{major}").glob(name + ".so.*"))
+    library = max((sdk / "lib" / f"cuda{major}").glob(name + ".so.*"))
     symbols = subprocess.run(["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True)
     exported = {line.split()[-1].partition("@")[0] for line in symbols.stdout.splitlines()}
     own = {each for each in declared if not each.startswith("cublasLt") or name == "libcublasLt"}

@@ -2,8 +2,10 @@
 
 import ctypes
 import pathlib
+import subprocess
+import sys
 import threading
-from typing import List
+from typing import Dict, List
 
 import numpy
 import pytest
@@ -115,3 +117,22 @@ def test_threads_that_make_and_destroy_handles_do_not_meet(blas: Library) -> Non
         thread.join()
     assert problems == []
     blas.call("cublasGetMathMode", kept, ctypes.byref(mode))
+
+
+CUDNN_8 = """
+import ctypes, sys
+old, new = (ctypes.CDLL(f"{sys.argv[1]}/libcudnn.so.{major}") for major in (8, 9))
+old.cudnnGetVersion.restype = new.cudnnGetVersion.restype = ctypes.c_size_t
+print(old.cudnnGetVersion() // 1000, new.cudnnGetVersion() // 10000)
+# A bad argument, and a function that is refused.
+print(old.cudnnCreate(None), new.cudnnCreate(None), old.cudnnGetRNNParamsSize())
+tensor = ctypes.c_void_p()
+print(old.cudnnCreateTensorDescriptor(ctypes.byref(tensor)), tensor.value is not None)
+"""
+
+
+def test_cudnn_8_says_its_own_version_and_statuses(sdk: pathlib.Path, environment: Dict[str, str]) -> None:
+    command = [sys.executable, "-c", CUDNN_8, str(sdk / "lib" / "cuda12")]
+    done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+    assert done.stdout.split("\n")[:3] == ["8 9", "3 2000 9", "0 True"]
+    assert "libcudnn.so.8: cudnnGetRNNParamsSize is not implemented" in done.stderr

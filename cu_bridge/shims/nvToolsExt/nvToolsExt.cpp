@@ -1,5 +1,5 @@
-// NVTX before it was headers alone: marks and ranges for a profiler. No profiler attaches itself to the simulated device,
-// and the functions answer what NVTX answers then: that nothing is tracked.
+// NVTX before it was headers alone: marks and ranges for a profiler. No profiler attaches itself to the simulated
+// device, and the functions answer what NVTX answers then: that nothing is tracked.
 
 #include <stdint.h>
 

@@ -134,7 +134,7 @@ def main() -> None:
         if path == "mxmaca_cuda_version.h":
             text = CHOICE + text
         elif text.startswith("#if"):
-            text = '#include "../../mxmaca_cuda_version.h"\n\n' + text
+            text = f'#include "{"../" * path.count("/")}mxmaca_cuda_version.h"\n\n' + text
         header(path, "versions.txt", text)
 
 

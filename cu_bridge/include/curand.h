@@ -6,12 +6,12 @@
 
 #include "driver_types.h"
 #include "library_types.h"
+#include "mxmaca/curand_types.h"
 #include "mxmaca/versions/curand.h"
 
 #define CURAND_VER_BUILD 0
 
 typedef struct curandGenerator_st* curandGenerator_t;
-typedef struct curandDiscreteDistribution_st* curandDiscreteDistribution_t;
 
 typedef enum curandStatus {
   CURAND_STATUS_SUCCESS = 0,
@@ -53,6 +53,13 @@ typedef enum curandOrdering {
   CURAND_ORDERING_QUASI_DEFAULT = 201
 } curandOrdering_t;
 
+typedef enum curandDirectionVectorSet {
+  CURAND_DIRECTION_VECTORS_32_JOEKUO6 = 101,
+  CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 = 102,
+  CURAND_DIRECTION_VECTORS_64_JOEKUO6 = 103,
+  CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 = 104
+} curandDirectionVectorSet_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -81,6 +88,12 @@ curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* outputPtr, size_t n, double lambda);
 curandStatus_t curandGenerateBinomial(curandGenerator_t generator, unsigned int* outputPtr, size_t num, unsigned int n,
                                       double p);
+curandStatus_t curandCreatePoissonDistribution(double lambda, curandDiscreteDistribution_t* discrete_distribution);
+curandStatus_t curandDestroyDistribution(curandDiscreteDistribution_t discrete_distribution);
+curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[], curandDirectionVectorSet_t set);
+curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[], curandDirectionVectorSet_t set);
+curandStatus_t curandGetScrambleConstants32(unsigned int** constants);
+curandStatus_t curandGetScrambleConstants64(unsigned long long** constants);
 #ifdef __cplusplus
 }
 #endif

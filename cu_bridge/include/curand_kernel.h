@@ -1,4 +1,4 @@
-// Random numbers in device code: Philox4x32-10, XORWOW and MRG32k3a with cuRAND's seeds, strides and conversions.
+// Random numbers in device code: Philox4x32-10, XORWOW, MRG32k3a and Sobol's sequence with cuRAND's seeds, strides and conversions.
 // What equals cuRAND bit for bit, and what does not, stands in docs/cu_bridge.md.
 #pragma once
 #define CURAND_KERNEL_H_
@@ -6,6 +6,7 @@
 #include <math.h>
 #include <cmath>
 
+#include "curand_discrete.h"
 #include "curand_philox4x32_x.h"
 #include "math_functions.h"
 #include "mxmaca/xorwow_jump.h"
@@ -383,4 +384,5 @@ CURAND_FN uint4 curand_poisson4(curandStatePhilox4_32_10_t* state, double lambda
   const unsigned c = curand_poisson(state, lambda), d = curand_poisson(state, lambda);
   return make_uint4(a, b, c, d);
 }
+#include "mxmaca/curand_sobol.h"
 #undef CURAND_FN

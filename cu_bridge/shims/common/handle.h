@@ -15,6 +15,7 @@ namespace mxmaca {
 // What an address that a library has handed out is.
 enum class Kind : int {
   Cublas = 1,
+  CublasXt,
   CublasLt,
   CublasLtLayout,
   CublasLtOperation,
@@ -51,6 +52,7 @@ enum class Kind : int {
   CudnnOpTensor,
   CudnnReduceTensor,
   Curand,
+  CurandDiscrete,
   NcclCommunicator,
 };
 

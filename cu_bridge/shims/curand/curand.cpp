@@ -3,7 +3,8 @@
 // Note [Order of the numbers]
 // A generator has several threads, each with a subsequence of its own, and they take turns: one number a turn from the
 // 4096 threads of XORWOW and MRG32k3a, four from the 65536 of Philox, as cuRAND documents them for its legacy and
-// default orders; a normal number comes with its twin. MT19937 is one sequence, which is not cuRAND's order.
+// default orders; a normal number comes with its twin. MT19937 is one sequence, which is not cuRAND's order. Numbers of
+// Sobol's sequence stand dimension after dimension.
 
 #include <memory>
 #include <new>
@@ -11,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "directions.h"
 #include "library.h"
 #include "mc_runtime.h"
 #include "refuse.h"
@@ -32,6 +34,10 @@ class Source {
   virtual double uniformDouble() = 0;
   virtual float2 normals() = 0;
   virtual double2 normalsDouble() = 0;
+  virtual unsigned poisson(double lambda) {
+    return mxmaca::poisson_of(lambda, [this] { return uniformDouble(); });
+  }
+  virtual unsigned long long longWord() { return word(); }
 };
 
 // Threads with a state of curand_kernel.h each, which take turns of `chunk` numbers.
@@ -105,6 +111,35 @@ class Twister : public Source {
   std::mt19937 engine_;
 };
 
+// One dimension of Sobol's sequence from a point on; each number comes from a point of its own.
+template <class State>
+class Sobol : public Source {
+ public:
+  template <class Vectors, class Word>
+  Sobol(const Vectors& vectors, Word constant, unsigned long long offset) {
+    state_.i = 0;
+    state_.c = constant;
+    std::copy(std::begin(vectors), std::end(vectors), state_.direction_vectors);
+    skipahead(static_cast<Word>(offset), &state_);
+  }
+  unsigned word() override { return static_cast<unsigned>(curand(&state_)); }
+  unsigned long long longWord() override { return curand(&state_); }
+  float uniform() override { return curand_uniform(&state_); }
+  double uniformDouble() override { return curand_uniform_double(&state_); }
+  float2 normals() override {
+    const float x = curand_normal(&state_), y = curand_normal(&state_);
+    return make_float2(x, y);
+  }
+  double2 normalsDouble() override {
+    const double x = curand_normal_double(&state_), y = curand_normal_double(&state_);
+    return make_double2(x, y);
+  }
+  unsigned poisson(double lambda) override { return curand_poisson(&state_, lambda); }
+
+ private:
+  State state_;
+};
+
 constexpr size_t kInterleaved = 4096;
 constexpr size_t kPhiloxThreads = 65536;
 
@@ -124,6 +159,24 @@ std::unique_ptr<Source> makeSource(curandRngType_t type, unsigned long long seed
 bool isQuasi(curandRngType_t type) {
   return type >= CURAND_RNG_QUASI_DEFAULT && type <= CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
 }
+bool isLong(curandRngType_t type) {
+  return type == CURAND_RNG_QUASI_SOBOL64 || type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
+}
+
+// A dimension of a quasi-random generator; null where the direction vectors are missing.
+std::unique_ptr<Source> makeDimension(curandRngType_t type, unsigned dimension, unsigned long long offset) {
+  const bool scrambled = type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 || type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
+  if (isLong(type)) {
+    const auto* const vectors = mxmaca::directions64(scrambled);
+    const unsigned long long constant = scrambled ? mxmaca::scrambleConstants64()[dimension] : 0;
+    if (vectors == nullptr) return nullptr;
+    return std::make_unique<Sobol<curandStateSobol64_t>>(vectors[dimension], constant, offset);
+  }
+  const auto* const vectors = mxmaca::directions32(scrambled);
+  const unsigned constant = scrambled ? mxmaca::scrambleConstants32()[dimension] : 0;
+  if (vectors == nullptr) return nullptr;
+  return std::make_unique<Sobol<curandStateSobol32_t>>(vectors[dimension], constant, offset);
+}
 
 }  // namespace
 
@@ -132,10 +185,12 @@ struct curandGenerator_st {
   unsigned long long seed = 0;
   unsigned long long offset = 0;
   cudaStream_t stream = nullptr;
-  std::unique_ptr<Source> source;  // made when the first number is wanted
+  std::unique_ptr<Source> source;  // made when the first number is wanted; of pseudo-random generators
+  unsigned dimensions = 1;         // of quasi-random ones
 };
 
 MXMACA_OBJECT(curandGenerator_st, Curand);
+MXMACA_OBJECT(curandDiscreteDistribution_st, CurandDiscrete);
 MXMACA_ANSWERS(curandStatus_t, CURAND_STATUS_SUCCESS, CURAND_STATUS_NOT_INITIALIZED, CURAND_STATUS_OUT_OF_RANGE,
                CURAND_STATUS_ALLOCATION_FAILED, CURAND_STATUS_PREEXISTING_FAILURE);
 
@@ -148,10 +203,12 @@ curandStatus_t refused(const char* function) {
   return CURAND_STATUS_TYPE_ERROR;
 }
 
-template <class Fill>
-curandStatus_t generate(curandGenerator_t generator, const void* output, size_t count, bool pairs, Fill&& fill) {
+// Calls `fill` with a source and the place and number of what it has to give: once, or for each dimension.
+template <class Number, class Fill>
+curandStatus_t generate(curandGenerator_t generator, Number* output, size_t count, bool pairs, Fill&& fill) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
-  if (pairs && count % 2 != 0) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+  const bool quasi = isQuasi(generator->type);
+  if (count % (quasi ? generator->dimensions : pairs ? 2 : 1) != 0) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
   if (count == 0) return CURAND_STATUS_SUCCESS;
   if (output == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
   if (mcStreamCheck(reinterpret_cast<mcStream_t>(generator->stream)) != mcSuccess) {
@@ -159,10 +216,20 @@ curandStatus_t generate(curandGenerator_t generator, const void* output, size_t 
   }
   const mxmaca::DeviceWork computes("curandGenerate");
   try {
+    if (quasi) {
+      const size_t points = count / generator->dimensions;
+      for (unsigned dimension = 0; dimension < generator->dimensions; ++dimension) {
+        const auto source = makeDimension(generator->type, dimension, generator->offset);
+        if (source == nullptr) return CURAND_STATUS_INITIALIZATION_FAILED;
+        fill(*source, output + dimension * points, points);
+      }
+      generator->offset += points;
+      return CURAND_STATUS_SUCCESS;
+    }
     if (generator->source == nullptr) {
       generator->source = makeSource(generator->type, generator->seed, generator->offset);
     }
-    fill(*generator->source);
+    fill(*generator->source, output, count);
   } catch (const std::bad_alloc&) {
     return CURAND_STATUS_ALLOCATION_FAILED;
   }
@@ -172,11 +239,11 @@ curandStatus_t generate(curandGenerator_t generator, const void* output, size_t 
 template <class Number, class Two>
 curandStatus_t generateNormals(curandGenerator_t generator, Number* output, size_t count, Number mean, Number deviation,
                                Two (Source::*two)()) {
-  return generate(generator, output, count, true, [=](Source& source) {
-    for (size_t i = 0; i < count; i += 2) {
+  return generate(generator, output, count, true, [=](Source& source, Number* out, size_t numbers) {
+    for (size_t i = 0; i < numbers; i += 2) {
       const Two both = (source.*two)();
-      output[i] = mean + deviation * both.x;
-      output[i + 1] = mean + deviation * both.y;
+      out[i] = mean + deviation * both.x;
+      if (i + 1 < numbers) out[i + 1] = mean + deviation * both.y;  // a dimension may have an odd number of points
     }
   });
 }
@@ -210,10 +277,11 @@ curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType
     case CURAND_RNG_PSEUDO_MT19937:
     case CURAND_RNG_PSEUDO_PHILOX4_32_10: break;
     case CURAND_RNG_PSEUDO_MTGP32: return refused("curandCreateGenerator(CURAND_RNG_PSEUDO_MTGP32)");
-    default: return isQuasi(type) ? refused("curandCreateGenerator(CURAND_RNG_QUASI_*)") : CURAND_STATUS_TYPE_ERROR;
+    default:
+      if (!isQuasi(type)) return CURAND_STATUS_TYPE_ERROR;
   }
   auto created =
-      std::unique_ptr<curandGenerator_st>(new (std::nothrow) curandGenerator_st{type, 0, 0, nullptr, nullptr});
+      std::unique_ptr<curandGenerator_st>(new (std::nothrow) curandGenerator_st{type, 0, 0, nullptr, nullptr, 1});
   return mxmaca::createObject(generator, std::move(created)) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
 }
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type) {
@@ -230,6 +298,7 @@ curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream)
 }
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
+  if (isQuasi(generator->type)) return CURAND_STATUS_TYPE_ERROR;  // it has none
   generator->seed = seed;
   generator->source.reset();
   return CURAND_STATUS_SUCCESS;
@@ -243,6 +312,9 @@ curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned lo
 }
 curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrdering_t order) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
+  if (isQuasi(generator->type)) {
+    return order == CURAND_ORDERING_QUASI_DEFAULT ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
+  }
   switch (order) {
     case CURAND_ORDERING_PSEUDO_BEST:
     case CURAND_ORDERING_PSEUDO_DEFAULT:
@@ -253,30 +325,39 @@ curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrd
     default: return CURAND_STATUS_OUT_OF_RANGE;
   }
 }
-curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned int) {
-  return !live(generator) ? CURAND_STATUS_NOT_INITIALIZED : CURAND_STATUS_TYPE_ERROR;
+curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned int dimensions) {
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
+  if (!isQuasi(generator->type)) return CURAND_STATUS_TYPE_ERROR;
+  if (dimensions == 0 || dimensions > mxmaca::kSobolDimensions) return CURAND_STATUS_OUT_OF_RANGE;
+  generator->dimensions = dimensions;
+  return CURAND_STATUS_SUCCESS;
 }
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
-  static const int anything = 0;
-  return generate(generator, &anything, 1, false, [](Source&) {});
+  int anything = 0;
+  if (live(generator) && isQuasi(generator->type)) return CURAND_STATUS_SUCCESS;  // points are found without a state
+  return generate(generator, &anything, 1, false, [](Source&, int*, size_t) {});
 }
 
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int* output, size_t count) {
-  return generate(generator, output, count, false, [=](Source& source) {
-    for (size_t i = 0; i < count; ++i) output[i] = source.word();
+  if (live(generator) && isLong(generator->type)) return CURAND_STATUS_TYPE_ERROR;  // its words have 64 bits
+  return generate(generator, output, count, false, [](Source& source, unsigned* out, size_t numbers) {
+    for (size_t i = 0; i < numbers; ++i) out[i] = source.word();
   });
 }
-curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long*, size_t) {
-  return !live(generator) ? CURAND_STATUS_NOT_INITIALIZED : CURAND_STATUS_TYPE_ERROR;  // for 64-bit Sobol alone
+curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long* output, size_t count) {
+  if (live(generator) && !isLong(generator->type)) return CURAND_STATUS_TYPE_ERROR;  // for 64-bit Sobol alone
+  return generate(generator, output, count, false, [](Source& source, unsigned long long* out, size_t numbers) {
+    for (size_t i = 0; i < numbers; ++i) out[i] = source.longWord();
+  });
 }
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* output, size_t count) {
-  return generate(generator, output, count, false, [=](Source& source) {
-    for (size_t i = 0; i < count; ++i) output[i] = source.uniform();
+  return generate(generator, output, count, false, [](Source& source, float* out, size_t numbers) {
+    for (size_t i = 0; i < numbers; ++i) out[i] = source.uniform();
   });
 }
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* output, size_t count) {
-  return generate(generator, output, count, false, [=](Source& source) {
-    for (size_t i = 0; i < count; ++i) output[i] = source.uniformDouble();
+  return generate(generator, output, count, false, [](Source& source, double* out, size_t numbers) {
+    for (size_t i = 0; i < numbers; ++i) out[i] = source.uniformDouble();
   });
 }
 curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* output, size_t count, float mean,
@@ -302,21 +383,70 @@ curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* output, size_t count, double lambda) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (!(lambda > 0 && lambda <= 400000)) return CURAND_STATUS_OUT_OF_RANGE;
-  return generate(generator, output, count, false, [=](Source& source) {
-    for (size_t i = 0; i < count; ++i) {
-      output[i] = mxmaca::poisson_of(lambda, [&source] { return source.uniformDouble(); });
-    }
+  return generate(generator, output, count, false, [=](Source& source, unsigned* out, size_t numbers) {
+    for (size_t i = 0; i < numbers; ++i) out[i] = source.poisson(lambda);
   });
 }
 curandStatus_t curandGenerateBinomial(curandGenerator_t generator, unsigned int* output, size_t count, unsigned int n,
                                       double p) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
+  if (isQuasi(generator->type)) return CURAND_STATUS_TYPE_ERROR;
   if (!(p >= 0 && p <= 1) || n > 0x7fffffffU) return CURAND_STATUS_OUT_OF_RANGE;
-  return generate(generator, output, count, false, [=](Source& source) {
+  return generate(generator, output, count, false, [=](Source& source, unsigned* out, size_t numbers) {
     std::binomial_distribution<int> distribution(static_cast<int>(n), p);
     Bits bits{&source};
-    for (size_t i = 0; i < count; ++i) output[i] = static_cast<unsigned>(distribution(bits));
+    for (size_t i = 0; i < numbers; ++i) out[i] = static_cast<unsigned>(distribution(bits));
   });
+}
+
+curandStatus_t curandCreatePoissonDistribution(double lambda, curandDiscreteDistribution_t* distribution) {
+  if (!(lambda > 0 && lambda <= 400000) || distribution == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
+  const double begin = mxmaca::poisson_begin(lambda);
+  const auto count = static_cast<size_t>(lambda + 14 * std::sqrt(lambda) + 40 - begin) + 1;
+  // One piece of memory: a destroyed distribution ends as a whole.
+  void* const memory = ::operator new(sizeof(curandDiscreteDistribution_st) + count * sizeof(double), std::nothrow);
+  if (memory == nullptr) return CURAND_STATUS_ALLOCATION_FAILED;
+  auto* const created = new (memory) curandDiscreteDistribution_st{static_cast<unsigned>(begin), count, nullptr};
+  created->cumulative = reinterpret_cast<double*>(created + 1);
+  double k = begin, p = mxmaca::poisson_probability(lambda, k), sum = 0;
+  for (size_t i = 0; i < count; ++i, p *= lambda / ++k) created->cumulative[i] = sum += p;
+  for (size_t i = 0; i < count; ++i) created->cumulative[i] /= sum;
+  if (mcHandleAdd(created, mxmaca::KindOf<curandDiscreteDistribution_st>::value) == 0) {
+    ::operator delete(memory);
+    return CURAND_STATUS_ALLOCATION_FAILED;
+  }
+  *distribution = created;
+  return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandDestroyDistribution(curandDiscreteDistribution_t distribution) {
+  return mxmaca::destroyObject(distribution) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
+}
+
+curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[], curandDirectionVectorSet_t set) {
+  const bool scrambled = set == CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6;
+  if (vectors == nullptr || (!scrambled && set != CURAND_DIRECTION_VECTORS_32_JOEKUO6)) {
+    return CURAND_STATUS_OUT_OF_RANGE;
+  }
+  *vectors = mxmaca::directions32(scrambled);
+  return *vectors != nullptr ? CURAND_STATUS_SUCCESS : CURAND_STATUS_INITIALIZATION_FAILED;
+}
+curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[], curandDirectionVectorSet_t set) {
+  const bool scrambled = set == CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6;
+  if (vectors == nullptr || (!scrambled && set != CURAND_DIRECTION_VECTORS_64_JOEKUO6)) {
+    return CURAND_STATUS_OUT_OF_RANGE;
+  }
+  *vectors = mxmaca::directions64(scrambled);
+  return *vectors != nullptr ? CURAND_STATUS_SUCCESS : CURAND_STATUS_INITIALIZATION_FAILED;
+}
+curandStatus_t curandGetScrambleConstants32(unsigned int** constants) {
+  if (constants == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
+  *constants = mxmaca::scrambleConstants32();
+  return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandGetScrambleConstants64(unsigned long long** constants) {
+  if (constants == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
+  *constants = mxmaca::scrambleConstants64();
+  return CURAND_STATUS_SUCCESS;
 }
 
 }  // extern "C"

@@ -2,16 +2,18 @@
 
 import ctypes
 import pathlib
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Tuple
 
 import numpy
 import pytest
 from library_calls import Library
 from scipy import stats
 
-XORWOW, MRG, MTGP, MT, PHILOX, SOBOL = 101, 121, 141, 142, 161, 201
+XORWOW, MRG, MTGP, MT, PHILOX = 101, 121, 141, 142, 161
+SOBOL32, SCRAMBLED32, SOBOL64, SCRAMBLED64 = 201, 202, 203, 204
 NOT_INITIALIZED, TYPE_ERROR, OUT_OF_RANGE, NOT_MULTIPLE = 101, 103, 104, 105
 PSEUDO = [XORWOW, MRG, MT, PHILOX]
+QUASI = [SOBOL32, SCRAMBLED32, SOBOL64, SCRAMBLED64]
 
 
 class Rand(Library):
@@ -27,6 +29,19 @@ class Rand(Library):
         if offset:
             self.call("curandSetGeneratorOffset", generator, ctypes.c_ulonglong(offset))
         return generator
+
+    def quasi(self, kind: int, dimensions: int = 1, offset: int = 0) -> ctypes.c_void_p:
+        generator = ctypes.c_void_p()
+        self.call("curandCreateGenerator", ctypes.byref(generator), kind)
+        self.call("curandSetQuasiRandomGeneratorDimensions", generator, dimensions)
+        self.call("curandSetGeneratorOffset", generator, ctypes.c_ulonglong(offset))
+        return generator
+
+    def table(self, name: str, kind: Any, shape: Tuple[int, ...], *arguments: Any) -> numpy.ndarray:
+        """What a function shows the address of."""
+        place = ctypes.POINTER(kind)()
+        self.call("curandGet" + name, ctypes.byref(place), *arguments)
+        return numpy.ctypeslib.as_array(place, shape)
 
     def numbers(self, generator: Any, name: str, kind: Any, count: int, *parameters: Any) -> numpy.ndarray:
         out = self.device(numpy.zeros(count, kind))
@@ -145,7 +160,7 @@ def test_uniform_numbers_come_from_the_words(rand: Rand) -> None:
 
 def test_what_cannot_be_done_says_so(rand: Rand) -> None:
     generator = ctypes.c_void_p()
-    for kind in (MTGP, SOBOL, 5):
+    for kind in (MTGP, 5):
         assert rand.status("curandCreateGenerator", ctypes.byref(generator), kind) == TYPE_ERROR
     generator = rand.generator(PHILOX)
     out = rand.device(numpy.zeros(3, numpy.float32))
@@ -159,3 +174,91 @@ def test_what_cannot_be_done_says_so(rand: Rand) -> None:
     assert rand.status("curandSetGeneratorOffset", rand.generator(MT), ctypes.c_ulonglong(1)) == TYPE_ERROR
     assert rand.status("curandSetGeneratorOrdering", generator, 102) == TYPE_ERROR
     assert rand.status("curandSetGeneratorOrdering", generator, 7) == OUT_OF_RANGE
+
+
+def test_sobol_words_are_the_published_points(rand: Rand) -> None:
+    dimensions, points = 20_000, 40
+    engine = stats.qmc.Sobol(dimensions, scramble=False, bits=32)
+    with pytest.warns(UserWarning):  # 40 is no power of two
+        expected = engine.random(points) * 2.0**32
+    words = rand.numbers(rand.quasi(SOBOL32, dimensions), "", numpy.uint32, dimensions * points)
+    assert (words.reshape(dimensions, points) == expected.T).all()  # dimension after dimension
+    long = rand.numbers(rand.quasi(SOBOL64, dimensions), "LongLong", numpy.uint64, dimensions * points)
+    assert (long.reshape(dimensions, points) >> numpy.uint64(32) == expected.T).all()
+
+
+@pytest.mark.parametrize("kind", QUASI)
+def test_quasi_random_calls_go_on_and_skip(rand: Rand, kind: int) -> None:
+    name, dtype = ("", numpy.uint32) if kind in (SOBOL32, SCRAMBLED32) else ("LongLong", numpy.uint64)
+    whole = rand.numbers(rand.quasi(kind, 3), name, dtype, 3 * 1000).reshape(3, 1000)
+    generator = rand.quasi(kind, 3)
+    parts = [rand.numbers(generator, name, dtype, 3 * count).reshape(3, count) for count in (1, 600, 399)]
+    assert (numpy.concatenate(parts, axis=1) == whole).all()
+    assert (rand.numbers(rand.quasi(kind, 3, 123), name, dtype, 30).reshape(3, 10) == whole[:, 123:133]).all()
+    assert rand.status("curandGenerate" + name, generator, whole.copy(), ctypes.c_size_t(10)) == NOT_MULTIPLE
+
+
+@pytest.mark.parametrize("kind", QUASI)
+def test_quasi_random_points_fill_space_evenly(rand: Rand, kind: int) -> None:
+    dimensions, points = 6, 1 << 12
+    generator = rand.quasi(kind, dimensions)
+    uniform = rand.numbers(generator, "UniformDouble", numpy.float64, dimensions * points).reshape(dimensions, points)
+    assert uniform.min() > 0 and uniform.max() <= 1
+    for line in uniform:  # one point in each of as many intervals, whose lower end is a point
+        assert len(set(numpy.minimum(numpy.floor(line * points), points - 1))) == points
+    independent = stats.qmc.discrepancy(numpy.random.default_rng(1).random((points, dimensions)))
+    assert stats.qmc.discrepancy(numpy.clip(uniform.T, 0, 1)) < independent / 20
+    normal = rand.numbers(
+        rand.quasi(kind, 3), "NormalDouble", numpy.float64, 3 * 999, ctypes.c_double(2), ctypes.c_double(3)
+    )
+    assert abs(normal.mean() - 2) < 0.05 and abs(normal.std() - 3) < 0.05
+    first = rand.numbers(rand.quasi(kind, 1), "UniformDouble", numpy.float64, 100)
+    one = rand.numbers(rand.quasi(kind, 1), "NormalDouble", numpy.float64, 100, ctypes.c_double(0), ctypes.c_double(1))
+    assert numpy.abs(stats.norm.sf(one) - first).max() < 1e-9  # small words give large numbers
+    single = rand.numbers(rand.quasi(kind, 1), "Normal", numpy.float32, 100, ctypes.c_float(0), ctypes.c_float(1))
+    assert numpy.abs(single - one).max() < 1e-3
+    for mean in (0.3, 5.0, 5000.0):
+        poisson = rand.numbers(rand.quasi(kind, 1), "Poisson", numpy.uint32, 100, ctypes.c_double(mean))
+        assert (poisson == stats.poisson.ppf(first, mean)).mean() > 0.98
+
+
+def test_scrambled_vectors_and_constants(rand: Rand) -> None:
+    plain = rand.table("DirectionVectors32", ctypes.c_uint32, (20_000, 32), 101)
+    mixed = rand.table("DirectionVectors32", ctypes.c_uint32, (20_000, 32), 102)
+    long = rand.table("DirectionVectors64", ctypes.c_uint64, (20_000, 64), 103)
+    assert (plain[0] == 1 << numpy.arange(31, -1, -1)).all()
+    assert (long[:, :32] >> numpy.uint64(32) == plain).all()
+    # The leading bit stays: a matrix with ones on its diagonal mixes lower bits into none above them.
+    assert (mixed >> 31 == plain >> 31).all() and (mixed != plain).any(axis=1).all()
+    constants = rand.table("ScrambleConstants32", ctypes.c_uint32, (20_000,))
+    words = rand.numbers(rand.quasi(SCRAMBLED32, 5), "", numpy.uint32, 5 * 4).reshape(5, 4)
+    assert (words[:, 0] == constants[:5]).all() and (words[:, 1] == constants[:5] ^ mixed[:5, 0]).all()
+    assert stats.kstest(constants / 2**32, "uniform").pvalue > 1e-4
+    assert len(numpy.unique(rand.table("ScrambleConstants64", ctypes.c_uint64, (20_000,)))) == 20_000
+
+
+class Distribution(ctypes.Structure):
+    _fields_ = [("shift", ctypes.c_uint), ("count", ctypes.c_size_t), ("cumulative", ctypes.POINTER(ctypes.c_double))]
+
+
+@pytest.mark.parametrize("mean", [0.01, 1, 30, 400_000])
+def test_poisson_distributions_are_tables(rand: Rand, mean: float) -> None:
+    place = ctypes.POINTER(Distribution)()
+    rand.call("curandCreatePoissonDistribution", ctypes.c_double(mean), ctypes.byref(place))
+    table = place.contents
+    cumulative = numpy.ctypeslib.as_array(table.cumulative, (table.count,))
+    assert numpy.abs(cumulative - stats.poisson.cdf(table.shift + numpy.arange(table.count), mean)).max() < 1e-9
+    assert cumulative[-1] == 1
+    rand.call("curandDestroyDistribution", place)
+    assert rand.status("curandDestroyDistribution", place) == NOT_INITIALIZED
+
+
+def test_what_quasi_random_generators_do_not_have(rand: Rand) -> None:
+    generator, out = rand.quasi(SOBOL32), rand.device(numpy.zeros(4, numpy.uint64))
+    four = ctypes.c_size_t(4)
+    assert rand.status("curandSetPseudoRandomGeneratorSeed", generator, ctypes.c_ulonglong(1)) == TYPE_ERROR
+    assert rand.status("curandSetQuasiRandomGeneratorDimensions", generator, 20_001) == OUT_OF_RANGE
+    assert rand.status("curandSetGeneratorOrdering", generator, 100) == OUT_OF_RANGE
+    assert rand.status("curandGenerateLongLong", generator, out, four) == TYPE_ERROR
+    assert rand.status("curandGenerate", rand.quasi(SOBOL64), out, four) == TYPE_ERROR
+    assert rand.status("curandSetQuasiRandomGeneratorDimensions", rand.generator(PHILOX), 2) == TYPE_ERROR

@@ -27,6 +27,10 @@ def test_a_program_of_all_libraries_runs(run_program: Callable[..., object]) -> 
     run_program("libraries.cpp", "libcudart", *HEADERS.values(), MACA_BLAS_LIBRARY=find_openblas())
 
 
+def test_device_states_give_the_numbers_of_the_hosts_generators(run_program: Callable[..., object]) -> None:
+    run_program("quasi_random.cpp", "libcudart", "libcurand")
+
+
 @pytest.mark.parametrize("header", HEADERS)
 def test_headers_are_c_and_what_they_declare_is_exported(sdk: pathlib.Path, major: int, header: str) -> None:
     compiler = shutil.which("gcc") or shutil.which("cc")

@@ -7,6 +7,7 @@ and a plot of the losses.
 """
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
@@ -77,6 +78,9 @@ def run(name: str, output: Path) -> Dict[str, Dict[str, Any]]:
     program = PROGRAMS[name]
     results = {}
     for way in program.ways:
+        if way == COMPILED and importlib.util.find_spec("triton") is None:
+            print(f"\n{program.title}: {way}: left out, since this release has no package triton for the device")
+            continue
         headline(f"{program.title}: {way}")
         file = output / f"{name}-{way.replace(', ', '-')}.json"
         command = [sys.executable, *program.command, *WAYS[way], "--results", str(file)]

@@ -1,5 +1,6 @@
 """The demo's programs: unmodified CUDA code that reaches on the device what it reaches on the CPU."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -37,7 +38,7 @@ def test_the_digits_network_reaches_97_percent_with_channels_last_batches(tmp_pa
 def test_the_language_model_learns_alike_on_both_devices_and_compiled(tmp_path):
     short = [str(HERE / "alice.txt"), "--steps", "20", "--batch-size", "8"]
     cpu = run("language_model.py", *short, "--device", "cpu", results=tmp_path / "cpu.json")
-    for way in ([], ["--compile"]):
+    for way in ([], ["--compile"]) if importlib.util.find_spec("triton") else ([],):
         cuda = run("language_model.py", *short, "--device", "cuda", *way, results=tmp_path / "cuda.json")
         assert cuda["losses"] == pytest.approx(cpu["losses"], rel=1e-3)
         assert cuda["losses"][-1] < cuda["losses"][0] - 0.5

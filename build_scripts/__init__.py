@@ -4,7 +4,8 @@
 
 - here: what all share (the table of releases, the cache, progress, errors, child processes). ``tools.py`` stands alone:
   the Makefile runs it before there is an environment to run anything else in.
-- ``factory``: upstream's wheel in, ours out. One file a noun of the trade.
+- ``factory``: what wheels are made with. One file a noun of the trade.
+- ``products``: the wheels: a file for each kind, what one release has of them, and the proof.
 - ``container``: the image. ``quality``: linters, test environments, suites, conformity.
 - ``commands``: one file a command.
 """

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, List
 
 from .. import cache
-from ..factory import distribution, native, torch_wheel
+from ..factory import native
+from ..products import distribution, torch_wheel
 from ..progress import note
 from ..quality import environment
 from ..releases import CHECKOUT

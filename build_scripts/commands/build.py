@@ -5,7 +5,8 @@ from typing import Any
 
 from .. import platforms
 from ..errors import FactoryError
-from ..factory import distribution, given_source, native, sdk_wheel, torch_wheel
+from ..factory import native
+from ..products import distribution, given_source, sdk_wheel, torch_wheel
 from ..progress import note
 from ..quality import given
 from . import options

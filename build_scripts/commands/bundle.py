@@ -7,8 +7,8 @@ from typing import Any
 from .. import cache, releases
 from ..container import archive, inputs, sbom
 from ..container.bundle import Bundle, write
-from ..factory import given_source
 from ..factory.metadata import torch_version
+from ..products import given_source
 from ..progress import note, step
 from ..quality import given
 from . import options

@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Sequence, Set, Tuple
 
 from .. import cache, releases
 from ..errors import FactoryError
-from ..factory import distribution, index, sdk_wheel
+from ..factory import index
+from ..products import distribution, sdk_wheel
 from ..progress import bar, note
 from ..quality import conformity, conformity_report, ecosystem, environment, samples, triton_tests
 from ..quality.upstream_tests import obtain

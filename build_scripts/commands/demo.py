@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..factory import distribution
+from ..products import distribution
 from ..progress import note
 from ..quality import environment
 from ..releases import CHECKOUT, REQUIREMENTS

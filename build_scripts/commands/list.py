@@ -7,7 +7,8 @@ from typing import Any
 from packaging.version import Version
 
 from .. import releases
-from ..factory import torch_wheel, upstream
+from ..factory import upstream
+from ..products import torch_wheel
 from ..releases import Table
 from . import options
 

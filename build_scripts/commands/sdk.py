@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from .. import platforms, releases
-from ..factory import sdk_wheel
+from ..products import sdk_wheel
 from . import options
 
 

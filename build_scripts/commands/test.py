@@ -12,7 +12,8 @@ from packaging.version import Version
 
 from .. import cache, releases
 from ..errors import FactoryError
-from ..factory import distribution, given_source, index, torch_wheel, verify
+from ..factory import index
+from ..products import distribution, given_source, torch_wheel, verify
 from ..quality import environment, given, lint, pythons
 from ..quality.suites import Suite, Suites
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import releases
-from ..factory import verify
+from ..products import verify
 from ..progress import note
 
 

@@ -10,7 +10,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from .. import cache, platforms
 from ..errors import FactoryError
-from ..factory import dependencies, distribution, sdk_wheel, torch_wheel
+from ..factory import dependencies
+from ..products import distribution, sdk_wheel, torch_wheel
 from ..progress import step
 from ..releases import Release, Table, UpstreamWheel, sdk_version
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Dict, List
 
-from ..factory import distribution
+from ..products import distribution
 from ..releases import REQUIREMENTS, Release, Table, UpstreamWheel
 from . import environment
 

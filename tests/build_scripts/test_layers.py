@@ -53,7 +53,9 @@ class Tree(NamedTuple):
                 yield from [name for name in inner if name in modules][:1]
 
 
-FACTORY = Tree("build_scripts", "build_scripts", (("",), ("factory",), ("container", "quality"), ("commands",)))
+FACTORY = Tree(
+    "build_scripts", "build_scripts", (("",), ("factory",), ("products",), ("container", "quality"), ("commands",))
+)
 RECORDER = Tree("maca_tools.accuracy", "macatorch/maca_tools/accuracy", (("",), ("data",), ("recorder",), ("compare",)))
 
 

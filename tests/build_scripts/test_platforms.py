@@ -10,8 +10,9 @@ import pytest
 from build_scripts import platforms, releases
 from build_scripts.commands import bundle, options
 from build_scripts.errors import FactoryError
-from build_scripts.factory import distribution, elf, native
+from build_scripts.factory import elf, native
 from build_scripts.factory.wheel import WheelReader
+from build_scripts.products import distribution
 from build_scripts.quality import emulation
 
 from . import small

@@ -23,7 +23,7 @@ from build_scripts.commands import image as command
 from build_scripts.container import base
 from build_scripts.container import engine as engine_module
 from build_scripts.errors import FactoryError
-from build_scripts.factory import distribution
+from build_scripts.products import distribution
 
 from .conftest import CHECKOUT, SUITE, TORCH, factory, left_in
 

@@ -2,8 +2,8 @@
 // curand_kernel.h, which defines CURAND_FN.
 #pragma once
 
-// The order of points is that of the Gray code: from point i to the next one bit of the code changes, the lowest that is
-// zero in i (I. Antonov, V. Saleev, "An economic method of computing LP-tau sequences", 1979).
+// The order of points is that of the Gray code: from point i to the next one bit of the code changes, the lowest that
+// is zero in i (I. Antonov, V. Saleev, "An economic method of computing LP-tau sequences", 1979).
 #define MXMACA_SOBOL(State, Word, bits)                                                                          \
   typedef struct State {                                                                                         \
     Word i, x, c;                                                                                                \

@@ -9,8 +9,9 @@ import pytest
 
 from build_scripts import releases
 from build_scripts.errors import FactoryError
-from build_scripts.factory import elf, stripped, verify
+from build_scripts.factory import elf, stripped
 from build_scripts.factory.wheel import WheelReader, WheelWriter
+from build_scripts.products import verify
 
 from ..small import SmallRelease, patchelf
 

@@ -10,8 +10,9 @@ import pytest
 
 from build_scripts import releases
 from build_scripts.errors import FactoryError
-from build_scripts.factory import companion_wheel, device_code, elf, metadata, stripped
+from build_scripts.factory import device_code, elf, metadata, stripped
 from build_scripts.factory.wheel import WheelReader
+from build_scripts.products import companion_wheel
 
 from ..small import compile_library, write_zip
 
@@ -48,7 +49,8 @@ def build(table: releases.Table, members: Dict[str, bytes], folder: Path, output
     digest = hashlib.sha256(given.read_bytes()).hexdigest()
     wheel = releases.UpstreamWheel("0.21.0", "3.10", NAME, given.stat().st_size, digest, "torchvision")
     row = dataclasses.replace(known, wheels=(wheel,))
-    return companion_wheel.build(table, table.release("2.6.0"), row, "3.10", folder / output, folder)
+    release = table.release("2.6.0")
+    return companion_wheel.build(table, release, row, release.wheel_for("3.10", "x86_64"), folder / output, folder)
 
 
 def test_nothing_of_nvidias_is_left_and_the_sdk_is_found(

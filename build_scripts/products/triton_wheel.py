@@ -9,10 +9,11 @@ from typing import Any, Dict, List, Optional
 
 from .. import cache
 from ..errors import FactoryError
+from ..factory import device_code, elf, metadata, patches, upstream
+from ..factory.wheel import LEVEL, WheelReader, WheelWriter
 from ..progress import bar, step
 from ..releases import CHECKOUT, Companion, Table, UpstreamWheel, sdk_version
-from . import companion_wheel, device_code, elf, metadata, patches, sdk_wheel, upstream
-from .wheel import LEVEL, WheelReader, WheelWriter
+from . import companion_wheel, sdk_wheel
 
 NAME = "triton"
 MANIFEST = "maca.json"

@@ -8,10 +8,11 @@ from typing import Any, Dict, List, Optional, Sequence, Set
 
 from .. import cache, platforms
 from ..errors import FactoryError
+from ..factory import device_code, metadata, native, patchelf, patches, stripped
+from ..factory.wheel import WheelReader, WheelWriter
 from ..progress import step
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel, sdk_version
-from . import device_code, metadata, native, patchelf, patches, sdk_wheel, stripped
-from .wheel import WheelReader, WheelWriter
+from . import sdk_wheel
 
 # What was built from what; `verify` checks the wheel against it.
 MANIFEST = "maca.json"

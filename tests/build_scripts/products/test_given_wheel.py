@@ -13,8 +13,9 @@ import pytest
 
 from build_scripts import releases
 from build_scripts.errors import FactoryError
-from build_scripts.factory import distribution, elf, given_source, given_wheel, metadata
+from build_scripts.factory import elf, metadata
 from build_scripts.factory.wheel import WheelReader, WheelWriter
+from build_scripts.products import distribution, given_source, given_wheel
 
 # It leaves a wheel with a compiled module, as apex's does, and needs nothing but a C compiler.
 SETUP = """

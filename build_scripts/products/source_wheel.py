@@ -14,10 +14,11 @@ from packaging.specifiers import SpecifierSet
 
 from .. import cache
 from ..errors import FactoryError
+from ..factory import metadata, package_index, upstream
+from ..factory.wheel import WheelWriter
 from ..progress import step
 from ..releases import CHECKOUT, Companion, SourceDistribution, Table, sdk_version
-from . import metadata, package_index, sdk_wheel, upstream
-from .wheel import WheelWriter
+from . import sdk_wheel
 
 MANIFEST = "maca.json"
 TAG = "py3-none-any"

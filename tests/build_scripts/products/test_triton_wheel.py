@@ -9,8 +9,8 @@ import pytest
 
 from build_scripts import releases
 from build_scripts.errors import FactoryError
-from build_scripts.factory import triton_wheel, verify
 from build_scripts.factory.wheel import WheelReader
+from build_scripts.products import triton_wheel, verify
 
 from ..small import compile_library, compiler, write_zip
 
@@ -50,6 +50,11 @@ def row(table: releases.Table, wheel: Path, version: str = "3.2.0") -> releases.
     return dataclasses.replace(known, version=version, wheels=(upstream,))
 
 
+def beside(table: releases.Table, python: str) -> releases.UpstreamWheel:
+    """Return a torch wheel for a Python."""
+    return dataclasses.replace(table.release("2.6.0").wheel_for("3.10", "x86_64"), python=python)
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Return the checkout without the release's patches: they are for files that the small wheel does not have."""
@@ -63,7 +68,7 @@ def checkout(tmp_path: Path) -> Path:
 def built(table: releases.Table, members: Dict[str, bytes], tmp_path: Path, cache_folder: Path, checkout: Path) -> Path:
     """Return the wheel that becomes of it."""
     given = write_zip(tmp_path / NAME, members)
-    return triton_wheel.build(table, row(table, given), "3.10", tmp_path / "out", given.parent, checkout)
+    return triton_wheel.build(table, row(table, given), beside(table, "3.10"), tmp_path / "out", given.parent, checkout)
 
 
 def test_only_our_backend_is_in_the_wheel(built: Path, members: Dict[str, bytes]) -> None:
@@ -98,7 +103,9 @@ def test_two_builds_give_the_same_bytes(
 ) -> None:
     """Nothing of the time or the folder is in it."""
     given = tmp_path / NAME
-    again = triton_wheel.build(table, row(table, given), "3.10", tmp_path / "again", given.parent, checkout)
+    again = triton_wheel.build(
+        table, row(table, given), beside(table, "3.10"), tmp_path / "again", given.parent, checkout
+    )
     assert again.read_bytes() == built.read_bytes()
 
 
@@ -106,7 +113,7 @@ def test_a_foreign_wheel_is_refused(table: releases.Table, members: Dict[str, by
     """A file of another version, and a Python without a row, leave nothing behind."""
     given = write_zip(tmp_path / NAME, members)
     with pytest.raises(FactoryError, match="is a foreign wheel"):
-        triton_wheel.build(table, row(table, given, "3.3.0"), "3.10", tmp_path / "out", given.parent)
+        triton_wheel.build(table, row(table, given, "3.3.0"), beside(table, "3.10"), tmp_path / "out", given.parent)
     with pytest.raises(FactoryError, match="no wheel for Python 3.14"):
-        triton_wheel.build(table, row(table, given), "3.14", tmp_path / "out", given.parent)
+        triton_wheel.build(table, row(table, given), beside(table, "3.14"), tmp_path / "out", given.parent)
     assert not list(tmp_path.glob("out/*.whl"))

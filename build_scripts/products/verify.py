@@ -11,11 +11,12 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from .. import cache, platforms
 from ..errors import FactoryError
+from ..factory import device_code, elf, metadata, patches, stripped
+from ..factory.wheel import WheelReader, record_hash
 from ..progress import bar, step
 from ..releases import CHECKOUT, Companion, Table
-from . import companion_wheel, device_code, elf, given_wheel, metadata, patches, source_wheel, stripped, triton_wheel
+from . import companion_wheel, given_wheel, source_wheel, triton_wheel
 from .torch_wheel import MANIFEST, OURS
-from .wheel import WheelReader, record_hash
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

@@ -12,8 +12,9 @@ import pytest
 
 from build_scripts import releases
 from build_scripts.errors import FactoryError
-from build_scripts.factory import metadata, source_wheel, upstream, verify
+from build_scripts.factory import metadata, upstream
 from build_scripts.factory.wheel import WheelReader
+from build_scripts.products import source_wheel, verify
 
 NAME, VERSION = "flash_attn", "2.8.3.post2"
 TOP = f"{NAME}-{VERSION}"

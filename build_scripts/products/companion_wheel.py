@@ -13,10 +13,11 @@ from typing import Any, Dict, List, Optional
 
 from .. import cache
 from ..errors import FactoryError
+from ..factory import device_code, elf, metadata, patchelf, stripped, upstream
+from ..factory.wheel import WheelReader, WheelWriter
 from ..progress import step
 from ..releases import CHECKOUT, Companion, Release, Table, UpstreamWheel, sdk_version
-from . import device_code, elf, metadata, patchelf, sdk_wheel, stripped, upstream
-from .wheel import WheelReader, WheelWriter
+from . import sdk_wheel
 
 MANIFEST = "maca.json"
 PT_NOTE = 4

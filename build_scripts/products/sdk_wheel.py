@@ -6,11 +6,11 @@ from typing import Optional
 
 from .. import cache, platforms
 from ..errors import FactoryError
+from ..factory import elf, metadata, native
+from ..factory.wheel import WheelWriter
 from ..platforms import Architecture
 from ..progress import note, step
 from ..releases import CHECKOUT, Sdk, sdk_version
-from . import elf, metadata, native
-from .wheel import WheelWriter
 
 # The SDK's metadata, beside its Python package; @VERSION@ stands for the version.
 METADATA, ENTRY_POINTS = "METADATA.in", "entry_points.txt"

@@ -12,10 +12,11 @@ from packaging.requirements import Requirement
 
 from .. import cache, children
 from ..errors import FactoryError
+from ..factory import elf, metadata, native, patchelf
+from ..factory.wheel import WheelReader, WheelWriter
 from ..progress import note, step
 from ..releases import CHECKOUT, Companion, Release, Table, UpstreamWheel, sdk_version
-from . import elf, given_source, metadata, native, patchelf
-from .wheel import WheelReader, WheelWriter
+from . import given_source
 
 MANIFEST = "maca.json"
 # What decides about the bytes of a wheel, beside the sources, the compiler, the SDK and torch.

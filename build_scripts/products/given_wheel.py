@@ -20,7 +20,7 @@ from . import given_source
 
 MANIFEST = "maca.json"
 # What decides about the bytes of a wheel, beside the sources, the compiler, the SDK and torch.
-DECISIVE = ("given_source.py", "given_wheel.py", "wheel.py")
+DECISIVE = ("products/given_source.py", "products/given_wheel.py", "factory/wheel.py")
 # What of a user's environment would change what a compiler makes.
 FOREIGN = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "TORCH_CUDA_ARCH_LIST", "CUDA_HOME")
 
@@ -59,7 +59,7 @@ def build(
             "torch": metadata.torch_version(release, version),
             "upstream": wheel.sha256,
             "sdk": cache.sha256_of(sdk),
-            "factory": [cache.sha256_of(Path(__file__).with_name(each)) for each in DECISIVE],
+            "factory": [cache.sha256_of(Path(__file__).parents[1] / each) for each in DECISIVE],
             **native.toolchain(),
         }
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]

@@ -22,7 +22,7 @@ SOURCES, BACKEND = "cu_bridge/triton", "triton/backends/nvidia"
 # Triton finds upstream's backends by these files; without them the wheel would import and compile nothing.
 ESSENTIAL = ("__init__.py", "compiler.py", "driver.py", "lowering/__init__.py")
 # The modules whose text decides about the bytes of the intermediate.
-DECISIVE = ("device_code.py", "elf.py", "triton_wheel.py", "wheel.py")
+DECISIVE = ("factory/device_code.py", "factory/elf.py", "products/triton_wheel.py", "factory/wheel.py")
 
 
 def build(
@@ -83,7 +83,7 @@ def backend_files(checkout: Path) -> Dict[str, Path]:
 def _key(companion: Companion, wheel: UpstreamWheel) -> str:
     digest = hashlib.sha256()
     for name in DECISIVE:
-        digest.update(Path(__file__).with_name(name).read_bytes())
+        digest.update((Path(__file__).parents[1] / name).read_bytes())
     digest.update(json.dumps([wheel.sha256, companion.remove, zlib.ZLIB_RUNTIME_VERSION, LEVEL]).encode())
     return digest.hexdigest()
 

@@ -1,6 +1,7 @@
 """The host compiler and the other tools that do the work, and what is said of them."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from typing import List, Optional, Sequence
 from .errors import CuccError
 from .options import Options
 
+# With the machine in front, as aarch64-linux-gnu-g++.
+CROSS_COMPILER = re.compile(r"\w+-.+-(g|c|clang)\+\+")
 TIME_HEADING = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit"
 
 
@@ -29,6 +32,7 @@ class Toolchain:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.compiler = _host_compiler(options.value("host_compiler") or os.environ.get("NVCC_CCBIN", ""))
+        _prefer_tools_of(self.compiler)
         self.output = ""  # what is being made
         self._clang: Optional[bool] = None
         self._times: List[str] = []
@@ -125,6 +129,16 @@ def _host_compiler(chosen: str) -> str:
             "Install GCC 9 or later (apt install g++), or name one with -ccbin."
         )
     return found
+
+
+def _prefer_tools_of(compiler: str) -> None:
+    """Put a cross compiler's objcopy, ld and the others before this machine's, which cannot read what it writes."""
+    if not CROSS_COMPILER.match(os.path.basename(compiler)):
+        return
+    done = subprocess.run([compiler, "-print-prog-name=objcopy"], stdout=subprocess.PIPE, text=True)
+    folder = os.path.dirname(done.stdout.strip())
+    if folder:
+        os.environ["PATH"] = os.pathsep.join([os.path.realpath(folder), os.environ.get("PATH", "")])
 
 
 def place(part: Path, output: str) -> None:

@@ -20,7 +20,7 @@ from ..releases import CHECKOUT, Release, Table, UpstreamWheel
 from . import options
 
 # Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
-ONCE = ("build_scripts",)
+ONCE = ("build_scripts", "emulated")
 IN_FIRST = ("cu_bridge",)
 # The operator sample, with libraries that have nothing of csrc/fast: for one of the two newest releases, by date.
 PLAIN = ("conformity/test_sweep_sample.py",)

@@ -15,8 +15,10 @@ from typing import Dict, List, Sequence
 
 from .. import cache, children
 from ..errors import FactoryError
+from ..factory import dependencies
 from ..platforms import Architecture
 from ..progress import step
+from ..releases import Table
 
 # What Debian calls the architectures.
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -49,7 +51,6 @@ def system(architecture: Architecture) -> Path:
     key = hashlib.sha256(repr((PACKAGES, FORMAT)).encode()).hexdigest()[:16]
     final = cache.folder("systems") / f"{architecture.name}-{key}"
     with cache.lock(f"system-{architecture.name}"):
-        # Python leaves compiled modules there.
         if cache.whole(final, may_grow=True):
             return final
         with cache.work_folder(f"system-{architecture.name}") as work:
@@ -108,14 +109,35 @@ def python(architecture: Architecture, *arguments: str) -> List[str]:
     return command(architecture, f"/usr/bin/python{PYTHON}", "-S", *arguments)
 
 
-def unpack(wheels: Sequence[Path], folder: Path) -> None:
-    """What pip would leave of wheels in site-packages, without their scripts: enough to import them."""
-    for wheel in wheels:
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(folder)
+def site(architecture: Architecture, wheels: Sequence[Path], table: Table) -> Path:
+    """A folder with these wheels and all that they require, unpacked, from the cache or made now.
+
+    It is what pip would leave in site-packages, without scripts: enough to import them.
+    """
+    digests = [cache.sha256_of(wheel) for wheel in wheels]
+    key = hashlib.sha256(repr((sorted(digests), PYTHON, FORMAT)).encode()).hexdigest()[:16]
+    final = cache.folder("sites") / f"{architecture.name}-{key}"
+    with cache.lock(f"site-{architecture.name}"):
+        if cache.whole(final, may_grow=True):
+            return final
+        ours = {"torch", table.sdk.name, *(companion.name for companion in table.companions)}
+        words = {word for wheel in wheels for word in dependencies.requirements(wheel, PYTHON, architecture.name, ours)}
+        with cache.work_folder(f"site-{architecture.name}") as work, step(f"Unpacking wheels for {architecture.name}"):
+            (work / "wheels").mkdir()
+            dependencies.download(sorted({*words, "numpy"}), PYTHON, architecture.name, work / "wheels")
+            made = work / "site"
+            for wheel in [*wheels, *sorted((work / "wheels").glob("*.whl"))]:
+                with zipfile.ZipFile(wheel) as archive:
+                    cache.require_space(made.parent, sum(info.file_size for info in archive.infolist()), "A site")
+                    archive.extractall(made)
+            cache.keep(made, final)
+        for old in final.parent.glob(f"{architecture.name}-{'?' * len(key)}"):
+            if old != final:
+                cache.drop(old)
+    return final
 
 
-def variables(site: Path, state: Path) -> Dict[str, str]:
-    """The environment of an emulated Python that finds the packages in ``site`` and has the devices to itself."""
+def variables(packages: Path, state: Path) -> Dict[str, str]:
+    """The environment of an emulated Python that finds these packages and has the devices to itself."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("MACA_", "CUDA_", "PYTHON", "LD_"))}
-    return {**kept, "PYTHONPATH": str(site), "MACA_STATE_DIR": str(state)}
+    return {**kept, "PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1", "MACA_STATE_DIR": str(state)}

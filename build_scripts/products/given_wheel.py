@@ -19,8 +19,8 @@ from ..releases import CHECKOUT, Companion, Release, Table, UpstreamWheel, sdk_v
 from . import given_source
 
 MANIFEST = "maca.json"
-# What decides about the bytes of a wheel, beside the sources, the compiler, the SDK and torch.
-DECISIVE = ("products/given_source.py", "products/given_wheel.py", "factory/wheel.py")
+# Raised when a wheel of the same inputs would become another.
+FORMAT = 1
 # What of a user's environment would change what a compiler makes.
 FOREIGN = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "TORCH_CUDA_ARCH_LIST", "CUDA_HOME")
 
@@ -59,13 +59,16 @@ def build(
             "torch": metadata.torch_version(release, version),
             "upstream": wheel.sha256,
             "sdk": cache.sha256_of(sdk),
-            "factory": [cache.sha256_of(Path(__file__).parents[1] / each) for each in DECISIVE],
+            "format": FORMAT,
             **native.toolchain(),
         }
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
-        kept = cache.folder("given") / f"{companion.name}-{key}.whl"
+        kept = cache.folder("given") / f"{name[:-4]}-{key}.whl"
         if not cache.whole(kept):
-            made = _compile(companion, top, interpreter(), work)
+            folder = _build_folder(f"{name[:-4]}-{key}", len(key))
+            if not (folder / top.name).exists():
+                top.rename(folder / top.name)
+            made = _compile(companion, folder / top.name, interpreter(), work, f"{name[:-4]}.log")
             manifest = {
                 "name": companion.name,
                 "version": companion.version,
@@ -77,7 +80,10 @@ def build(
             }
             packed = work / "packed.whl"
             _repack(made, packed, table, release, companion, wheel, version, manifest, work)
+            for old in kept.parent.glob(f"{name[:-4]}-*.whl"):
+                cache.drop(old)
             cache.keep(packed, kept)
+            cache.discard(folder)
         output.mkdir(parents=True, exist_ok=True)
         final = output / name
         with cache.part_file(final) as part:
@@ -87,7 +93,19 @@ def build(
     return final
 
 
-def _compile(companion: Companion, top: Path, python: Path, work: Path) -> Path:
+def _build_folder(name: str, key: int) -> Path:
+    """Where a build runs. It stays where the build is killed: the next one compiles what is missing.
+
+    ``key``: how many characters at the end of the name stand for what goes in; the same of another content is dropped.
+    """
+    folder = cache.folder("build", name)
+    for old in folder.parent.glob(name[:-key] + "?" * key):
+        if old != folder:
+            cache.discard(old)
+    return folder
+
+
+def _compile(companion: Companion, top: Path, python: Path, work: Path, log_name: str) -> Path:
     """Run the project's own build. Returns the wheel that it leaves."""
     # No path of this machine in messages of the libraries: the same sources give the same bytes anywhere.
     prefix = f"-ffile-prefix-map={top}={companion.name}"
@@ -96,7 +114,7 @@ def _compile(companion: Companion, top: Path, python: Path, work: Path) -> Path:
         MAX_JOBS=os.environ.get("MAX_JOBS", "1"), CFLAGS=prefix, NVCC_APPEND_FLAGS=f"-Xcompiler {prefix}",
         SOURCE_DATE_EPOCH="315532800", PYTHONHASHSEED="0",
     )  # fmt: skip
-    log = cache.folder("given") / f"{companion.name}.log"
+    log = cache.folder("given") / log_name
     dist = work / "dist"
     command = [str(python), given_source.SETUP, "bdist_wheel", "--dist-dir", str(dist), *companion.options]
     with step(f"Compiling {companion.name}: some minutes a file; {log} shows how far it is"), log.open("w") as said:

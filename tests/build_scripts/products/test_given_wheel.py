@@ -11,7 +11,7 @@ from typing import List
 
 import pytest
 
-from build_scripts import releases
+from build_scripts import cache, releases
 from build_scripts.errors import FactoryError
 from build_scripts.factory import elf, metadata
 from build_scripts.factory.wheel import WheelReader, WheelWriter
@@ -27,7 +27,10 @@ def setup(name, version):
         open(count, "a").write("built\\n")
     assert "--cuda_ext" in sys.argv and os.environ["MAX_JOBS"] == "1"
     if os.environ.get("FAIL_BUILD"):
+        open("object.o", "w").write("compiled before")
         sys.exit("kernel.cu:3: error: no such thing")
+    if os.environ.get("WANT_OBJECT"):
+        assert open("object.o").read() == "compiled before"
     dist = sys.argv[sys.argv.index("--dist-dir") + 1]
     os.makedirs(dist)
     source = os.path.abspath("kernel.c")
@@ -123,6 +126,18 @@ def test_a_build_that_fails_says_why_and_leaves_no_wheel(
     with pytest.raises(FactoryError, match=r"apex was not built: .*no such thing"):
         build(table, source, output)
     assert not list(output.glob("apex*"))
+
+
+def test_a_build_that_was_broken_off_goes_on_where_it_was(
+    table: releases.Table, source: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIL_BUILD", "1")
+    with pytest.raises(FactoryError):
+        build(table, source, output)
+    monkeypatch.delenv("FAIL_BUILD")
+    monkeypatch.setenv("WANT_OBJECT", "1")
+    build(table, source, output)
+    assert not list(cache.folder("build").glob("apex*"))
 
 
 WRONG = {

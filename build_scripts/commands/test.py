@@ -20,7 +20,9 @@ from ..releases import CHECKOUT, Release, Table, UpstreamWheel
 from . import options
 
 # Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
-ONCE = ("build_scripts", "emulated")
+ONCE = ("build_scripts",)
+# What is built for another processor, run by an emulator: on demand, as building it takes many minutes.
+EMULATED = ("emulated",)
 IN_FIRST = ("cu_bridge",)
 # The operator sample, with libraries that have nothing of csrc/fast: for one of the two newest releases, by date.
 PLAIN = ("conformity/test_sweep_sample.py",)
@@ -43,6 +45,7 @@ def configure(commands: Any) -> None:
     )
     parser.add_argument("--no-lint", action="store_true", help="leave the linters out")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")
+    parser.add_argument("--emulated", action="store_true", help="also build the SDK for aarch64 and run it under qemu")
     options.add_output(parser)
     options.add_sources(parser)
     parser.set_defaults(run=run)
@@ -90,11 +93,13 @@ def run(arguments: argparse.Namespace) -> int:
     areas = sorted(
         path.name
         for path in (CHECKOUT / "tests").iterdir()
-        if path.is_dir() and path.name not in ONCE + IN_FIRST + IMAGE
+        if path.is_dir() and path.name not in ONCE + EMULATED + IN_FIRST + IMAGE
     )
     todo = [Suite(f"torch {release.torch}", str(program), areas) for release, program in programs[: len(chosen)]]
     todo += [Suite(f"torch {release.torch}", str(program), SHORT) for release, program in programs[len(chosen) :]]
     todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
+    if arguments.emulated:
+        todo.append(Suite("aarch64", sys.executable, EMULATED))
     todo.insert(1, Suite("the image", sys.executable, IMAGE))
     if arguments.given:
         os.environ["MACATORCH_UPSTREAM"] = str(arguments.given)

@@ -244,8 +244,8 @@ dist.barrier()
 torch.cuda.synchronize()
 if rank == 0:
     memory.put_signal(dst_rank=1, channel=4)
-    memory.{call}
     try:
+        memory.{call}
         torch.cuda.synchronize()
     except RuntimeError as error:
         print("error:", error)

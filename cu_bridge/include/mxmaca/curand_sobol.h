@@ -62,24 +62,24 @@ namespace mxmaca {
 MXMACA_HD double sobol_uniform(unsigned x) { return uniform_double_of(x); }
 MXMACA_HD double sobol_uniform(unsigned long long x) { return static_cast<double>(x >> 11) * 0x1p-53 + 0x1p-54; }
 
-// The inverse of the normal distribution, which keeps points apart that are. The upper half of the words is mirrored;
-// small words give large numbers, as cuRAND's do.
+// The inverse of the normal distribution, which keeps points apart that are. The upper half of the words is mirrored,
+// so that no precision is lost at its end.
 MXMACA_HD float sobol_normal(unsigned x) {
   const bool upper = x > 0x80000000U;
   const float p = uniform_of(upper ? ~x : x);
-  return static_cast<float>((upper ? -1.4142135623730951 : 1.4142135623730951) * inverse_erfc(2.0 * p));
+  return static_cast<float>((upper ? 1.4142135623730951 : -1.4142135623730951) * inverse_erfc(2.0 * p));
 }
 MXMACA_HD double sobol_normal_double(unsigned x) {
   const bool upper = x > 0x80000000U;
   const double p = (upper ? ~x : x) * 0x1p-32 + 0x1p-33;
-  return (upper ? -1.4142135623730951 : 1.4142135623730951) * inverse_erfc(2.0 * p);
+  return (upper ? 1.4142135623730951 : -1.4142135623730951) * inverse_erfc(2.0 * p);
 }
 MXMACA_HD double sobol_normal_double(unsigned long long x) {
   constexpr unsigned long long all = (1ULL << 53) - 1;
   x >>= 11;
   const bool upper = x > 1ULL << 52;
   const double p = static_cast<double>(upper ? all - x : x) * 0x1p-53 + 0x1p-54;
-  return (upper ? -1.4142135623730951 : 1.4142135623730951) * inverse_erfc(2.0 * p);
+  return (upper ? 1.4142135623730951 : -1.4142135623730951) * inverse_erfc(2.0 * p);
 }
 
 // Where a Poisson distribution begins and ends: 14 standard deviations and as many numbers on either side leave less

@@ -1,5 +1,6 @@
-// Random numbers in device code: Philox4x32-10, XORWOW, MRG32k3a and Sobol's sequence with cuRAND's seeds, strides and
-// conversions. What equals cuRAND bit for bit, and what does not, stands in docs/cu_bridge.md.
+// Random numbers in device code: Philox4x32-10, XORWOW, MRG32k3a and Sobol's sequence, with cuRAND's seeds, strides
+// and conversions.
+// What equals cuRAND bit for bit, and what does not, stands in docs/cu_bridge.md.
 #pragma once
 #define CURAND_KERNEL_H_
 

@@ -6,7 +6,7 @@ libdevice is not there; the functions of a kernel that calls it stay declaration
 """
 
 import tempfile
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from triton._C.libtriton import ir, llvm, nvidia, passes
 from triton.backends.nvidia.lowering import libllvm
@@ -14,8 +14,8 @@ from triton.backends.nvidia.lowering.target import Target
 from triton.backends.nvidia.release import HAS_KNOBS, RELEASE
 
 _PROCESSOR = "sm_80"
-# The version of PTX that upstream's assembler for the release takes.
-_PTX = 87 if HAS_KNOBS else 84
+# The version of PTX that upstream's assembler for the release takes, from a release on.
+_PTX = next(version for since, version in (((3, 7), 87), ((3, 2), 84), ((0,), 83)) if since <= RELEASE)
 _CAPABILITY = 80
 
 Step = Tuple[Any, ...]
@@ -41,8 +41,9 @@ def _layout_steps(warps: int, stages: int, blocks: int) -> List[Step]:
             ("reduce_data_duplication",), ("reorder_instructions",), ("loop_aware_cse",), ("symbol_dce",),
             ("sccp",), ("cse",), ("canonicalizer",),
         ]  # fmt: skip
+    initial: List[Step] = [("optimize_accumulator_init",)] if RELEASE >= (3, 2) else []
     return [
-        *start, ("f32_dot_tc",), *matmul, ("cse",), ("optimize_accumulator_init",), ("combine_tensor_select_and_if",),
+        *start, ("f32_dot_tc",), *matmul, ("cse",), *initial, ("combine_tensor_select_and_if",),
         ("pipeline", stages), ("prefetch",), ("optimize_dot_operands", True),
         ("remove_layout_conversions",), ("reduce_data_duplication",), ("reorder_instructions",), ("cse",),
         ("symbol_dce",), ("canonicalizer",),
@@ -52,7 +53,7 @@ def _layout_steps(warps: int, stages: int, blocks: int) -> List[Step]:
 def _machine_steps() -> List[Step]:
     """The passes from there to LLVM's dialect of MLIR."""
     end: List[Step] = [("canonicalizer",), ("cse",), ("symbol_dce",)]
-    ours = (_CAPABILITY, _PTX)
+    ours: Tuple[int, ...] = (_CAPABILITY, _PTX)
     if RELEASE >= (3, 9):
         return [
             ("combine_tensor_select_and_if",), ("allocate_warp_groups", False), ("scf_to_cf",),
@@ -69,9 +70,11 @@ def _machine_steps() -> List[Step]:
             ("to_llvmir", *ours, *asked), ("canonicalizer",), ("cse",), ("nvgpu_to_llvm",),
             ("warp_specialize_to_llvm",), *end, ("nvvm_to_llvm",), ("di_scope",),
         ]  # fmt: skip
+    # PTX's version is asked from 3.2 on.
+    ours = ours if RELEASE >= (3, 2) else (_CAPABILITY,)
     return [
         ("decompose_unsupported_conversions",), ("combine_tensor_select_and_if",), ("scf_to_cf",),
-        ("index_to_llvmir",), ("allocate_shared_memory",), ("to_llvmir", _CAPABILITY, _PTX), ("nvgpu_to_llvm",),
+        ("index_to_llvmir",), ("allocate_shared_memory",), ("to_llvmir", *ours), ("nvgpu_to_llvm",),
         ("arith_to_llvmir",), *end, ("di_scope",),
     ]  # fmt: skip
 
@@ -105,6 +108,20 @@ def _module(ttir: str, metadata: Any) -> Any:
     module.context = context
     _run(module, _layout_steps(metadata.num_warps, metadata.num_stages, metadata.num_ctas), "make_ttgir")
     return module
+
+
+class Texts(Dict[str, Any]):
+    """The dictionary `asm` of a compiled kernel, for a release whose own makes nothing when it is asked for it."""
+
+    def __init__(self, texts: Dict[str, Any], metadata: Any) -> None:
+        super().__init__(texts)
+        self.metadata = metadata
+
+    def __missing__(self, key: str) -> str:
+        if key not in ("ttgir", "ptx") or "ttir" not in self:
+            raise KeyError(f"Unknown key: '{key}'")
+        self[key] = value = view(key, self["ttir"], self.metadata)
+        return value
 
 
 def view(key: str, ttir: str, metadata: Any) -> str:

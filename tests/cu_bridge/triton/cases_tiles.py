@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from registry import FLOATS, Outcome, array, case, data, pairs, torch_type
+from registry import FLOATS, SORTED_BYTES, Outcome, array, case, data, pairs, torch_type
 
 
 @triton.jit
@@ -183,8 +183,9 @@ def shape_kernel(x, y, out, OP: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
         tl.store(out + tl.arange(0, M * N * 2), c)
 
 
-@case(*pairs(("trans", "reshape", "reshape3", "ravel", "join", "interleave", "split", "broadcast", "flip", "sort"),
-             ("int32", "float16", "int8")))  # fmt: skip
+@case(*pairs(("trans", "reshape", "reshape3", "ravel", "join", "interleave", "split", "broadcast", "flip"),
+             ("int32", "float16", "int8")),
+      *pairs(("sort",), ("int32", "float16", "int8") if SORTED_BYTES else ("int32", "float16")))  # fmt: skip
 def rearrangement(device, which):
     op, name = which
     m, n = 8, 32

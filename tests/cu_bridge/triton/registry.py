@@ -20,6 +20,8 @@ RELEASE = tuple(int(part) for part in triton.__version__.split(".")[:2])
 # The language of Triton 3.9 has no block pointers, and its histograms count 32-bit integers alone.
 BLOCK_POINTERS = RELEASE < (3, 9)
 HISTOGRAM_TYPES = ("uint8", "int16", "int32", "int64") if RELEASE < (3, 9) else ("int32",)
+# tl.sort of 3.0 adds elements up, which widens 8 bits, and then wants 8.
+SORTED_BYTES = RELEASE > (3, 0)
 ATOMIC_ACCESSES = RELEASE >= (3, 9)
 
 

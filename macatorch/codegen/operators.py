@@ -100,6 +100,11 @@ class Upstream:
         """The form of an operator that returns its result; the operator itself where there is none."""
         return self._functional.get(f.func.signature(), f)
 
+    def is_on_device(self, f: Any, layout: str) -> bool:
+        if layout == STRIDED:
+            return self.has_kernel(f, UPSTREAMS)
+        return self.kernel(f, f"{layout}{UPSTREAMS}") is not None
+
     def runs_on_cpu(self, f: Any) -> bool:
         composite = f.has_composite_explicit_autograd_kernel or f.has_composite_explicit_autograd_non_functional_kernel
         return composite or self.has_kernel(f, "CPU")
@@ -178,6 +183,9 @@ def resolve(table: Table, upstream: Upstream) -> List[Entry]:
                 entries.append(Entry(layout, name, "own", function, False, f, upstream.functional(f)))
                 continue
             on_cpu = layout != AUTOCAST and computes_on_cpu(table, upstream, layout, name, f)
+            if function is not None and not on_cpu and not upstream.is_on_device(f, layout):
+                # The release has no CUDA kernel: it composes other operators, or says that there is none.
+                continue
             if function is not None and not on_cpu:
                 raise TableError(f"operators.toml: {name} is adapted for {layout}, and has no CPU kernel behind it")
             if not on_cpu or table.is_treated(name, "host", layout):
@@ -340,12 +348,14 @@ class FunctionTable(NamedTuple):
 def function_tables(table: Table, include: Path, binary: bytes) -> List[FunctionTable]:
     """The tables that an installed header declares, libtorch_cuda refers to, and no row leaves or sets by hand."""
     declaration = re.compile(r"DECLARE_DISPATCH\(\s*(?:[^()]|\((?:[^()]|\([^()]*\))*\))*?,\s*(\w+)\s*\)")
+    # What could be a table's name, once: the library itself is too long to be searched for each of them.
+    mangled = b"\n".join(set(re.findall(rb"_ZN2at6native\w+", binary)))
     spoken = [row for row in table.tables if row["treatment"] == "host" or "source" in row]
     seen = {name for row in spoken for name in (*row.get("tables", ()), *row.get("functions", ()))}
     found: List[FunctionTable] = []
     for path in sorted((include / "ATen" / "native").rglob("*.h")):
         for name in declaration.findall(path.read_text(errors="replace")):
-            if name not in seen and f"_ZN2at6native{len(name)}{name}E".encode() in binary:
+            if name not in seen and f"_ZN2at6native{len(name)}{name}E".encode() in mangled:
                 seen.add(name)
                 found.append(FunctionTable(name, str(path.relative_to(include)), promotes(table, name)))
     return found

@@ -115,6 +115,22 @@ def test_an_operator_is_one_row_and_one_function(tmp_path: Path) -> None:
     assert "register_example_Nowhere();" in made["operators.cpp"]
 
 
+def test_a_row_waits_where_the_release_has_no_cuda_kernel(tmp_path: Path) -> None:
+    table = tmp_path / "operators.toml"
+    table.write_text(TABLE.read_text() + ROW.replace('"own"', '"adapted"'))
+    made = generate(site_with(tmp_path / "site", OPERATOR.replace("CUDA", "CPU")), table, tmp_path / "out")
+    header = made["registered/example/Nowhere.h"]
+    assert "impl(" not in header and "&made_for_this_test" in header  # a function that nothing uses is a warning
+
+
+def test_a_row_of_older_releases_leaves_the_function_unregistered(tmp_path: Path) -> None:
+    table = tmp_path / "operators.toml"
+    table.write_text(TABLE.read_text() + ROW + 'until = "1.0.0"\n')
+    made = generate(site_with(tmp_path / "site", OPERATOR), table, tmp_path / "out")
+    header = made["registered/example/Nowhere.h"]
+    assert "impl(" not in header and "&made_for_this_test" in header
+
+
 def test_another_backend_is_another_run(tmp_path: Path) -> None:
     made = "".join(generate(SITE, TABLE, tmp_path, "--device", "PrivateUse1").values())
     keys = set(re.findall(r"operators_at\(c10::DispatchKey::(\w+)\)", made))

@@ -54,8 +54,9 @@ void nansum_table(at::TensorIterator& iterator) {
 }
 
 /// CUDA's result is laid out by columns.
+template <const OperatorSpec& spec>
 void nonzero_static(const OperatorHandle& op, Stack* stack) {
-  call_boxed(spec_nonzero_static, op, stack);
+  call_boxed(spec, op, stack);
   stack->back() = stack->back().toTensor().t().contiguous().t();
 }
 

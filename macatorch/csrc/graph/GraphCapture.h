@@ -2,8 +2,13 @@
 
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/stack.h>
-#include <ATen/cuda/PhiloxCudaState.h>
 #include <c10/core/Device.h>
+
+#if __has_include(<ATen/cuda/PhiloxCudaState.h>)
+#include <ATen/cuda/PhiloxCudaState.h>
+#else
+#include <ATen/cuda/detail/PhiloxCudaStateRaw.cuh>
+#endif
 
 #include <atomic>
 #include <functional>

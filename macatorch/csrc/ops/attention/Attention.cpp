@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "arguments/Arguments.h"
 
 namespace macatorch {
 namespace {
@@ -313,10 +316,13 @@ FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key, cons
   return flash_form(query, key, value, std::nullopt, dropout, causal, return_debug_mask, scale, packs_position(), true);
 }
 
-FlashResult cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                            const std::optional<at::Tensor>& bias, bool /*compute_log_sumexp*/, double dropout,
-                            bool causal, bool return_debug_mask, std::optional<double> scale) {
-  return flash_form(query, key, value, bias, dropout, causal, return_debug_mask, scale, false, false);
+/// By name: 2.4 has no bias, and the backward's arguments in another order.
+void cudnn_attention(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  FlashResult result = flash_form(given.tensor("query"), given.tensor("key"), given.tensor("value"),
+                                  given.tensor("attn_bias"), *given.number("dropout_p"), given.flag("is_causal"),
+                                  given.flag("return_debug_mask"), given.number("scale"), false, false);
+  std::apply([&](auto&... results) { given.give(std::move(results)...); }, result);
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> any_backward(
@@ -348,18 +354,19 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
   return {q, k, v};
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
-    const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-    const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& seed, const at::Tensor& offset,
-    const at::Tensor& bias, const at::Tensor&, const at::Tensor&, c10::SymInt, c10::SymInt, double dropout, bool causal,
-    std::optional<double> scale) {
+void cudnn_attention_backward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  const at::Tensor grad_out = given.tensor("grad_out");
   if (!grad_out.defined()) {
-    return {};
+    given.give(at::Tensor(), at::Tensor(), at::Tensor());
+    return;
   }
   warn_of_order<kCudnnAttention>();
-  auto [q, k, v, none] = any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal,
-                                      scale, false, true);
-  return {q, k, v};
+  auto [q, k, v, none] = any_backward(
+      grad_out, given.tensor("query"), given.tensor("key"), given.tensor("value"), given.tensor("attn_bias"),
+      given.tensor("out"), given.tensor("logsumexp"), given.tensor("philox_seed"), given.tensor("philox_offset"),
+      *given.number("dropout_p"), given.flag("is_causal"), given.number("scale"), false, true);
+  given.give(q, k, v);
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(

@@ -120,11 +120,20 @@ void check_scale_dtypes(const at::Tensor& scale_a, const at::Tensor& scale_b) {
               "on the simulated device");
 }
 
+/// Up to 2.4 a scale may be left out.
+at::Tensor scale_or_one(const Arguments& given, const char* name) {
+  const at::Tensor scale = given.tensor(name);
+  return scale.defined() ? scale : at::ones({}, given.tensor("self").options().dtype(at::kFloat));
+}
+
+/// Up to 2.4 there is a second result: the largest magnitude of the product.
+bool gives_largest(const c10::OperatorHandle& op) { return op.schema().returns().size() == 2; }
+
 void scaled_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2");
   check_scaled(self, mat2);
-  const at::Tensor scale_a = given.tensor("scale_a"), scale_b = given.tensor("scale_b");
+  const at::Tensor scale_a = scale_or_one(given, "scale_a"), scale_b = scale_or_one(given, "scale_b");
   check_scale_dtypes(scale_a, scale_b);
   TORCH_CHECK(scale_a.numel() == 1 || scale_a.dim() == 2, "For non-tensorwise scaling, scale tensors must be 2D");
   TORCH_CHECK(scale_b.numel() == 1 || scale_b.dim() == 2, "For non-tensorwise scaling, scale tensors must be 2D");
@@ -140,11 +149,26 @@ void scaled_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (bias.defined()) {
     value.add_(call(bias));
   }
+  // cuBLASLt takes the largest magnitude before the result's scale.
+  at::Tensor largest;
+  if (gives_largest(op)) {
+    largest = value.numel() == 0 ? at::zeros({}, value.options()) : value.abs().amax();
+  }
   const at::Tensor scale_result = given.tensor("scale_result");
   if (scale_result.defined() && is_float8(dtype)) {
     value.mul_(call(scale_result));
   }
-  give(given, call, round_to(value, dtype));
+  if (!largest.defined()) {
+    give(given, call, round_to(value, dtype));
+  } else if (!out.defined()) {
+    given.give(call.result(round_to(value, dtype)), call.result(largest));
+  } else {
+    const at::Tensor out_amax = given.tensor("out_amax");
+    write_out(call(out, true), round_to(value, dtype));
+    write_out(call(out_amax, true), largest);
+    call.write_back();
+    given.give(out, out_amax);
+  }
 }
 
 // Grouped products: the groups of a 2-D operand lie behind one another along the rows of the left one, the columns of

@@ -92,7 +92,8 @@ class SourceArchive:
 class Release:
     """A torch release: which wheels there are and what it was built with. ``tested``: the Python of its test runs.
 
-    ``every_run``: whether test runs take it unasked.
+    ``every_run``: whether test runs take it unasked. ``trial``: it is built where it is asked for by name, and is no
+    default, since its tests have not been passed yet.
     """
 
     torch: str
@@ -103,6 +104,7 @@ class Release:
     wheels: Tuple[UpstreamWheel, ...]
     tested: str
     every_run: bool = False
+    trial: bool = False
     tests: Optional[SourceArchive] = None
 
     @property
@@ -205,7 +207,7 @@ class Table:
     def newest_for(self, python: str, architecture: Optional[str] = None) -> Release:
         """The newest release with a wheel for that Python and architecture (default: this machine's)."""
         there = {r.torch: [w.python for w in wheels_for(r.wheels, architecture)] for r in self.releases}
-        fitting = [release for release in self.releases if python in there[release.torch]]
+        fitting = [release for release in self.releases if python in there[release.torch] and not release.trial]
         if not fitting:
             pythons = sorted({version for versions in there.values() for version in versions}, key=Version)
             where = f" on {architecture}" if architecture else ""
@@ -227,6 +229,7 @@ def _release(row: Dict[str, Any]) -> Release:
         companions=dict(row.get("companions", {})),
         wheels=wheels,
         every_run=row.get("every_run", False),
+        trial=row.get("trial", False),
         tested=row.get("tested", wheels[0].python),
         tests=SourceArchive(**row["tests"]) if "tests" in row else None,
     )

@@ -44,7 +44,8 @@ def markdown(table: Table) -> str:
         ]
         pythons = ", ".join(dict.fromkeys(wheel.python for wheel in release.wheels))
         architectures = ", ".join(dict.fromkeys(wheel.architecture for wheel in release.wheels))
-        cells = [release.torch, pythons, f"CUDA {release.cuda}", architectures, *companions]
+        name = f"{release.torch} (trial)" if release.trial else release.torch
+        cells = [name, pythons, f"CUDA {release.cuda}", architectures, *companions]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -70,7 +70,7 @@ def todays(table: Table, day: datetime.date) -> List[Tuple[Release, UpstreamWhee
     """The release that takes part this day besides those of every run, in turns; none without a Python for it."""
     others = []
     for release in table.releases:
-        if release.every_run:
+        if release.every_run or release.trial:
             continue
         try:
             others.append((release, available_wheel(release)))

@@ -68,8 +68,17 @@ def test_what_is_no_python_version_is_refused(text: str) -> None:
 def test_the_newest_release_that_fits_is_the_default(table: releases.Table) -> None:
     assert table.newest_for("3.9").torch == "2.6.0"
     assert table.newest_for("3.12").torch == max(
-        (r.torch for r in table.releases), key=lambda t: [int(n) for n in t.split(".")]
+        (r.torch for r in table.releases if not r.trial), key=lambda t: [int(n) for n in t.split(".")]
     )
+
+
+def test_a_release_on_trial_is_taken_by_name_alone(table: releases.Table) -> None:
+    tried = dataclasses.replace(table.release("2.12.1"), torch="9.0.0", every_run=False, trial=True)
+    changed = dataclasses.replace(table, releases=(*table.releases, tried))
+    assert changed.newest_for("3.12").torch == table.newest_for("3.12").torch
+    assert changed.release("9.0.0") is tried
+    alone = dataclasses.replace(table, releases=(tried,))
+    assert test_command.todays(alone, datetime.date(2026, 1, 1)) == []
 
 
 def test_an_unknown_release_is_refused_with_the_known_ones(table: releases.Table) -> None:
@@ -110,7 +119,7 @@ def test_releases_that_are_not_in_every_run_take_turns(table: releases.Table, mo
     changed = dataclasses.replace(table, releases=(*table.releases, *rare))
     day = datetime.date(2026, 1, 1)
     days = [day + datetime.timedelta(days=i) for i in range(6)]
-    others = len([release for release in changed.releases if not release.every_run])
+    others = len([release for release in changed.releases if not release.every_run and not release.trial])
     found = [test_command.todays(changed, day)[0][0].torch for day in days]
     assert len(set(found[:others])) == min(others, 6) and not {"2.6.0"}.intersection(found)
     # Without any other there is none.

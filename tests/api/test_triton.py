@@ -243,3 +243,39 @@ for number in (0.0, -0.0, 3e-8, 6e-8, -1e-5, 0.1, 42.0, 2049.0, 65504.0, float("
 """
     )
     assert out.split() == ["True"] * 11
+
+
+@pytest.mark.skipif(torch.__version__.startswith(("2.4", "2.6", "2.12")), reason="Triton unloads kernels from 3.8 on")
+def test_a_kernel_that_nobody_holds_is_unloaded_when_it_is_done(kernels):
+    """Its code goes after the launches that wait for their turn, and a capture that is under way goes on."""
+    out = kernels(
+        """
+import gc
+
+values = torch.ones(100, device="cuda")
+utilities = type(triton.runtime.driver.active.utils)
+unload, gone = utilities.unload_module, []
+utilities.unload_module = lambda self, module: (gone.append(module), unload(self, module))
+
+def let_go():
+    scale.device_caches.clear()
+    gc.collect()
+
+stream = torch.cuda.Stream()
+with torch.cuda.stream(stream):
+    torch.cuda._sleep(100_000_000)
+    for _ in range(3):
+        scale[(1,)](values, 2.0, 100, BLOCK=128)
+        let_go()
+torch.cuda.synchronize()
+print(values.sum().item(), len(gone))
+scale[(1,)](values, 0.5, 100, BLOCK=128)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    values += 1
+    let_go()
+graph.replay()
+print(values.sum().item(), len(gone))
+"""
+    )
+    assert out.split() == ["800.0", "3", "500.0", "4"]

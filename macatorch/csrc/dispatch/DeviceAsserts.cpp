@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
+#include <mc_runtime.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include <string_view>
 
 #include "arguments/Device.h"
-#include "mc_runtime.h"
 
 namespace macatorch {
 namespace {

@@ -9,6 +9,7 @@ import textwrap
 from typing import Any, Dict, Optional
 
 import pytest
+import torch
 
 FAST_PART = "ONEDNN"
 # oneDNN writes a line for each primitive that it runs; a mark on both sides tells which product it was.
@@ -167,6 +168,9 @@ def by_onednn(choice: Optional[str]) -> Dict[str, int]:
     return found
 
 
+@pytest.mark.skipif(
+    not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="oneDNN has no bfloat16 products on this processor"
+)
 def test_large_products_are_onednns_and_right() -> None:
     found = by_onednn("1")
     none = [name for name, count in found.items() if count == 0]
@@ -179,6 +183,9 @@ def test_products_are_mkls_where_that_is_chosen_and_right() -> None:
     assert set(by_onednn("0").values()) == {0}
 
 
+@pytest.mark.skipif(
+    not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="oneDNN has no bfloat16 products on this processor"
+)
 def test_the_processor_chooses_for_all_products_alike() -> None:
     found, with_mkl, with_onednn = by_onednn(None), by_onednn("0"), by_onednn("1")
     for bfloat16 in (False, True):  # a processor may be faster in one of them

@@ -207,7 +207,7 @@ def test_a_build_has_the_parts_of_fast_that_were_asked_for(small_release: SmallR
     # By themselves, with the search paths of the wheel.
     code = (
         "import sys; from pathlib import Path; from build_scripts import releases; "
-        "from build_scripts.factory import torch_wheel; table = releases.load(); row = table.release('9.9.0'); "
+        "from build_scripts.products import torch_wheel; table = releases.load(); row = table.release('9.9.0'); "
         "torch_wheel.leave_libraries(table, row, row.wheel_for('3.11'), *map(Path, sys.argv[1:]), fast=['COPIES'])"
     )
     command = [sys.executable, "-c", code, str(small_release.wheel), str(tmp_path / "libraries")]

@@ -32,7 +32,8 @@ def test_the_sdk_is_required_in_its_exact_version(rewritten: str) -> None:
 
 
 def test_a_companion_that_is_built_here_is_required_in_our_version(table: releases.Table) -> None:
-    row = releases.Companion("triton", "3.2.0", (), ())
+    wheel = releases.UpstreamWheel("3.2.0", "3.10", "triton-3.2.0-cp310-cp310-linux_x86_64.whl", 1, "0" * 64, "triton")
+    row = releases.Companion("triton", "3.2.0", (), (wheel,))
     text = metadata.rewrite(METADATA, RELEASE, dataclasses.replace(table, companions=(row,)), "1.0.0")
     (triton,) = (r for r in metadata.requirements(text) if r.name == "triton")
     assert triton.specifier == SpecifierSet("==3.2.0+maca1.0.0")

@@ -211,7 +211,8 @@ def test_quasi_random_points_fill_space_evenly(rand: Rand, kind: int) -> None:
     normal = rand.numbers(
         rand.quasi(kind, 3), "NormalDouble", numpy.float64, 3 * 999, ctypes.c_double(2), ctypes.c_double(3)
     )
-    assert abs(normal.mean() - 2) < 0.05 and abs(normal.std() - 3) < 0.05
+    # The first point is 0 in each dimension; with 64 bits it lies more than eight standard deviations away.
+    assert abs(normal.mean() - 2) < 0.05 and abs(normal.std() - 3) < 0.1
     first = rand.numbers(rand.quasi(kind, 1), "UniformDouble", numpy.float64, 100)
     one = rand.numbers(rand.quasi(kind, 1), "NormalDouble", numpy.float64, 100, ctypes.c_double(0), ctypes.c_double(1))
     assert numpy.abs(stats.norm.cdf(one) - first).max() < 1e-9

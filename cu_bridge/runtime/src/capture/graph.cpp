@@ -312,3 +312,17 @@ mcError_t mcGraphDebugDotPrint(mcGraph_t graph, const char* path) {
   const bool written = std::ferror(file) == 0;
   return std::fclose(file) == 0 && written ? mcSuccess : failed();
 }
+
+mcError_t mcGraphRetainUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count, int move) {
+  if (!graphs.contains(graph)) return fail(mcErrorInvalidValue);
+  if (move == 0) {
+    const mcError_t error = mcUserObjectRetain(object, count);
+    if (error != mcSuccess) return error;
+  }
+  return graph->userObjects.receive(object, count);
+}
+
+mcError_t mcGraphReleaseUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count) {
+  if (!graphs.contains(graph)) return fail(mcErrorInvalidValue);
+  return graph->userObjects.giveBack(object, count) ? mcSuccess : fail(mcErrorInvalidValue);
+}

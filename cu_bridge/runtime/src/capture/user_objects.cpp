@@ -3,7 +3,7 @@
 #include <atomic>
 #include <utility>
 
-#include "capture/graph_node.h"
+#include "handle_table.h"
 #include "state/state.h"
 
 struct mcUserObject {
@@ -46,11 +46,20 @@ UserObjects::~UserObjects() {
 }
 
 bool UserObjects::giveBack(mcUserObject_t object, unsigned count) {
+  if (!userObjects.contains(object) || count == 0) return false;
   const auto found = held_.find(object);
   if (found == held_.end() || found->second < count) return false;
   found->second -= count;
   if (found->second == 0) held_.erase(found);
   return release(object, count);
+}
+
+mcError_t UserObjects::receive(mcUserObject_t object, unsigned count) {
+  if (!userObjects.contains(object) || count == 0 || object->references.load() < count) {
+    return fail(mcErrorInvalidValue);
+  }
+  held_[object] += count;
+  return mcSuccess;
 }
 
 void UserObjects::share(const UserObjects& other) {
@@ -79,21 +88,4 @@ mcError_t mcUserObjectRetain(mcUserObject_t object, unsigned int count) {
 mcError_t mcUserObjectRelease(mcUserObject_t object, unsigned int count) {
   if (!userObjects.contains(object) || count == 0) return fail(mcErrorInvalidValue);
   return release(object, count) ? mcSuccess : fail(mcErrorInvalidValue);
-}
-
-mcError_t mcGraphRetainUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count, int move) {
-  if (!graphs.contains(graph)) return fail(mcErrorInvalidValue);
-  if (move == 0) {
-    const mcError_t error = mcUserObjectRetain(object, count);
-    if (error != mcSuccess) return error;
-  } else if (!userObjects.contains(object) || count == 0 || object->references.load() < count) {
-    return fail(mcErrorInvalidValue);
-  }
-  graph->userObjects.take(object, count);
-  return mcSuccess;
-}
-
-mcError_t mcGraphReleaseUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count) {
-  if (!graphs.contains(graph) || !userObjects.contains(object) || count == 0) return fail(mcErrorInvalidValue);
-  return graph->userObjects.giveBack(object, count) ? mcSuccess : fail(mcErrorInvalidValue);
 }

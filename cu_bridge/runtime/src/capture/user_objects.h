@@ -14,9 +14,9 @@ class UserObjects {
   UserObjects& operator=(const UserObjects& other);
   ~UserObjects();
 
-  // References that somebody else held until now.
-  void take(mcUserObject_t object, unsigned count) { held_[object] += count; }
-  // False, and nothing is given back: there are fewer.
+  // References that somebody else held until now. InvalidValue: there are fewer, or no such object.
+  mcError_t receive(mcUserObject_t object, unsigned count);
+  // False, and nothing is given back: there are fewer, or no such object.
   bool giveBack(mcUserObject_t object, unsigned count);
   // As many references more as `other` holds.
   void share(const UserObjects& other);

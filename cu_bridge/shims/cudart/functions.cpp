@@ -31,8 +31,10 @@ struct Configuration {
   size_t sharedBytes;
   cudaStream_t stream;
 };
+// One for both kinds: glibc keeps little room for variables of threads, and a kernel runs when its launch is taken.
 thread_local Configuration configuration;
-thread_local bool configured = false;
+enum class Configured : unsigned char { kNothing, kLaunch, kChild };
+thread_local Configured configured = Configured::kNothing;
 }  // namespace
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream) {
@@ -40,20 +42,28 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes, 
     mcKernelFail(mcErrorCdpNotSupported, "a launch from device code that was compiled without -rdc=true");
   }
   configuration = {grid, block, sharedBytes, stream};
-  configured = true;
+  configured = Configured::kLaunch;
   return 0;
 }
+
+// The same in device code; see mxmaca/kernel_interface.h.
+unsigned __cudaPushChildConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream) {
+  configuration = {grid, block, sharedBytes, stream};
+  configured = Configured::kChild;
+  return 0;
+}
+int __cudaChildWanted(void) { return configured == Configured::kChild ? 1 : 0; }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* sharedBytes, void* stream) {
   if (grid == nullptr || block == nullptr || sharedBytes == nullptr || stream == nullptr) {
     return fail(mcErrorInvalidValue);
   }
-  if (!configured) return fail(mcErrorMissingConfiguration);
+  if (configured == Configured::kNothing) return fail(mcErrorMissingConfiguration);
   *grid = configuration.grid;
   *block = configuration.block;
   *sharedBytes = configuration.sharedBytes;
   *static_cast<cudaStream_t*>(stream) = configuration.stream;
-  configured = false;
+  configured = Configured::kNothing;
   return cudaSuccess;
 }
 

@@ -29,15 +29,6 @@ int print(const char* format, va_list arguments) {
   return std::vfprintf(stdout, format, arguments) < 0 ? -2 : argumentsOf(format);
 }
 
-// A launch that device code of this thread has configured and not yet made.
-struct ChildConfiguration {
-  dim3 grid, block;
-  size_t sharedBytes;
-  cudaStream_t stream;
-};
-thread_local ChildConfiguration child;
-thread_local bool childWanted = false;
-
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -47,28 +38,19 @@ extern "C" {
 mcModule_t __cudaModuleLoad(const mcModuleTable* table) { return mcModuleLoad(table); }
 void __cudaModuleUnload(mcModule_t module) { mcModuleUnregister(module); }
 
-unsigned __cudaPushChildConfiguration(dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream) {
-  child = {grid, block, sharedBytes, stream};
-  childWanted = true;
-  return 0;
-}
-int __cudaChildWanted(void) { return childWanted ? 1 : 0; }
 int __cudaLaunchChild(void (*function)(void), const char* name, const unsigned int* facts, void** arguments) {
-  childWanted = false;
+  dim3 grid, block;
+  size_t sharedBytes = 0;
+  cudaStream_t stream = nullptr;
+  const cudaError_t error = __cudaPopCallConfiguration(&grid, &block, &sharedBytes, &stream);
+  if (error != cudaSuccess) return error;
   const mcKernelEntry entry{nullptr, function, name, facts};
-  return mcKernelLaunchChild(&entry, {child.grid.x, child.grid.y, child.grid.z},
-                             {child.block.x, child.block.y, child.block.z}, arguments, child.sharedBytes,
-                             mxmaca::own(child.stream));
+  return mcKernelLaunchChild(&entry, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, arguments, sharedBytes,
+                             mxmaca::own(stream));
 }
 
+// Also called in device code, for a kernel of another file, which it has found under its name.
 int __cudaLaunchStub(void** arguments) {
-  // The stub of another file's kernel, which device code has found under its name.
-  if (childWanted) {
-    childWanted = false;
-    return mcLaunchStub(__builtin_return_address(0), {child.grid.x, child.grid.y, child.grid.z},
-                        {child.block.x, child.block.y, child.block.z}, arguments, child.sharedBytes,
-                        mxmaca::own(child.stream));
-  }
   dim3 grid, block;
   size_t sharedBytes = 0;
   cudaStream_t stream = nullptr;

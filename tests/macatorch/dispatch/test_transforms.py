@@ -136,6 +136,8 @@ def test_float8_moves_and_changes_shape(dtype: torch.dtype) -> None:
 
 @pytest.fixture
 def names_are_experimental() -> Iterator[None]:
+    if not hasattr(torch.Tensor, "refine_names"):
+        pytest.skip("this release has no named tensors")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Named tensors")
         yield

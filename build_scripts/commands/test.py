@@ -28,6 +28,23 @@ IN_FIRST = ("cu_bridge",)
 PLAIN = ("conformity/test_sweep_sample.py",)
 # Of a release that is not in every run one is taken each day, with what its users meet first.
 SHORT = ("api", "extensions", "conformity/test_sweep_sample.py")
+# Long files that say little of one release that they do not say of another: each run takes each in one of its releases.
+BY_TURNS = (
+    "extensions/test_just_in_time.py",
+    "macatorch/fast/test_backward_thread.py",
+    "macatorch/test_bad_input.py",
+    "api/test_parallel_training.py",
+    "api/test_aot_inductor.py",
+    "api/test_device_asserts.py",
+    "extensions/test_layout.py",
+    "macatorch/test_exit.py",
+    "api/test_backends.py",
+    "accuracy/test_ranks.py",
+    "extensions/test_cmake.py",
+    "accuracy/test_planted_errors.py",
+    "api/test_checked_memory.py",
+    "accuracy/test_files.py",
+)
 # The container image: once, with the factory's tools; it builds the wheels for its own Python.
 IMAGE = ("docker",)
 
@@ -79,13 +96,21 @@ def todays(table: Table, day: datetime.date) -> List[Tuple[Release, UpstreamWhee
     return [others[day.toordinal() % len(others)]] if others else []
 
 
+def left_to_others(number: int, count: int, day: datetime.date) -> List[str]:
+    """The files of BY_TURNS that the others of `count` releases take this day, and not the one at place `number`."""
+    return [name for i, name in enumerate(BY_TURNS) if (i + day.toordinal()) % count != number]
+
+
 def run(arguments: argparse.Namespace) -> int:
     # Started in the background by a shell, it would leave Ctrl-C ignored to the tests, some of which send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     table = releases.load()
     wanted = arguments.torch or [release.torch for release in table.releases if release.every_run]
     chosen: List[Tuple[Release, UpstreamWheel]] = [(r, available_wheel(r)) for r in map(table.release, wanted)]
-    short = [] if arguments.torch else todays(table, datetime.date.today())
+    today = datetime.date.today()
+    short = [] if arguments.torch else todays(table, today)
+    # Who names a release, or a test, means all of it.
+    turns = len(chosen) if not (arguments.torch or arguments.pytest) else 1
     suites = Suites(arguments.pytest)
     if not arguments.no_lint:
         suites.check("lint", lint.run())
@@ -95,7 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
         for path in (CHECKOUT / "tests").iterdir()
         if path.is_dir() and path.name not in ONCE + EMULATED + IN_FIRST + IMAGE
     )
-    todo = [Suite(f"torch {release.torch}", str(program), areas) for release, program in programs[: len(chosen)]]
+    todo = [
+        Suite(f"torch {release.torch}", str(program), areas, left_out=left_to_others(i, turns, today))
+        for i, (release, program) in enumerate(programs[: len(chosen)])
+    ]
     todo += [Suite(f"torch {release.torch}", str(program), SHORT) for release, program in programs[len(chosen) :]]
     todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
     if arguments.emulated:

@@ -14,7 +14,7 @@ def test_a_kill_at_a_random_moment_leaves_nothing_half_written_and_the_next_run_
 ) -> None:
     generator = random.Random(datetime.date.today().toordinal())
     workshop = kills.Workshop(tmp_path)
-    for moment in kills.moments(4, generator):
+    for moment in kills.moments(2, generator):
         try:
             workshop.check(moment, generator.choice)
         except kills.Problem as problem:

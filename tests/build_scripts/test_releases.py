@@ -127,6 +127,22 @@ def test_releases_that_are_not_in_every_run_take_turns(table: releases.Table, mo
     assert test_command.todays(dataclasses.replace(table, releases=tuple(whole)), day) == []
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_each_long_file_runs_in_one_release_a_day_and_in_all_of_them_in_turns(count: int) -> None:
+    runs = set()
+    for ordinal in range(count):
+        day = datetime.date(2026, 1, 1) + datetime.timedelta(days=ordinal)
+        kept = [set(test_command.BY_TURNS).difference(test_command.left_to_others(i, count, day)) for i in range(count)]
+        assert sum(map(len, kept)) == len(test_command.BY_TURNS) == len(set().union(*kept))
+        runs.update((i, name) for i, names in enumerate(kept) for name in names)
+    assert len(runs) == count * len(test_command.BY_TURNS)
+
+
+def test_the_long_files_are_there() -> None:
+    tests = Path(__file__).resolve().parents[1]
+    assert [name for name in test_command.BY_TURNS if not (tests / name).is_file()] == []
+
+
 def test_a_release_without_a_python_here_is_never_the_days(
     table: releases.Table, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

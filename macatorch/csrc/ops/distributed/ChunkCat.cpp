@@ -9,8 +9,8 @@
 namespace macatorch {
 namespace {
 
-/// What FSDP hands to a reduce-scatter (torch 2.15 and later): _chunk_cat of gradients that may have several dtypes, each
-/// rounded to that of `out`.
+/// What FSDP hands to a reduce-scatter (torch 2.15 and later): _chunk_cat of gradients that may have several dtypes,
+/// each rounded to that of `out`.
 void chunk_cat_mixed_dtype(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   at::Tensor out = given.tensor("out");

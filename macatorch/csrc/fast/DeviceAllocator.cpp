@@ -144,13 +144,6 @@ class DeviceAllocator final : public CUDAAllocator {
     native_.init(device_count);
     // Not before: settings that make no sense raise here, in upstream's words and at upstream's time.
     settings_ = &(Config::instance().*settings_member());
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (int device = 0; device < device_count; ++device) {
-      auto& replay = replays_[static_cast<size_t>(device)];
-      if (replay == nullptr) {
-        replay = std::make_unique<AllocationReplay>(native_, blocks_, static_cast<c10::DeviceIndex>(device));
-      }
-    }
   }
   bool initialized() override { return native_.initialized(); }
   std::string name() override { return native_.name(); }
@@ -381,10 +374,9 @@ class DeviceAllocator final : public CUDAAllocator {
   template <class F>
   void each(F&& f) {
     for (auto& replay : replays_) {
-      if (replay == nullptr) {
-        break;
+      if (replay != nullptr) {
+        f(*replay);
       }
-      f(*replay);
     }
   }
   void settle() {
@@ -412,9 +404,13 @@ class DeviceAllocator final : public CUDAAllocator {
       return native_.allocate(nbytes).release_context();
     }
     Lock lock(*this);
-    AllocationReplay* replay = replays_[static_cast<size_t>(device)].get();
-    if (replay == nullptr || !lock.usable()) {
+    if (!lock.usable()) {
       return native_.allocate(nbytes).release_context();
+    }
+    // Its tables take 1.3 MiB, which a device that the process never uses does not need.
+    std::unique_ptr<AllocationReplay>& replay = replays_[static_cast<size_t>(device)];
+    if (replay == nullptr) {
+      replay = std::make_unique<AllocationReplay>(native_, blocks_, device);
     }
     const Native native(*this);
     missed();

@@ -120,6 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             leave_out,
             settings_file["devices"],
             settings_file["alone"],
+            settings_file["file_variables"],
         )
         _run(files, arguments, settings, release)
     summary = conformity_report.summarise(release.torch, results, [*conformity.OWN, *listed], expected)

@@ -57,6 +57,8 @@ class Settings:
     devices: Mapping[str, int] = field(default_factory=dict)
     # Files whose tests want a process each.
     alone: Sequence[str] = ()
+    # Variables of single files, over those of all.
+    file_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def seconds_of(self, file: str) -> Optional[float]:
         return self.limits.get(file) if self.seconds is None else self.seconds
@@ -178,7 +180,8 @@ class Child:
         if self.unit.file not in (*OWN, RANDOM) and self.settings.upstream is not None:
             # Upstream runs a file as a program: it may import others from its folder.
             paths.append(str((self.settings.upstream / self.unit.file).parent))
-        return {**kept, **self.settings.variables, **own, "PYTHONPATH": os.pathsep.join(paths)}
+        of_file = self.settings.file_variables.get(self.unit.file, {})
+        return {**kept, **self.settings.variables, **of_file, **own, "PYTHONPATH": os.pathsep.join(paths)}
 
     def run(self, progress: Progress) -> int:
         """Start it and wait. Returns its status, negative for a signal."""

@@ -20,6 +20,7 @@ import os
 import resource
 import sys
 import time
+import types
 import zlib
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
@@ -193,7 +194,22 @@ def resident() -> int:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
+def stand_in_for_tools() -> None:
+    """A module that some of upstream's files import and use as programs only, and that needs upstream's servers."""
+    name = "tools.stats.import_test_stats"
+    for package in ("tools", "tools.stats"):
+        sys.modules.setdefault(package, types.ModuleType(package))
+    module = types.ModuleType(name)
+    module.get_disabled_tests = _unused  # type: ignore[attr-defined]
+    sys.modules.setdefault(name, module)
+
+
+def _unused(folder: str) -> None:
+    raise NotImplementedError("the list of tests that upstream's CI leaves out is not known here")
+
+
 def pytest_configure(config: Any) -> None:
+    stand_in_for_tools()
     path = os.environ["CONFORMITY_RECORD"]
     skip = [(pattern, sentence) for pattern, sentence in json.loads(os.environ.get("CONFORMITY_SKIP", "[]"))]
     seconds = os.environ.get("CONFORMITY_SECONDS")

@@ -1,5 +1,5 @@
 // Events: a stamp of the monotonic clock; and, when they are recorded on a stream with pending work, the task that
-// takes it.
+// takes it. Those of several processes are numbers in memory that all of them map (host/shared_event.h).
 
 #include <atomic>
 #include <cstring>
@@ -8,6 +8,7 @@
 
 #include "capture/capture.h"
 #include "devices/device.h"
+#include "host/shared_event.h"
 #include "profile/profile.h"
 #include "queue/queue.h"
 #include "state/state.h"
@@ -20,6 +21,7 @@ struct mcEvent {
   std::atomic<bool> late{false};        // `point` is not null
   mc::TaskRef point{};                  // of its last record, until it is known to be finished; see detailMutex
   std::shared_ptr<mc::CapturedEvent> captured{};  // of its last record, if that was in a capture; see detailMutex
+  std::shared_ptr<mc::SharedEvent> shared{};      // of interprocess events: what all processes know of its records
 };
 
 using namespace mc;
@@ -54,12 +56,32 @@ TaskRef pointOf(mcEvent_t event) {
   return event->point;
 }
 
+// Other processes cannot ask about a task. Work behind it tells them.
+void recordShared(const std::shared_ptr<SharedEvent>& shared, mcStream_t stream, bool pending) {
+  const uint64_t record = shared->record();
+  const auto reach = [shared, record] {
+    shared->reach(record);
+    return mcSuccess;
+  };
+  // Without a thread for it the calling one waits.
+  if (!pending || enqueue(stream, kTaskAlways, reach) != mcSuccess) {
+    waitTurn(stream);
+    reach();
+  }
+}
+
+// Whether the event's last record, by any process, is still to be reached. `record`: its number, of a shared event.
+bool isPendingShared(mcEvent_t event, uint64_t* record) {
+  if (event->shared == nullptr) return false;
+  *record = event->shared->last();
+  return !event->shared->isReached(*record);
+}
+
 void recordOn(mcEvent_t event, mcStream_t stream) {
   if (lateMode && !inTask()) late::eventRecorded(event, stream);
   TaskRef point = orderPoint(stream);
-  // Another process cannot ask about the task, so such an event is recorded when it is reached.
-  if (point != nullptr && (event->flags & mcEventInterprocess) != 0) {
-    waitFor(point);
+  if (event->shared != nullptr) {
+    recordShared(event->shared, stream, point != nullptr);
     point = nullptr;
   }
   if (point != nullptr || event->late.load(std::memory_order_relaxed)) {
@@ -79,15 +101,27 @@ bool canRecord(mcEvent_t event, mcStream_t stream) {
 
 }  // namespace
 
+namespace {
+// `shared`: of an event that another process has made; null: of none.
+mcError_t createEvent(mcEvent_t* event, unsigned int flags, std::shared_ptr<SharedEvent> shared) {
+  if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
+  markInitialized();
+  useDevice(threadState.device);
+  if ((flags & mcEventInterprocess) != 0 && shared == nullptr) {
+    shared = makeSharedEvent();
+    if (shared == nullptr) return failWith(mcErrorMemoryAllocation, "no file for an event of several processes");
+  }
+  *event = events.create(threadState.device, flags);
+  (*event)->shared = std::move(shared);
+  return mcSuccess;
+}
+}  // namespace
+
 mcError_t mcEventCreate(mcEvent_t* event, unsigned int flags) {
   MC_RETURN_IF_STICKY();
   const bool timedInterprocess = (flags & mcEventInterprocess) != 0 && (flags & mcEventDisableTiming) == 0;
   if (event == nullptr || (flags & ~kKnownFlags) != 0 || timedInterprocess) return fail(mcErrorInvalidValue);
-  if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
-  markInitialized();
-  useDevice(threadState.device);
-  *event = events.create(threadState.device, flags);
-  return mcSuccess;
+  return createEvent(event, flags, nullptr);
 }
 
 mcError_t mcEventDestroy(mcEvent_t event) {
@@ -138,7 +172,8 @@ mcError_t checkAsked(mcEvent_t event) {
 mcError_t mcEventQuery(mcEvent_t event) {
   const mcError_t problem = checkAsked(event);
   if (problem != mcSuccess) return problem;
-  if (pointOf(event) != nullptr) return fail(mcErrorNotReady);
+  uint64_t record = 0;
+  if (pointOf(event) != nullptr || isPendingShared(event, &record)) return fail(mcErrorNotReady);
   if (lateMode) late::hostWaitedForEvent(event);
   return mcSuccess;
 }
@@ -149,8 +184,11 @@ mcError_t mcEventSynchronize(mcEvent_t event) {
   if (problem != mcSuccess) return problem;
   const TaskRef point = pointOf(event);
   if (point != nullptr) waitFor(point);
+  uint64_t record = 0;
+  const bool waits = isPendingShared(event, &record);
+  if (waits) event->shared->waitFor(record);
   if (lateMode) late::hostWaitedForEvent(event);
-  return point == nullptr ? mcSuccess : checkSticky();
+  return point == nullptr && !waits ? mcSuccess : checkSticky();
 }
 
 mcError_t mcEventCheck(mcEvent_t event) {
@@ -170,6 +208,15 @@ mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
   }
   const TaskRef point = pointOf(event);
   if (point != nullptr && !inTask()) orderAfter(stream, point);
+  uint64_t record = 0;
+  if (isPendingShared(event, &record) && !inTask()) {
+    const auto wait = [shared = event->shared, record] {
+      shared->waitFor(record);
+      return mcSuccess;
+    };
+    const mcError_t problem = enqueue(stream, kTaskWaits, wait);
+    if (problem != mcSuccess) return fail(problem);
+  }
   if (lateMode && !inTask()) late::streamWaits(stream, event);
   return mcSuccess;
 }
@@ -182,6 +229,8 @@ mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event) {
     if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
     const TaskRef point = pointOf(event);
     if (point != nullptr) waitFor(point);
+    uint64_t record = 0;
+    if (isPendingShared(event, &record)) event->shared->waitFor(record);
     return mcSuccess;
   };
   // The wait is for the record that there is now, also if the event is recorded again behind it.
@@ -205,20 +254,35 @@ mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end
   return mcSuccess;
 }
 
-// The recording of such an event waits until it is reached (recordOn), so an opened event has nothing to wait for: the
-// handle needs to carry no more than its kind.
+namespace {
+struct EventHandle {
+  char magic[8];
+  SharedEventHandle shared;
+};
+static_assert(sizeof(EventHandle) <= sizeof(mcIpcHandle));
+}  // namespace
+
 mcError_t mcIpcGetEventHandle(mcIpcHandle* handle, mcEvent_t event) {
   MC_RETURN_IF_STICKY();
-  if (handle == nullptr || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-  if ((event->flags & mcEventInterprocess) == 0) return fail(mcErrorInvalidResourceHandle);
+  if (handle == nullptr || !isEvent(event) || event->shared == nullptr) return fail(mcErrorInvalidResourceHandle);
+  EventHandle filled{};
+  std::memcpy(filled.magic, kIpcEventMagic, sizeof kIpcEventMagic);
+  filled.shared = event->shared->handle();
+  // Only who made an event can hand it on.
+  if (filled.shared.file < 0) return fail(mcErrorInvalidResourceHandle);
   std::memset(handle, 0, sizeof *handle);
-  std::memcpy(handle->reserved, kIpcEventMagic, sizeof kIpcEventMagic);
+  std::memcpy(handle->reserved, &filled, sizeof filled);
   return mcSuccess;
 }
 
 mcError_t mcIpcOpenEventHandle(mcEvent_t* event, const mcIpcHandle* handle) {
+  MC_RETURN_IF_STICKY();
   if (event == nullptr || handle == nullptr) return fail(mcErrorInvalidValue);
-  if (std::memcmp(handle->reserved, kIpcEventMagic, sizeof kIpcEventMagic) != 0)
+  EventHandle wanted;
+  std::memcpy(&wanted, handle->reserved, sizeof wanted);
+  if (std::memcmp(wanted.magic, kIpcEventMagic, sizeof kIpcEventMagic) != 0)
     return fail(mcErrorInvalidResourceHandle);
-  return mcEventCreate(event, mcEventInterprocess | mcEventDisableTiming);
+  std::shared_ptr<SharedEvent> shared = openSharedEvent(wanted.shared);
+  if (shared == nullptr) return fail(mcErrorInvalidResourceHandle);
+  return createEvent(event, mcEventInterprocess | mcEventDisableTiming, std::move(shared));
 }

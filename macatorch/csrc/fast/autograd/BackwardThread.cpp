@@ -8,6 +8,7 @@
 #include <c10/util/flat_hash_map.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/functions/tensor.h>
@@ -142,11 +143,15 @@ bool is_plain(const torch::autograd::edge_list& roots, const torch::autograd::ed
   return true;
 }
 
+/// In a forked child there is no device to ask, and upstream refuses the pass in its own words.
+std::atomic<bool> forked{false};
+[[maybe_unused]] const int forks_are_watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+
 /// True if this thread may run the pass without anybody noticing, and gains by it. `gradients`: those it begins with.
 bool keeps_pass(const torch::autograd::edge_list& roots, const torch::autograd::variable_list& gradients,
                 const torch::autograd::edge_list& outputs) {
   using c10::DispatchKey;
-  if (!c10::cuda::CUDACachingAllocator::get()->initialized()) {
+  if (!c10::cuda::CUDACachingAllocator::get()->initialized() || forked.load(std::memory_order_relaxed)) {
     return false;
   }
   // Within a pass the engine goes on in the thread it is in. Observers are told of threads.

@@ -283,7 +283,8 @@ class Model(torch.nn.Module):
 
 def five_losses(model, x, wrapped=None):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    call, losses = wrapped or model, []
+    # A compiled module has a length from 2.12 on, and asks its own module for it: it is neither true nor false.
+    call, losses = model if wrapped is None else wrapped, []
     for _ in range(5):
         loss = (call(x) - x.roll(1, 1)).square().mean()
         optimizer.zero_grad()
@@ -297,8 +298,6 @@ def five_losses(model, x, wrapped=None):
 def test_five_steps_of_training_equal_the_cpus(compiled):
     if compiled and torch.__version__ < "2.4":
         pytest.skip("flash_attn's operators are known to torch.compile from 2.4 on")
-    if compiled and torch.__version__ >= "2.12":
-        pytest.xfail("torch.compile of 2.12 asks this test's module for its length; not looked into yet")
     x = torch.randn(2, 37, 64)
     on_cpu, on_device = Model(False), Model(True)
     on_device.load_state_dict(on_cpu.state_dict())

@@ -257,9 +257,8 @@ def _wheels(table: Table, release: Release, wheel: UpstreamWheel, arguments: arg
         built = distribution.build(table, release, wheel, arguments.output, arguments.given)
         index.build(arguments.output)
         return built.wheels
-    companions = [f"{c.name}-{c.version}+maca*-{wheel.python_tag}-*.whl" for c in table.built_companions(release)]
-    torch = f"torch-{release.torch}+maca*-{wheel.python_tag}-*.whl"
-    return [_one(arguments.wheels, pattern) for pattern in (f"{table.sdk.name}-*.whl", *companions, torch)]
+    named = distribution.names(table, release, wheel, version="*")
+    return [_one(arguments.wheels, file.name) for file in (named.sdk, *named.companions, named.torch)]
 
 
 def _one(folder: Path, pattern: str) -> Path:

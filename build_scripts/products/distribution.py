@@ -76,9 +76,12 @@ def build_given(
     ]
 
 
-def names(table: Table, release: Release, wheel: UpstreamWheel) -> Distribution:
-    """The file names alone, in the folder that is the current one."""
-    version = sdk_version()
+def names(table: Table, release: Release, wheel: UpstreamWheel, version: Optional[str] = None) -> Distribution:
+    """The file names alone, in the folder that is the current one.
+
+    ``version``: that of the SDK (default: this checkout's), or ``*`` for patterns.
+    """
+    version = version or sdk_version()
     return Distribution(
         Path(torch_wheel.file_name(release, wheel, version)),
         Path(sdk_wheel.file_name(table.sdk, version, platforms.architecture(wheel.architecture))),

@@ -1,5 +1,6 @@
 """The conformity run survives whatever a test does, resumes, and its list of expected failures has reasons."""
 
+import argparse
 import dataclasses
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from build_scripts import releases
 from build_scripts.commands import conformity as command
 from build_scripts.errors import FactoryError
+from build_scripts.products import distribution
 from build_scripts.progress import bar
 from build_scripts.quality import conformity, conformity_report, upstream_tests
 
@@ -273,3 +275,18 @@ def test_a_wrong_archive_of_tests_is_refused(tmp_path: Path) -> None:
     source = releases.SourceArchive("pool", "tests.tar.xz", "torch/test", 14, "0" * 64)
     with pytest.raises(FactoryError, match="its sha256 is"):
         upstream_tests.obtain(source, archive)
+
+
+def test_wheels_of_a_folder_are_found_whatever_processors_and_pythons_they_are_for(tmp_path: Path) -> None:
+    table = releases.load()
+    release = table.release("2.6.0")
+    wheel = release.wheel_for("3.10", "x86_64")
+    named = distribution.names(table, release, wheel, version="9.9")
+    arguments = argparse.Namespace(wheels=tmp_path)
+    for other in (*named.wheels, *distribution.names(table, release, release.wheel_for("3.9", "x86_64"), "9.9").wheels):
+        (tmp_path / other.name).touch()
+    found = command._wheels(table, release, wheel, arguments)
+    assert {path.name for path in found} == {path.name for path in {*named.wheels} - {*named.given}}
+    found[1].unlink()
+    with pytest.raises(FactoryError, match=r"holds 0 files triton-3\.2\.0\+maca\*-cp310-cp310-"):
+        command._wheels(table, release, wheel, arguments)

@@ -149,6 +149,14 @@ def test_a_file_with_several_ranks_has_its_devices(tmp_path: Path) -> None:
     assert run(dataclasses.replace(given, devices={"test_thing.py": 3})) == {"test_devices": "passed"}
 
 
+def test_a_file_may_have_variables_of_its_own(tmp_path: Path) -> None:
+    text = "import os\ndef test_memory(): assert os.environ['MACA_DEVICE_MEMORY'] == '9GiB'\n"
+    given = dataclasses.replace(settings(tmp_path, text=text), variables={"MACA_DEVICE_MEMORY": "6GiB"})
+    assert run(dataclasses.replace(given, file_variables={"test_thing.py": {"MACA_DEVICE_MEMORY": "9GiB"}})) == {
+        "test_memory": "passed"
+    }
+
+
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
     found = run(settings(tmp_path, text="import nothing_of_that_name\n"))
     assert list(found.values()) == ["failed"]

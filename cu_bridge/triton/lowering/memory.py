@@ -175,7 +175,7 @@ class Memory(Tiles):
     def store_group(self, stores: List[Operation]) -> None:
         """Stores of tiles of one shape, in one nest."""
 
-        def body(indices: Indices) -> None:
+        def write(indices: Indices) -> None:
             # What is stored may have been loaded where another of the stores writes.
             for operation in stores:
                 for operand in operation.operands:
@@ -183,7 +183,35 @@ class Memory(Tiles):
             for operation in stores:
                 self._store_lanes(operation, indices)
 
+        def body(indices: Indices) -> None:
+            some = self._stores_some(stores, indices)
+            if some is None:
+                write(indices)
+            else:
+                self.when(some, lambda: write(indices))
+
         self.nest(stores[0].operands[0].type.shape, body)
+
+    def _stores_some(self, stores: List[Operation], indices: Indices) -> Optional[str]:
+        """Whether a chunk has anything to store; None where it is not asked.
+
+        A program at the edge of its data, or beyond it, has many chunks without: their loads and sums are left out.
+        Only inside of a loop, where nothing that is computed for a chunk is used behind it. Checked loads report what
+        they load whoever needs it.
+        """
+        if self.b.level.depth == 0 or self.module.checked:
+            return None
+        masks = [self._mask(operation, 2, indices) for operation in stores]
+        some = ""
+        for mask in masks:
+            if mask is None:
+                return None
+            flags = mask.scalar
+            if mask.kind != "u" and self.width > 1:
+                kind = f"<{self.width} x i1>"
+                flags = self.b.call("i1", f"llvm.vector.reduce.or.v{self.width}i1", [(kind, self.vector(mask))])
+            some = self.b.emit(f"or i1 {some}, {flags}") if some else flags
+        return some
 
     def _store_lanes(self, operation: Operation, indices: Indices) -> None:
         kind = operation.operands[1].type.scalar

@@ -47,6 +47,34 @@ def mask_of_two_sides(device, which):
 
 
 @triton.jit
+def edges_kernel(x, sums, products, m, n, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)[:, None]
+    columns = tl.program_id(1) * N + tl.arange(0, N)[None, :]
+    inside = (rows < m) & (columns < n)
+    a = tl.load(x + rows * n + columns, mask=inside)
+    b = tl.load(x + columns * m + rows, mask=inside)
+    # The two go into one nest, and store other elements.
+    tl.store(sums + rows * n + columns, a + b, mask=inside & (rows <= columns))
+    tl.store(products + columns * m + rows, a * b, mask=inside & (rows > columns + 40))
+
+
+@case((5, 9), (64, 64), (1, 130), (130, 1), (70, 77), (128, 3))
+def edges_of_a_grid_that_is_too_large(device, which):
+    m, n = which
+    x = data("float32", m * n, 35)
+    sums, products = (torch.full((m * n,), -3.0, device=device) for _ in range(2))
+    edges_kernel[(3, 4)](x.to(device), sums, products, m, n, M=64, N=64)
+    a, b = array(x).reshape(m, n), array(x).reshape(n, m).T
+    rows, columns = np.mgrid[:m, :n]
+    expected_sums = np.where(rows <= columns, a + b, np.float32(-3))
+    expected_products = np.where(rows > columns + 40, a * b, np.float32(-3)).T
+    return Outcome(
+        np.concatenate([array(sums), array(products)]),
+        np.concatenate([expected_sums.ravel(), expected_products.ravel()]),
+    )
+
+
+@triton.jit
 def indirect_kernel(x, index, out, N: tl.constexpr):
     at = tl.arange(0, N)
     where = tl.load(index + at)

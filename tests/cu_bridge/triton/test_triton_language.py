@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -327,3 +328,32 @@ def test_addresses_are_checked_on_request(tmp_path: pathlib.Path) -> None:
     assert "inside" in done.stdout
     assert done.returncode != 0
     assert "program.py:6" in done.stderr
+
+
+@triton.jit
+def transposed_sum_kernel(x, out, m, n, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)[:, None]
+    columns = tl.arange(0, N)[None, :]
+    inside = (rows < m) & (columns < n)
+    total = tl.load(x + rows * n + columns, mask=inside) + tl.load(x + columns * m + rows, mask=inside)
+    tl.store(out + columns * m + rows, total, mask=inside)
+
+
+def test_a_program_beyond_its_data_costs_little() -> None:
+    """A grid that is too large by far, as upstream's tests have it, must not take as long as so much data would."""
+    rows, columns, programs = 128, 128, 64
+    x = torch.randn(rows * columns, device="cuda")
+    out = torch.empty_like(x)
+
+    def seconds(grid: int) -> float:
+        best = float("inf")
+        for _ in range(10):
+            start = time.process_time()
+            transposed_sum_kernel[(grid,)](x, out, rows, columns, M=rows, N=columns)
+            torch.cuda.synchronize()
+            best = min(best, time.process_time() - start)
+        return best
+
+    within, with_others = seconds(1), seconds(1 + programs)
+    assert torch.equal(out.view(columns, rows), x.view(rows, columns).T + x.view(columns, rows))
+    assert with_others < within * programs / 3

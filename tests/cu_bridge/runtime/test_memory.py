@@ -249,3 +249,74 @@ runtime.check(lib.mcIpcCloseMemHandle(block[0]))
 assert lib.mcIpcOpenMemHandle(block, memory) == lib.mcErrorInvalidValue  # gone with its last user
 """
     run_python(MALLOC + code)
+
+
+# What lies around a block, and a block of each kind.
+NEIGHBOURS = """
+import ctypes
+NEAR = 16 << 30
+
+def reserve(size):
+    place = ffi.new("void **")
+    runtime.check(lib.mcAddressReserve(place, size, 0, ffi.NULL))
+    return place[0]
+
+def number(pointer):
+    return int(ffi.cast("uintptr_t", pointer))
+
+def strangers(blocks):
+    'Mappings near a block that hold none of the blocks.'
+    found = []
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            first, end = (int(word, 16) for word in line.split()[0].split("-"))
+            near = any(first < at + size + NEAR and at - NEAR < end for at, size in blocks)
+            if near and not any(first < at + size and at < end for at, size in blocks):
+                found.append(line)
+    return found
+"""
+
+
+def test_nothing_but_device_memory_lies_near_device_memory(run_python: Callable[..., str]) -> None:
+    code = """
+blocks = []
+for size in (100, 1 << 20, 2 << 20, 5 << 20, 4096, 64 << 20, 1):
+    code, block = malloc(size)
+    assert code == 0 and (size < 2 << 20 or number(block) % (2 << 20) == 0)
+    blocks.append((number(block), size))
+blocks.append((number(reserve(1 << 30)), 1 << 30))
+assert not strangers(blocks), strangers(blocks)
+"""
+    run_python(MALLOC + NEIGHBOURS + code)
+
+
+def test_a_place_that_is_taken_is_passed_over(run_python: Callable[..., str]) -> None:
+    code = """
+size = 4 << 20
+_, first = malloc(size)
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+behind = number(first) + size
+taken = libc.mmap(behind, 10 * size, 0, 0x22 | 0x100000, -1, 0)  # private, anonymous, and nowhere else
+assert taken == behind
+code, second = malloc(size)
+assert code == 0 and number(second) % (2 << 20) == 0
+assert not behind - size < number(second) < behind + 10 * size
+assert abs(number(second) - number(first)) < NEAR
+runtime.check(lib.mcMemset(second, 1, size))
+"""
+    run_python(MALLOC + NEIGHBOURS + code)
+
+
+def test_places_begin_anew_behind_the_last(run_python: Callable[..., str]) -> None:
+    code = """
+code, block = malloc(4096)
+for _ in range(8):
+    size = 12 << 40
+    place = reserve(size)
+    blocks = [(number(block), 4096), (number(place), size)]
+    assert not strangers(blocks), strangers(blocks)
+    runtime.check(lib.mcAddressFree(place, size))
+"""
+    run_python(MALLOC + NEIGHBOURS + code)

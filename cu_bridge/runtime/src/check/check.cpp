@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "check/place.h"
+#include "host/address_space.h"
 #include "state/activity.h"
 #include "state/state.h"
 
@@ -269,8 +270,8 @@ void* allocate(size_t bytes, bool closes) {
   const size_t kept = roundUp(bytes, kPage);
   const size_t unit = kept >= kHugePage ? kHugePage : kPage;
   const size_t whole = kept + 2 * kPage + (unit == kPage ? 0 : unit);
-  void* const space = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (space == MAP_FAILED) return nullptr;
+  void* const space = mapApart(whole, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (space == nullptr) return nullptr;
   const auto start = reinterpret_cast<uintptr_t>(space);
   auto block = std::make_unique<Block>();
   block->first = unit == kPage ? start + kPage : roundUp(start + kPage, unit);

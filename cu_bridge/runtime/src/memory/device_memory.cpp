@@ -7,6 +7,7 @@
 
 #include "check/check.h"
 #include "devices/device.h"
+#include "host/address_space.h"
 #include "host/host_memory.h"
 #include "host/ledger.h"
 #include "host/sanitizer.h"
@@ -69,26 +70,13 @@ mcError_t allocate(uint64_t account, size_t capacity, mcMemoryKind kind, int dev
 
 void* mapMemory(size_t bytes, size_t* mapped, int file) {
   const size_t length = roundUp(bytes, pageSize());
-  const size_t slack = length >= kHugePage ? kHugePage : 0;
-  const int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  const bool large = length >= kHugePage;
   // MAP_NORESERVE: whether the host can back the memory is decided by hostCanBack, not by the overcommit heuristic.
-  void* const whole =
-      mmap(nullptr, length + slack, slack != 0 ? PROT_NONE : PROT_READ | PROT_WRITE,
-           slack != 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : flags | MAP_NORESERVE, slack != 0 ? -1 : file, 0);
-  if (whole == MAP_FAILED) return nullptr;
+  const int flags = MAP_NORESERVE | (file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS);
+  void* const memory = mapApart(length, large ? kHugePage : pageSize(), PROT_READ | PROT_WRITE, flags, file);
+  if (memory == nullptr) return nullptr;
   *mapped = length;
-  if (slack == 0) return whole;
-  const auto start = reinterpret_cast<uintptr_t>(whole);
-  const uintptr_t aligned = roundUp(start, kHugePage);
-  if (aligned > start) munmap(whole, aligned - start);
-  const uintptr_t end = start + length + slack;
-  if (end > aligned + length) munmap(reinterpret_cast<void*>(aligned + length), end - aligned - length);
-  auto* const memory = reinterpret_cast<void*>(aligned);
-  if (mmap(memory, length, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE | MAP_FIXED, file, 0) == MAP_FAILED) {
-    munmap(memory, length);
-    return nullptr;
-  }
-  madvise(memory, length, MADV_HUGEPAGE);
+  if (large) madvise(memory, length, MADV_HUGEPAGE);
   return memory;
 }
 

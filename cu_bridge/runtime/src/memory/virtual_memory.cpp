@@ -14,6 +14,7 @@
 
 #include "devices/device.h"
 #include "handle_table.h"
+#include "host/address_space.h"
 #include "host/files.h"
 #include "host/ledger.h"
 #include "host/residency.h"
@@ -88,8 +89,10 @@ mcError_t mcAddressReserve(void** pointer, size_t bytes, size_t alignment, void*
   if (pointer == nullptr || bytes == 0 || bytes % kHugePage != 0 || !powerOfTwo) return mcErrorInvalidValue;
   if (bytes > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) return mcErrorMemoryAllocation;
   const size_t unit = alignment > kHugePage ? alignment : kHugePage;
-  void* const whole = mmap(wish, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (whole == MAP_FAILED) return mcErrorMemoryAllocation;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* const whole = wish == nullptr ? mapApart(bytes + unit, kHugePage, PROT_NONE, kFlags, -1)
+                                      : mmap(wish, bytes + unit, PROT_NONE, kFlags, -1, 0);
+  if (whole == nullptr || whole == MAP_FAILED) return mcErrorMemoryAllocation;
   const auto start = reinterpret_cast<uintptr_t>(whole);
   const uintptr_t base = (start + unit - 1) / unit * unit;
   if (base > start) munmap(whole, base - start);

@@ -18,6 +18,9 @@ import triton
 import triton.language as tl
 from _measure import compare
 
+# Name, work on the CPU, the same on the device.
+Work = Tuple[str, Callable[[], Any], Callable[[], Any]]
+
 LAUNCHES = 5000
 FIRST_LAUNCH = "--first-launch"
 
@@ -53,6 +56,40 @@ def layer_norm(source, weight, bias, out, columns, epsilon, BLOCK: tl.constexpr)
 
 
 @triton.jit
+def rotary(source, cosines, sines, out, tokens, HALF: tl.constexpr):
+    """One head of one token: each pair of features is turned by the token's angle."""
+    row, at = tl.program_id(0), tl.arange(0, HALF)
+    angle = row % tokens * HALF + at
+    cosine, sine = tl.load(cosines + angle), tl.load(sines + angle)
+    left, right = tl.load(source + row * 2 * HALF + at), tl.load(source + row * 2 * HALF + HALF + at)
+    tl.store(out + row * 2 * HALF + at, left * cosine - right * sine)
+    tl.store(out + row * 2 * HALF + HALF + at, right * cosine + left * sine)
+
+
+@triton.jit
+def attention(q, k, v, out, tokens, scale, M: tl.constexpr, N: tl.constexpr, SIZE: tl.constexpr):
+    """M queries of one head against all its keys, N at a time, with sums that are rescaled to the largest score yet."""
+    head, size = tl.program_id(1) * tokens * SIZE, tl.arange(0, SIZE)
+    rows = tl.program_id(0) * M + tl.arange(0, M)
+    queries = tl.load(q + head + rows[:, None] * SIZE + size[None, :])
+    largest = tl.full((M,), -float("inf"), dtype=tl.float32)
+    weight = tl.zeros((M,), dtype=tl.float32)
+    total = tl.zeros((M, SIZE), dtype=tl.float32)
+    for start in range(0, tokens, N):
+        columns = start + tl.arange(0, N)
+        keys = tl.load(k + head + columns[None, :] * SIZE + size[:, None])
+        scores = tl.dot(queries, keys) * (scale * 1.44269504)
+        now = tl.maximum(largest, tl.max(scores, 1))
+        powers = tl.exp2(scores - now[:, None])
+        shrink = tl.exp2(largest - now)
+        values = tl.load(v + head + columns[:, None] * SIZE + size[None, :])
+        total = tl.dot(powers.to(values.dtype), values, total * shrink[:, None])
+        weight = weight * shrink + tl.sum(powers, 1)
+        largest = now
+    tl.store(out + head + rows[:, None] * SIZE + size[None, :], (total / weight[:, None]).to(out.dtype.element_ty))
+
+
+@triton.jit
 def matmul(a, b, c, size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     """One tile of the product of two square matrices whose size the tiles divide."""
     rows = tl.program_id(0) * M + tl.arange(0, M)
@@ -66,7 +103,50 @@ def matmul(a, b, c, size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     tl.store(c + rows[:, None] * size + columns[None, :], total.to(c.dtype.element_ty))
 
 
-def works() -> List[Tuple[str, Callable[[], Any], Callable[[], Any]]]:
+def rotary_work() -> Work:
+    """Turn 8 sequences of 512 tokens with 12 heads of 64 features, in one pass and as torch writes it."""
+    shape, half = (8 * 12, 512, 64), 32
+    source = torch.randn(shape)
+    angles = torch.arange(shape[1])[:, None] * 10000.0 ** (-torch.arange(half) / half)
+    cosine, sine = angles.cos(), angles.sin()
+    wide = [torch.cat((each, each), 1) for each in (cosine, sine)]
+    given, dcosine, dsine = source.cuda(), cosine.cuda(), sine.cuda()
+    out = torch.empty_like(given)
+
+    def on_cpu() -> torch.Tensor:
+        left, right = source.chunk(2, -1)
+        return source * wide[0] + torch.cat((-right, left), -1) * wide[1]
+
+    def on_device() -> torch.Tensor:
+        rotary[(shape[0] * shape[1],)](given, dcosine, dsine, out, shape[1], HALF=half)
+        return out
+
+    return agreeing("rotary, 96 x 512 x 64", on_cpu, on_device, 1e-5)
+
+
+def attention_work() -> Work:
+    """12 heads of 64 features, 1024 tokens."""
+    heads, tokens, size = 12, 1024, 64
+    q, k, v = (torch.randn(1, heads, tokens, size).half() for _ in range(3))
+    # Without the batch: what has four dimensions travels as channels_last.
+    dq, dk, dv = (each[0].cuda() for each in (q, k, v))
+    out = torch.empty_like(dq)
+
+    def on_device() -> torch.Tensor:
+        attention[(tokens // 64, heads)](dq, dk, dv, out, tokens, size**-0.5, M=64, N=64, SIZE=size)
+        return out
+
+    on_cpu = torch.nn.functional.scaled_dot_product_attention
+    return agreeing("attention, 1024, float16", lambda: on_cpu(q, k, v)[0], on_device, 2e-3)
+
+
+def agreeing(name: str, reference: Callable[[], torch.Tensor], device: Callable[[], torch.Tensor], near: float) -> Work:
+    """Return the work, once both sides have given the same values, within ``near`` of each and of 1."""
+    torch.testing.assert_close(device().cpu(), reference(), rtol=near, atol=near)
+    return name, reference, device
+
+
+def works() -> List[Work]:
     """Return name, work on the CPU and work on the device."""
     count, rows, columns, size = 1 << 22, 4096, 1024, 1024
     x, y = torch.rand(count), torch.rand(count)
@@ -76,7 +156,7 @@ def works() -> List[Tuple[str, Callable[[], Any], Callable[[], Any]]]:
     device, out = table.cuda(), torch.empty(rows, columns, device="cuda")
     weight, bias = torch.ones(columns), torch.zeros(columns)
     dweight, dbias = weight.cuda(), bias.cuda()
-    result = [
+    result: List[Work] = [
         ("add, 4 M fp32", lambda: torch.add(x, y, out=z), lambda: add[(count // 1024,)](dx, dy, dz, count, BLOCK=1024)),
         (
             "softmax, 4096 x 1024",
@@ -89,6 +169,7 @@ def works() -> List[Tuple[str, Callable[[], Any], Callable[[], Any]]]:
             lambda: layer_norm[(rows,)](device, dweight, dbias, out, columns, 1e-5, BLOCK=1024),
         ),
     ]
+    result += [rotary_work(), attention_work()]
     for dtype in (torch.float32, torch.bfloat16):
         a, b = torch.randn(size, size).to(dtype), torch.randn(size, size).to(dtype)
         da, db, dc = a.cuda(), b.cuda(), torch.empty(size, size, dtype=dtype, device="cuda")

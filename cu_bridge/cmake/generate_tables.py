@@ -118,8 +118,9 @@ def main() -> None:
 
     profiles = []
     for profile, name, memory, capability, *numbers in table("profiles.txt"):
-        values = ", ".join([*capability.split("."), *numbers])
-        profiles.append(f'{{"{profile}", "{name}", {parse_bytes(memory)}ULL, {values}}},')
+        values = ", ".join([*capability.split("."), *numbers[:5]])
+        sensors = ", ".join(numbers[5:])
+        profiles.append(f'{{"{profile}", "{name}", {parse_bytes(memory)}ULL, {values}, {{{sensors}}}}},')
     include("profile_table.inc", profiles)
 
     header("mc_device_limits.h", "limits.txt", limits(table("limits.txt")))

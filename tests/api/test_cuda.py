@@ -348,6 +348,20 @@ def test_list_gpu_processes_shows_this_process():
     del x
 
 
+def test_sensors_have_simulated_readings(script, tmp_path):
+    pytest.importorskip("pynvml", reason="upstream asks for nvidia-ml-py")
+    code = """
+        import torch
+        cuda = torch.cuda
+        assert cuda.clock_rate() == 300
+        x = torch.ones(1 << 20, device="cuda")
+        assert 35 <= cuda.temperature() <= 75 and 60_000 <= cuda.power_draw() <= 350_000 and cuda.clock_rate() == 1600
+        assert 0 <= cuda.utilization() <= 100 and 0 <= cuda.memory_usage() <= 100
+        print("read")
+    """
+    assert script(code) == "read"
+
+
 def test_per_process_memory_fraction_limits(script):
     code = """
         import torch

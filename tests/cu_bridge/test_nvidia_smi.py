@@ -36,12 +36,32 @@ def cells(text: str) -> List[List[str]]:
 
 
 def test_properties_of_devices_come_as_csv(smi) -> None:
-    done = smi("--nvidia", "--query-gpu=index,name,memory.total,memory.used,temperature.gpu", "--format=csv")
+    done = smi("--nvidia", "--query-gpu=index,name,memory.total,memory.used,fan.speed", "--format=csv")
     header, first, second = cells(done.stdout)
-    assert header == ["index", "name", "memory.total [MiB]", "memory.used [MiB]", "temperature.gpu"]
+    assert header == ["index", "name", "memory.total [MiB]", "memory.used [MiB]", "fan.speed [%]"]
     assert first == ["0", "MXC500", "2048 MiB", "0 MiB", "[N/A]"]
     assert second == ["1", "MXC500", "1024 MiB", "3 MiB", "[N/A]"]
     assert done.returncode == 0
+
+
+def test_sensors_have_readings_with_units(smi) -> None:
+    names = "temperature.gpu,power.draw,power.limit,pstate,clocks.sm,clocks.max.sm,utilization.memory"
+    header, (heat, power, limit, state, clock, largest, share) = cells(
+        smi("--nvidia", f"--query-gpu={names}", "--format=csv", "-i", "1").stdout
+    )
+    assert header[:3] == ["temperature.gpu", "power.draw [W]", "power.limit [W]"]
+    assert 30 <= int(heat) <= 100 and limit == "350.00 W"
+    assert power.endswith(" W") and 0 < float(power[:-2]) <= 350
+    assert (state, clock, largest) == ("P0", "1600 MHz", "1600 MHz") and share.endswith(" %")
+    (idle,) = cells(smi("--nvidia", "--query-gpu=pstate,clocks.sm", "--format=csv,noheader", "-i", "0").stdout)
+    assert idle == ["P8", "300 MHz"]
+
+
+def test_the_tables_show_temperature_and_power(smi) -> None:
+    for text in (smi().stdout, smi("--nvidia").stdout):
+        assert len({len(line) for line in text.splitlines()}) == 1
+        assert text.count("/350W") == 2 and "Temp" in text
+    assert smi("-q").stdout.count("Power Draw") == 2
 
 
 def test_header_and_units_can_be_left_out_and_devices_chosen(smi) -> None:

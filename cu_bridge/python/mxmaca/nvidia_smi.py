@@ -1,19 +1,19 @@
 """What `nvidia-smi` answers to programs, in the format that they read, about the simulated devices.
 
-`mx-smi --nvidia ARGUMENTS` and the command `nvidia-smi` of the SDK end here. What a simulated device does not have
-(temperatures, power, clocks, serial numbers) is `[N/A]`, as on devices that do not tell.
+`mx-smi --nvidia ARGUMENTS` and the command `nvidia-smi` of the SDK end here. Temperature, power and clocks are what
+NVML's simulated sensors show. What a simulated device does not have (fans, a bus, serial numbers) is `[N/A]`, as on
+devices that do not tell.
 """
 
 import argparse
 import datetime
-import pathlib
 import sys
 import time
 from typing import Callable, Dict, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
-from mxmaca import lib_dir
+from mxmaca import sensors
 from mxmaca.runtime import Device, MacaError, ProcessUse, physical_devices
-from mxmaca.usage import process_name, table, utilization
+from mxmaca.usage import process_name, table
 
 NOTHING = "[N/A]"
 BAD_ARGUMENT = 2  # the exit status
@@ -31,23 +31,15 @@ def _mebibytes(size: int) -> str:
 
 
 def _driver_version() -> str:
-    import cffi
-
-    ffi = cffi.FFI()
-    ffi.cdef("int nvmlInit_v2(void); int nvmlSystemGetDriverVersion(char *version, unsigned int length);")
-    libraries = sorted(pathlib.Path(lib_dir(13)).glob("libnvidia-ml.so.*"))
-    text = ffi.new("char[80]")
-    if not libraries:
-        return NOTHING
-    nvml = ffi.dlopen(str(libraries[0]))
-    if nvml.nvmlInit_v2() or nvml.nvmlSystemGetDriverVersion(text, 80):
-        return NOTHING
-    return str(ffi.string(text).decode())
+    return sensors.driver_version() or NOTHING
 
 
-def _share(device: Device) -> str:
-    busy = utilization(device.ordinal)
-    return NOTHING if busy is None else str(busy)
+def _reading(text: Callable[[sensors.Readings], str]) -> Callable[[Device], str]:
+    def value(device: Device) -> str:
+        now = sensors.readings(device.ordinal)
+        return NOTHING if now is None else text(now)
+
+    return value
 
 
 def _always(text: str) -> Callable[[Device], str]:
@@ -67,7 +59,17 @@ FIELDS: Dict[str, Field] = {
     "memory.used": Field("MiB", lambda device: _mebibytes(device.memory_used)),
     "memory.free": Field("MiB", lambda device: _mebibytes(device.memory_total - device.memory_used)),
     "memory.reserved": Field("MiB", _always("0")),
-    "utilization.gpu": Field("%", _share),
+    "utilization.gpu": Field("%", _reading(lambda now: str(now.utilization))),
+    "utilization.memory": Field("%", _reading(lambda now: str(now.memory_utilization))),
+    "temperature.gpu": Field("", _reading(lambda now: str(now.temperature))),
+    "power.management": Field("", _always("Enabled")),
+    "power.draw": Field("W", _reading(lambda now: f"{now.power:.2f}")),
+    "power.limit": Field("W", _reading(lambda now: f"{now.power_limit:.2f}")),
+    "pstate": Field("", _reading(lambda now: f"P{now.performance_state}")),
+    "clocks.current.sm": Field("MHz", _reading(lambda now: str(now.clock[0]))),
+    "clocks.current.memory": Field("MHz", _reading(lambda now: str(now.memory_clock[0]))),
+    "clocks.max.sm": Field("MHz", _reading(lambda now: str(now.clock[1]))),
+    "clocks.max.memory": Field("MHz", _reading(lambda now: str(now.memory_clock[1]))),
     "display_mode": Field("", _always("Disabled")),
     "display_active": Field("", _always("Disabled")),
     "persistence_mode": Field("", _always("Enabled")),
@@ -77,15 +79,21 @@ FIELDS: Dict[str, Field] = {
 }
 # Known to programs, and of nothing that a simulated device has.
 for _name, _unit in {
-    "serial": "", "gpu_serial": "", "vbios_version": "", "pstate": "", "fan.speed": "%", "utilization.memory": "%",
-    "temperature.gpu": "", "temperature.memory": "", "power.draw": "W", "power.limit": "W", "power.management": "",
-    "clocks.gr": "MHz", "clocks.sm": "MHz", "clocks.mem": "MHz", "clocks.max.sm": "MHz", "clocks.max.mem": "MHz",
-    "clocks.current.sm": "MHz", "clocks.current.memory": "MHz", "clocks.current.graphics": "MHz",
+    "serial": "", "gpu_serial": "", "vbios_version": "", "fan.speed": "%", "temperature.memory": "",
     "ecc.mode.current": "", "ecc.errors.uncorrected.volatile.total": "", "pcie.link.gen.current": "",
     "pcie.link.width.current": "", "encoder.stats.sessionCount": "",
 }.items():  # fmt: skip
     FIELDS[_name] = Field(_unit, _always(NOTHING))
-SAME = {"gpu_name": "name", "gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id"}
+SAME = {
+    "gpu_name": "name", "gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id", "clocks.sm": "clocks.current.sm",
+    "clocks.gr": "clocks.current.sm", "clocks.current.graphics": "clocks.current.sm",
+    "clocks.mem": "clocks.current.memory", "clocks.max.mem": "clocks.max.memory", "clocks.max.gr": "clocks.max.sm",
+    "clocks.max.graphics": "clocks.max.sm", "clocks.applications.graphics": "clocks.max.sm",
+    "clocks.applications.memory": "clocks.max.memory", "clocks.default_applications.graphics": "clocks.max.sm",
+    "clocks.default_applications.memory": "clocks.max.memory", "enforced.power.limit": "power.limit",
+    "power.default_limit": "power.limit", "power.min_limit": "power.limit", "power.max_limit": "power.limit",
+    "power.draw.average": "power.draw", "power.draw.instant": "power.draw",
+}  # fmt: skip
 
 Use = Tuple[Device, ProcessUse]
 PROCESS_FIELDS: Dict[str, Tuple[str, Callable[[Use], str]]] = {
@@ -171,7 +179,6 @@ def _csv(header: bool, units: bool, columns: List[Tuple[str, str]], rows: List[L
 
 def describe(device: Device) -> str:
     """Return what is known about a device, a line each."""
-    busy = _share(device)
     facts = [
         ("Product Name", device.name),
         ("GPU UUID", device.uuid),
@@ -181,10 +188,21 @@ def describe(device: Device) -> str:
         ("FB Memory Total", f"{_mebibytes(device.memory_total)} MiB"),
         ("FB Memory Used", f"{_mebibytes(device.memory_used)} MiB"),
         ("FB Memory Free", f"{_mebibytes(device.memory_total - device.memory_used)} MiB"),
-        ("Utilization Gpu", busy if busy == NOTHING else f"{busy} %"),
-        ("GPU Current Temp", "N/A"),
-        ("Power Draw", "N/A"),
     ]
+    now = sensors.readings(device.ordinal)
+    if now is not None:
+        facts += [
+            ("Performance State", f"P{now.performance_state}"),
+            ("Utilization Gpu", f"{now.utilization} %"),
+            ("Utilization Memory", f"{now.memory_utilization} %"),
+            ("GPU Current Temp", f"{now.temperature} C"),
+            ("Power Draw", f"{now.power:.2f} W"),
+            ("Current Power Limit", f"{now.power_limit:.2f} W"),
+            ("Clocks SM", f"{now.clock[0]} MHz"),
+            ("Clocks Memory", f"{now.memory_clock[0]} MHz"),
+            ("Max Clocks SM", f"{now.clock[1]} MHz"),
+            ("Max Clocks Memory", f"{now.memory_clock[1]} MHz"),
+        ]
     lines = [f"GPU {device.pci_bus_id}"] + [f"    {name:<34}: {value}" for name, value in facts]
     for use in device.processes:
         lines.append(f"    Process ID {use.pid:<23}: {process_name(use.pid)}, {_mebibytes(use.memory)} MiB")

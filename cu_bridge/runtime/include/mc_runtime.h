@@ -78,6 +78,12 @@ MC_API int mcContextIsSet(void);
 MC_API mcError_t mcGetDeviceProperties(mcDeviceProperties* properties, int device);
 MC_API int mcPhysicalDeviceCount(void);  // devices before CUDA_VISIBLE_DEVICES
 MC_API mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int physicalIndex);
+// What simulated sensors show of an idle device, and of one for which all of the host's processors compute.
+typedef struct mcDeviceSensors {
+  int idleClockKHz, idleMilliwatts, limitMilliwatts;
+  int idleCelsius, fullCelsius, slowdownCelsius, shutdownCelsius;
+} mcDeviceSensors;
+MC_API mcError_t mcGetPhysicalDeviceSensors(mcDeviceSensors* sensors, int physicalIndex);
 MC_API mcError_t mcDeviceSynchronize(void);
 MC_API mcError_t mcDeviceReset(void);  // clears the sticky error; memory stays
 MC_API mcError_t mcDeviceCanAccessPeer(int* can, int device, int peer);

@@ -1,20 +1,18 @@
-// NVML on top of the simulated devices: what they are, what they hold, who uses them. Sensors that a simulated device
-// does not have (temperature, power, fans) are "not supported", which management tools know how to show.
+// NVML on top of the simulated devices: what they are, what they hold, who uses them. What a simulated device does not
+// have is "not supported", which management tools know how to show; sensors.cpp has what is simulated.
 
-#include <time.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "mc_runtime.h"
+#include "nvml.h"
 #include "refuse.h"
 #include "status.h"
 #include "uuid.h"
@@ -29,17 +27,10 @@ long refuse(const char*, const char*, int status, const char*) { return status; 
 
 }  // namespace mxmaca
 
+using namespace mxmaca::nvml;
+
 namespace {
 
-enum Status {
-  kSuccess = 0,
-  kUninitialized = 1,
-  kInvalidArgument = 2,
-  kNotSupported = 3,
-  kNotFound = 6,
-  kInsufficientSize = 7,
-  kArgumentVersionMismatch = 25,
-};
 constexpr mxmaca::StatusName kStatuses[] = {
     MXMACA_STATUS(kSuccess, "The operation was successful"),
     MXMACA_STATUS(kUninitialized, "Uninitialized"),
@@ -49,28 +40,6 @@ constexpr mxmaca::StatusName kStatuses[] = {
     MXMACA_STATUS(kInsufficientSize, "Insufficient Size"),
     MXMACA_STATUS(kArgumentVersionMismatch, "Argument version mismatch"),
 };
-
-// Initialisations that no shutdown has ended yet.
-std::atomic<int> initialized{0};
-
-#define NEEDS_INITIALIZATION()                          \
-  do {                                                  \
-    if (initialized.load() == 0) return kUninitialized; \
-  } while (0)
-
-using Device = struct nvmlDevice_st*;
-
-// A handle is the physical index, counted from one.
-Device handleOf(int index) { return reinterpret_cast<Device>(static_cast<uintptr_t>(index) + 1); }
-// -1 for what is no handle.
-int indexOf(Device device) {
-  const uintptr_t number = reinterpret_cast<uintptr_t>(device);
-  return number <= static_cast<uintptr_t>(mcPhysicalDeviceCount()) ? static_cast<int>(number) - 1 : -1;
-}
-
-bool properties(Device device, mcDeviceProperties* p) {
-  return mcGetPhysicalDeviceProperties(p, indexOf(device)) == mcSuccess;
-}
 
 int copyText(char* target, unsigned int length, const std::string& text) {
   if (target == nullptr) return kInvalidArgument;
@@ -104,20 +73,6 @@ struct PciInfo {
   char busId[32];
 };
 
-std::vector<mcProcessUse> users(int index) {
-  std::vector<mcProcessUse> found(64);
-  for (;;) {
-    auto count = static_cast<unsigned int>(found.size());
-    const mcError_t error = mcDeviceProcesses(index, found.data(), &count);
-    if (error == mcErrorMemoryValueTooLarge) {
-      found.resize(count * 2);
-      continue;
-    }
-    found.resize(error == mcSuccess ? count : 0);
-    return found;
-  }
-}
-
 template <class Process>
 int runningProcesses(Device device, unsigned int* count, Process* processes) {
   mcDeviceProperties p;
@@ -137,59 +92,6 @@ int runningProcesses(Device device, unsigned int* count, Process* processes) {
     }
   }
   return kSuccess;
-}
-
-// CPU time of a process so far, in seconds; 0 if it has gone.
-double cpuSeconds(int pid) {
-  std::FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
-  if (file == nullptr) return 0;
-  char text[1024] = "";
-  const size_t length = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  text[length] = '\0';
-  const char* const rest = std::strrchr(text, ')');
-  unsigned long long user = 0;
-  unsigned long long kernel = 0;
-  const char* const format = ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu";
-  if (rest == nullptr || std::sscanf(rest, format, &user, &kernel) != 2) return 0;
-  return static_cast<double>(user + kernel) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-double now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-// Share of the host's processors, in percent, that the device's processes used since the last call (at first: in a
-// short sample). A simulated device computes there.
-unsigned int computeUtilization(int index) {
-  struct Sample {
-    double time = 0;
-    std::map<int, double> seconds;
-  };
-  static std::mutex mutex;
-  static auto* const samples = new std::map<int, Sample>;
-  const auto take = [index] {
-    Sample sample;
-    sample.time = now();
-    for (const mcProcessUse& user : users(index)) sample.seconds[user.pid] = cpuSeconds(user.pid);
-    return sample;
-  };
-  const std::lock_guard<std::mutex> lock(mutex);
-  Sample before = (*samples)[index];
-  constexpr double kShortest = 0.05;
-  if (now() - before.time > 5) before = take();
-  if (now() - before.time < kShortest) usleep(static_cast<useconds_t>(kShortest * 1e6));
-  const Sample after = take();
-  double used = 0;
-  for (const auto& [pid, seconds] : after.seconds) {
-    const auto earlier = before.seconds.find(pid);
-    if (earlier != before.seconds.end()) used += seconds - earlier->second;
-  }
-  (*samples)[index] = after;
-  const double share = used / ((after.time - before.time) * static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
-  return share >= 1 ? 100 : static_cast<unsigned int>(share * 100 + 0.5);
 }
 
 }  // namespace
@@ -368,7 +270,7 @@ int nvmlDeviceGetUtilizationRates(Device device, Utilization* utilization) {
   if (utilization == nullptr) return kInvalidArgument;
   const int status = nvmlDeviceGetMemoryInfo(device, &memory);
   if (status != kSuccess) return status;
-  utilization->gpu = computeUtilization(indexOf(device));
+  utilization->gpu = static_cast<unsigned int>(std::lround(busyShare(indexOf(device)) * 100));
   // Time in which memory was read or written: a simulated device's memory is busy when the device is.
   utilization->memory = memory.used == 0 ? 0 : utilization->gpu;
   return kSuccess;
@@ -395,18 +297,6 @@ int nvmlDeviceGetGraphicsRunningProcesses_v2(Device device, unsigned int* count,
   return nvmlDeviceGetGraphicsRunningProcesses_v3(device, count, processes);
 }
 
-// Clocks of the profile, in MHz: graphics (0), multiprocessors (1), memory (2).
-int nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned int* clock) {
-  NEEDS_INITIALIZATION();
-  mcDeviceProperties p;
-  if (clock == nullptr || type < 0 || type > 2 || !properties(device, &p)) return kInvalidArgument;
-  *clock = static_cast<unsigned int>((type == 2 ? p.memoryClockKHz : p.clockKHz) / 1000);
-  return kSuccess;
-}
-int nvmlDeviceGetClockInfo(Device device, int type, unsigned int* clock) {
-  return nvmlDeviceGetMaxClockInfo(device, type, clock);
-}
-
 int nvmlDeviceGetMemoryBusWidth(Device device, unsigned int* width) {
   NEEDS_INITIALIZATION();
   mcDeviceProperties p;
@@ -424,6 +314,14 @@ int nvmlDeviceGetP2PStatus(Device first, Device second, int capability, int* sta
       !properties(second, &p))
     return kInvalidArgument;
   *status = 0;
+  return kSuccess;
+}
+
+int nvmlDeviceGetPersistenceMode(Device device, int* mode) {
+  NEEDS_INITIALIZATION();
+  mcDeviceProperties p;
+  if (mode == nullptr || !properties(device, &p)) return kInvalidArgument;
+  *mode = 1;
   return kSuccess;
 }
 

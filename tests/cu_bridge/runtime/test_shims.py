@@ -197,8 +197,8 @@ assert nvml.nvmlDeviceGetComputeRunningProcesses_v3(device, ctypes.byref(count),
 assert (process.pid, process.bytes) == (os.getpid(), 10 << 20)
 name = ctypes.create_string_buffer(96)
 assert nvml.nvmlDeviceGetName(device, name, 96) == 0 and name.value == b"MXC500"
-temperature = ctypes.c_uint()
-assert nvml.nvmlDeviceGetTemperature(device, 0, ctypes.byref(temperature)) == 3  # not supported
+speed = ctypes.c_uint()
+assert nvml.nvmlDeviceGetFanSpeed(device, ctypes.byref(speed)) == 3  # not supported
 """
     run_python(code)
 

@@ -26,6 +26,7 @@ struct Profile {
   const char* name;
   unsigned long long memory;
   int major, minor, multiprocessors, clockKHz, memoryClockKHz, memoryBusBits, l2Bytes;
+  mcDeviceSensors sensors;
 };
 
 constexpr Profile kProfiles[] = {
@@ -107,6 +108,7 @@ Device makeDevice(int index, const Profile& profile, unsigned long long memory) 
   p.pciBus = index + 1;
   p.pciDevice = 0;
   p.physicalIndex = index;
+  device.sensors = profile.sensors;
   const std::string identity =
       std::string(profile.profile) + "/" + std::to_string(memory) + "/" + std::to_string(index);
   device.accountKey = hash(identity) | 1;
@@ -278,6 +280,13 @@ mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int phys
   const Device* const device = physicalDevice(physicalIndex);
   if (properties == nullptr || device == nullptr) return mcErrorInvalidValue;
   *properties = device->properties;
+  return mcSuccess;
+}
+
+mcError_t mcGetPhysicalDeviceSensors(mcDeviceSensors* sensors, int physicalIndex) {
+  const Device* const device = physicalDevice(physicalIndex);
+  if (sensors == nullptr || device == nullptr) return mcErrorInvalidValue;
+  *sensors = device->sensors;
   return mcSuccess;
 }
 

@@ -12,6 +12,7 @@ namespace mc {
 
 struct Device {
   mcDeviceProperties properties;
+  mcDeviceSensors sensors;
   uint64_t accountKey;  // which account of the ledger this device's memory is charged to
 };
 

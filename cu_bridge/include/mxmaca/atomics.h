@@ -9,10 +9,11 @@
 
 namespace mxmaca {
 
-// A thread that spins on a lock or a flag must let the threads run that it waits for.
+// A thread that spins on a lock or a flag must let the threads run that it waits for. In a phase none does (cucc's
+// loops.py), and there is no other thread to change to.
 static inline void spun() {
   static thread_local unsigned calls = 0;
-  if ((++calls & 1023U) == 0) yield();
+  if ((++calls & 1023U) == 0 && ::__cudaKernelEnter()->wholeBlocks != mcBlocksInPhases) yield();
 }
 
 template <class T, class Change>

@@ -227,3 +227,69 @@ __global__ void keeps_reference_through_a_call(const int* in, int* out) {
 CASE(a_reference_that_a_function_gives) {
   check(RUN(keeps_reference_through_a_call), [](int b, int t) { return of(b, t) + 2; });
 }
+
+// ---- Atomic functions that threads may wait by ----------------------------------------------------------------------
+
+// More exchanges than a thread may try before it lets others run.
+__global__ void fits_exchanges_in_a_counted_loop(const int* in, int* out) {
+  __shared__ int first[kThreads];
+  first[threadIdx.x] = -1;
+  __syncthreads();
+  for (int i = 0; i < kThreads; ++i) {
+    if (atomicCAS(&first[i], -1, 1) == -1) atomicExch(&first[i], in[blockIdx.x * kThreads + i]);
+  }
+  __syncthreads();
+  out[blockIdx.x * kThreads + threadIdx.x] = first[threadIdx.x];
+}
+CASE(exchanges_in_a_counted_loop) { check(RUN(fits_exchanges_in_a_counted_loop), of); }
+
+__device__ void add_by_exchange(int* to, int value) {
+  int old = *to, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(to, assumed, value + assumed);
+  } while (assumed != old);
+}
+__global__ void fits_exchange_that_is_tried_again(const int* in, int* out) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  for (int i = 0; i < 40; ++i) add_by_exchange(&sum, in[blockIdx.x * kThreads + threadIdx.x]);
+  __syncthreads();
+  out[blockIdx.x * kThreads + threadIdx.x] = sum;
+}
+CASE(an_exchange_that_is_tried_again) {
+  check(RUN(fits_exchange_that_is_tried_again), [](int b, int) {
+    int sum = 0;
+    for (int t = 0; t < kThreads; ++t) sum += 40 * of(b, t);
+    return sum;
+  });
+}
+
+// Each thread waits for the one behind it.
+__global__ void keeps_turns_by_exchange(const int* in, int* out) {
+  __shared__ int turn;
+  if (threadIdx.x == 0) turn = kThreads;
+  __syncthreads();
+  const int own = threadIdx.x;
+  while (atomicCAS(&turn, own + 1, own) != own + 1) {
+  }
+  out[blockIdx.x * kThreads + own] = in[blockIdx.x * kThreads + own];
+}
+CASE(turns_by_exchange) { check(RUN(keeps_turns_by_exchange), of); }
+
+__device__ void take(int* lock, int free) {
+  for (int tries = 0;; ++tries) {
+    if (atomicCAS(lock, free, -2) == free) return;
+  }
+}
+__global__ void keeps_lock_in_a_function(const int* in, int* out) {
+  __shared__ int lock;
+  if (threadIdx.x == 0) lock = kThreads;
+  __syncthreads();
+  const int own = threadIdx.x;
+  take(&lock, own + 1);
+  out[blockIdx.x * kThreads + own] = in[blockIdx.x * kThreads + own];
+  atomicExch(&lock, own);
+}
+CASE(a_lock_in_a_function) { check(RUN(keeps_lock_in_a_function), of); }

@@ -8,7 +8,9 @@ from typing import AbstractSet, Dict, FrozenSet, Iterator, NamedTuple, Optional,
 from . import expressions as ex
 from .declarations import behind_attributes
 from .expressions import CASTS, Tokens
+from .loops import spin
 from .source import WORD, Source, word_set
+from .waits import Unfit
 
 # Words that stand before a parenthesis and call nothing.
 STATEMENTS = word_set("if for while switch return sizeof alignof do else")
@@ -115,7 +117,10 @@ class Callees:
         """Whether the body waits for nothing, and keeps nobody's address. What its variables do is not known."""
         if any(token.text in self.waits or token.text in UNKNOWN for token in body):
             return False
-        if any(True for _ in ex.addresses(body)):
+        try:
+            if any(True for _ in ex.addresses(body)) or spin(body) is not None:
+                return False
+        except Unfit:
             return False
         names: Set[str] = {body[at].text for at in calls(body)}
         if not names.isdisjoint(variables) or ex.calls_unnamed(body):

@@ -30,7 +30,8 @@ from .blocks import BLOCK, blocks, with_barriers
 from .callees import Callee, Callees, calls, changed
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
-from .source import CLOSERS, WORD, Edit, Source, Token, word_set
+from .loops import semicolon, spin, statement_end
+from .source import WORD, Edit, Source, Token, word_set
 from .waits import BARRIERS, TAKEN, WAITS, Shuffle, Unfit
 
 KEYWORDS = word_set("if for while do else return sizeof break continue")
@@ -119,12 +120,16 @@ class Phases:
         self.shared: List[Token] = []  # the declarations of shared memory
         for at, token in enumerate(self.tokens):
             if token.text == SHARED:
-                self.shared += self.tokens[at + 1 : self._semicolon(at)]
+                self.shared += self.tokens[at + 1 : semicolon(self.tokens, at)]
         # What stands in an array's brackets is a constant.
         outer = [token for at, token in enumerate(self.shared) if not ex.in_brackets(self.shared, at)]
         self.memory = ex.names(outer).union(variable_words)
         if ex.calls_unnamed(self.tokens):
             raise Unfit("something is called that is no function of a name")
+        # Threads take turns only where they wait, and within a phase they do not.
+        spinning = spin(self.tokens)
+        if spinning is not None:
+            raise Unfit("a loop may wait for another thread by an atomic function", spinning)
         # What `modified` does not see: `(a ? b : c) = d`, `int& r = a ? b : c`.
         if ex.binds_to_a_choice(self.tokens) or ex.assigns_to_a_choice(self.tokens):
             raise Unfit("a reference or an assignment may be to one of several variables")
@@ -206,7 +211,7 @@ class Phases:
                 behind = at + 1
                 while self._text(behind) == ")":
                     behind += 1
-                value = tokens[behind : self._semicolon(behind)] if self._text(behind) in ASSIGNMENTS else []
+                value = tokens[behind : semicolon(self.tokens, behind)] if self._text(behind) in ASSIGNMENTS else []
                 if objects.intersection(ex.names(value)):
                     raise Unfit(f"the pointer '{token.text}' may point at a variable of the body", token)
             # Arrays of the body, where they stand for their first element's address; objects that may hold one.
@@ -227,12 +232,6 @@ class Phases:
     def _text(self, at: int) -> str:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
 
-    def _semicolon(self, at: int) -> int:
-        """The semicolon behind, outside of brackets."""
-        while at < len(self.tokens) and self.tokens[at].text != ";":
-            at = ex.closing(self.tokens, at) + 1 if self.tokens[at].text in CLOSERS else at + 1
-        return at
-
     def _marker(self, at: int) -> str:
         return self.source.marker(self.tokens[at].start)
 
@@ -246,23 +245,10 @@ class Phases:
 
     # ---- Statements -------------------------------------------------------------------------------------------------
 
-    def _statement_end(self, at: int) -> int:
-        word = self._text(at)
-        if word == "{":
-            return ex.closing(self.tokens, at) + 1
-        if word == "do":
-            return self._semicolon(self._statement_end(at + 1)) + 1
-        if word not in ("if", "for", "while"):
-            return self._semicolon(at) + 1
-        if self._text(at + 1) != "(":
-            raise Unfit(f"'{word}' without a condition in parentheses", self.tokens[at])
-        end = self._statement_end(ex.closing(self.tokens, at + 1) + 1)
-        return self._statement_end(end + 1) if word == "if" and self._text(end) == "else" else end
-
     def _block(self, at: int, end: int, top: bool = False) -> None:
         statements = []
         while at < end:
-            stop = self._statement_end(at)
+            stop = statement_end(self.tokens, at)
             statements.append((at, stop, ex.has(self.tokens[at:stop], *WAITS)))
             at = stop
         outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
@@ -352,7 +338,7 @@ class Phases:
         if not self._is_uniform(self.tokens[at + 2 : body - 1]):
             raise Unfit("a wait within an `if` whose condition may differ between threads", self.tokens[at])
         self._close()
-        end = self._statement_end(body)
+        end = statement_end(self.tokens, body)
         condition = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
         self._nested(f"{self._marker(at)}if {condition} ", body, end)
         if end < stop:

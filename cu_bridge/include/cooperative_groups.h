@@ -132,6 +132,16 @@ class lane_group {
   }
 };
 
+// The threads of what a tile is a part of.
+template <class Parent>
+struct parent_size {
+  static __device__ unsigned get() { return block_size(); }
+};
+template <unsigned Size, class Parent>
+struct parent_size<thread_block_tile<Size, Parent>> {
+  static __device__ unsigned get() { return Size; }
+};
+
 template <unsigned Size>
 __device__ unsigned tile_mask() {
   const unsigned members = Size >= 32 ? 0xffffffffU : (1U << (Size & 31)) - 1;
@@ -154,7 +164,8 @@ __device__ inline coalesced_group coalesced_threads() { return coalesced_group(_
 
 template <unsigned Size, class Parent>
 class thread_block_tile : public details::lane_group {
-  static_assert(Size <= 32 && (Size & (Size - 1)) == 0 && Size > 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
+  static_assert(Size <= 32 && (Size & (Size - 1)) == 0 && Size > 0,
+                "a tile has a power of two of threads, 512 at most");
 
  public:
   __device__ thread_block_tile() : details::lane_group(details::tile_mask<Size>()) {}
@@ -164,8 +175,10 @@ class thread_block_tile : public details::lane_group {
   static __device__ constexpr unsigned long long size() { return Size; }
   static __device__ unsigned long long thread_rank() { return details::warp_lane() & (Size - 1); }
   // Of a tile of a block: among the block's tiles; of a tile of a tile: among its siblings.
-  static __device__ unsigned meta_group_rank() { return details::block_rank() % parent_size() / Size; }
-  static __device__ unsigned meta_group_size() { return (parent_size() + Size - 1) / Size; }
+  static __device__ unsigned meta_group_rank() {
+    return details::block_rank() % details::parent_size<Parent>::get() / Size;
+  }
+  static __device__ unsigned meta_group_size() { return (details::parent_size<Parent>::get() + Size - 1) / Size; }
 
   // Positions outside of the tile keep the caller's value, as the hardware's.
   template <class T>
@@ -185,17 +198,6 @@ class thread_block_tile : public details::lane_group {
     return mxmaca::shuffle_words(
         value, [=](auto word) { return __shfl_xor_sync(this->mask_, word, static_cast<int>(lanes), Size); });
   }
-
- private:
-  template <class P>
-  struct size_of_parent {
-    static __device__ unsigned get() { return details::block_size(); }
-  };
-  template <unsigned N, class P>
-  struct size_of_parent<thread_block_tile<N, P>> {
-    static __device__ unsigned get() { return N; }
-  };
-  static __device__ unsigned parent_size() { return size_of_parent<Parent>::get(); }
 };
 
 // ---- Partitions -----------------------------------------------------------------------------------------------------
@@ -290,3 +292,5 @@ __device__ auto invoke_one_broadcast(const Group& group, Function&& function) {
 }  // namespace __v1
 }  // namespace cooperative_groups
 #endif
+
+#include "cooperative_groups/wide_tiles.h"

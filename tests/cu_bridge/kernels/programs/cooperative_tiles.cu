@@ -35,6 +35,36 @@ __global__ void kernel() {
   block.sync();
 }
 
+struct Three {
+  int part[3];
+};
+
+// Tiles of several warps. One of them meets more often than the others, so no barrier of the block can be behind it.
+__global__ void wide(int* seen) {
+  __shared__ cg::block_tile_memory<256> memory;
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const int i = block.thread_rank(), first = i / 64 * 64;
+  const auto tile = cg::tiled_partition<64>(block);
+  EXPECT(tile.num_threads() == 64 && tile.thread_rank() == static_cast<unsigned>(i % 64));
+  EXPECT(tile.meta_group_rank() == static_cast<unsigned>(i / 64) && tile.meta_group_size() == 4);
+  for (int round = 0; round < 3 + i / 64; ++round) {
+    seen[i] = i + round;
+    tile.sync();
+    EXPECT(seen[first + (i + 37) % 64] == first + (i + 37) % 64 + round);
+    tile.sync();
+  }
+  EXPECT(tile.shfl(i, 40) == first + 40 && tile.shfl(Three{{i, 2 * i, 3 * i}}, 33).part[2] == 3 * (first + 33));
+  EXPECT(tile.any(i == 70) == (first == 64) && tile.all(i >= 64) == (first >= 64));
+  EXPECT(cg::reduce(tile, i, cg::plus<int>()) == 64 * first + 2016);
+  EXPECT(cg::inclusive_scan(tile, 2LL) == 2LL * (i % 64 + 1));
+  const auto warp = cg::tiled_partition<32>(tile);
+  EXPECT(warp.meta_group_rank() == static_cast<unsigned>(i % 64 / 32) && warp.meta_group_size() == 2);
+  const auto half = cg::tiled_partition<128>(block);
+  EXPECT(cg::reduce(half, 1, cg::plus<int>()) == 128 && half.meta_group_size() == 2);
+  const auto part = cg::tiled_partition<64>(half);
+  EXPECT(part.meta_group_size() == 2 && part.shfl(i, 0) == first);
+}
+
 __global__ void grid(int* cells) {
   const cg::grid_group all = cg::this_grid();
   const unsigned n = all.size(), i = all.thread_rank();
@@ -51,6 +81,10 @@ int main() {
   int* cells;
   cudaMallocManaged(&cells, 128 * sizeof *cells);
   for (int i = 0; i < 128; ++i) cells[i] = i;
+  int* seen;
+  cudaMallocManaged(&seen, 256 * sizeof *seen);
+  wide<<<1, 256>>>(seen);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
   void* arguments[] = {&cells};
   CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&grid), dim3(4), dim3(32), arguments, 0, 0) ==
         cudaSuccess);

@@ -89,6 +89,24 @@ def test_patches_that_overlap_add_up_and_are_rounded_once(dtype: torch.dtype) ->
     assert_rounded_once(lambda p: F.fold(p, (40, 40), 7), torch.rand(2, 3 * 49, 34 * 34).to(dtype))
 
 
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_gradients_of_windows_that_overlap_are_rounded_once(dtype: torch.dtype, layout: torch.memory_format) -> None:
+    """Each place lies in up to 169 windows, whose gradients CUDA adds up in float."""
+    torch.manual_seed(0)
+    image = torch.randn(2, 8, 24, 24).to(dtype).contiguous(memory_format=layout)
+
+    def gradient(function: Callable[..., torch.Tensor], given: torch.Tensor) -> torch.Tensor:
+        given = given.cuda().requires_grad_()
+        value = function(given, 13, 1, 2)
+        grad = torch.arange(value.numel(), device="cuda").remainder(1.75).view(value.shape)
+        return torch.autograd.grad(value, given, grad.to(value))[0]
+
+    for function, given in ((F.max_pool2d, image), (F.avg_pool2d, image), (F.avg_pool1d, image[0])):
+        want = gradient(function, given.float())
+        assert torch.equal(gradient(function, given), want.to(dtype)), function.__name__
+
+
 CONVOLUTIONS = [
     (F.conv1d, (2, 8, 300), (16, 8, 5), {"stride": 2}),
     (F.conv2d, (4, 16, 40, 40), (32, 16, 3, 3), {"padding": 1}),

@@ -29,11 +29,11 @@ def test_an_operator_is_one_kernel_inside_of_it(tmp_path: pathlib.Path) -> None:
     x = torch.randn(128, 128, device="cuda")
     events = trace(lambda: x.mm(x).relu().sum(), tmp_path)
     kernels = of(events, "kernel")
-    assert [kernel["name"] for kernel in kernels] == ["maca::mm", "maca::relu", "maca::sum"]
+    assert [kernel["name"] for kernel in kernels] == ["maca::mm_gemm_kernel", "maca::relu_kernel", "maca::sum_kernel"]
     operators = {event["args"]["External id"]: event for event in of(events, "cpu_op")}
     for kernel in kernels:
         operator = operators[kernel["args"]["External id"]]
-        assert operator["name"] == kernel["name"].replace("maca", "aten")
+        assert kernel["name"].startswith(operator["name"].replace("aten", "maca") + "_")
         begin, end = operator["ts"], operator["ts"] + operator["dur"]
         assert begin - 5 <= kernel["ts"] and kernel["ts"] + kernel["dur"] <= end + 5  # the clocks' steps
         assert kernel["args"]["device"] == 0
@@ -83,6 +83,18 @@ def test_work_has_the_stream_that_it_ran_on(tmp_path: pathlib.Path) -> None:
     assert first["args"]["stream"] != second["args"]["stream"]
 
 
+def test_work_has_the_device_that_it_ran_on(script) -> None:
+    code = """
+        import torch
+        from torch.profiler import DeviceType, profile
+        x, y = (torch.ones(8, 8, device=f"cuda:{index}") for index in range(2))
+        with profile() as recorded:
+            y.mm(y), x.mm(x), y + 1
+        print(*(event.device_index for event in recorded.events() if event.device_type == DeviceType.CUDA))
+    """
+    assert script(code, {"MACA_DEVICE_COUNT": "2"}) == "1 0 1"
+
+
 def test_pending_work_is_timed_when_it_runs(tmp_path: pathlib.Path) -> None:
     pinned = torch.zeros(1000).pin_memory()
     device = torch.zeros(1000, device="cuda")
@@ -130,7 +142,7 @@ def test_device_time_is_an_operators_and_its_kernels(tmp_path: pathlib.Path) -> 
         model(x).sum().backward()
     rows = {event.key: event for event in recorded.key_averages()}
     assert rows["aten::addmm"].device_time_total > 0
-    assert rows["maca::addmm"].device_type == DeviceType.CUDA
+    assert rows["maca::addmm_gemm_kernel"].device_type == DeviceType.CUDA
     assert rows["aten::linear"].device_time_total == pytest.approx(rows["aten::addmm"].device_time_total)
     assert rows["AddmmBackward0"].device_time_total > 0
 
@@ -139,7 +151,7 @@ def test_a_profile_may_begin_again_and_repeats_nothing(tmp_path: pathlib.Path) -
     x = torch.ones(8, device="cuda")
     for name in ("add", "mul"):
         events = trace(lambda: getattr(x, name)(2), tmp_path)  # noqa: B023
-        assert [kernel["name"] for kernel in of(events, "kernel")] == [f"maca::{name}"]
+        assert [kernel["name"] for kernel in of(events, "kernel")] == [f"maca::{name}_kernel"]
     assert (x + 1).sum().item() == 16
 
 
@@ -148,7 +160,7 @@ def test_a_schedule_records_its_active_steps(tmp_path: pathlib.Path) -> None:
     seen: List[int] = []
 
     def ready(recorded: Any) -> None:
-        seen.append(sum(event.count for event in recorded.key_averages() if event.key == "maca::add"))
+        seen.append(sum(event.count for event in recorded.key_averages() if event.key == "maca::add_kernel"))
 
     with profile(activities=BOTH, schedule=schedule(wait=1, warmup=1, active=2), on_trace_ready=ready) as recorded:
         for _ in range(4):

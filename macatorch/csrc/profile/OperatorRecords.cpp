@@ -1,6 +1,7 @@
 #include "profile/OperatorRecords.h"
 
 #include <ATen/record_function.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <mc_runtime.h>
 
@@ -24,6 +25,24 @@ struct Running {
 };
 thread_local Running running;
 
+/// Operators whose kernels are matrix products: who reads profiles looks for "gemm".
+constexpr const char* kProducts[] = {"mm",      "addmm",      "bmm",    "baddbmm",          "addbmm",
+                                     "_int_mm", "_scaled_mm", "linear", "_addmm_activation"};
+
+/// A name of its own, as a kernel of CUDA's has: profilers put what has one name into one row.
+std::string kernel_name(const char* operator_name) {
+  std::string name = operator_name;
+  if (name.rfind("aten::", 0) == 0) {
+    name.erase(0, 6);
+  }
+  for (const char* const product : kProducts) {
+    if (name == product) {
+      return "maca::" + name + "_gemm_kernel";
+    }
+  }
+  return "maca::" + name + "_kernel";
+}
+
 std::unique_ptr<at::ObserverContext> operator_called(const at::RecordFunction&) { return nullptr; }
 
 void operator_ends(const at::RecordFunction& function, at::ObserverContext*) {
@@ -32,11 +51,10 @@ void operator_ends(const at::RecordFunction& function, at::ObserverContext*) {
   }
   const Running done = running;
   running = Running();
+  // The default stream has one handle for all devices, which means the current device's.
+  const c10::cuda::CUDAGuard guard(done.device);
   const auto stream = reinterpret_cast<mcStream_t>(c10::cuda::getCurrentCUDAStream(done.device).stream());
-  // A name of its own: profilers put what has one name into one row.
-  const std::string name = function.name();
-  const size_t space = name.rfind("aten::", 0) == 0 ? 6 : 0;
-  mcProfileOperator(done.correlation, ("maca::" + name.substr(space)).c_str(), stream, done.start, mcProfileNow());
+  mcProfileOperator(done.correlation, kernel_name(function.name()).c_str(), stream, done.start, mcProfileNow());
 }
 
 void listening_changes(int listens) {

@@ -8,6 +8,7 @@
 #include "memory/ThreadAllocator.h"
 #include "ops/Sleep.h"
 #include "ops/distributed/Signals.h"
+#include "profile/MarkRecords.h"
 #include "profile/MemoryCheck.h"
 #include "profile/OperatorRecords.h"
 #include "profile/PythonPlace.h"
@@ -36,6 +37,7 @@ struct Registration {
     register_sleep();
     register_signals();
     register_operator_records();
+    register_mark_records();
     register_python_place();
   }
 };

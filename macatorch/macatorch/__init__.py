@@ -42,6 +42,9 @@ def preload() -> None:
         )
     for name in names:
         _load_first(directory, name, maca)
+    # NVTX looks for its tool by this variable, in each library that was compiled with its headers. Another tool of the
+    # user's is left alone. What a child process loads for it declines where the SDK's runtime is not there.
+    os.environ.setdefault("NVTX_INJECTION64_PATH", os.path.join(root, "lib", "libmcnvtx.so"))
 
 
 def _load_first(directory: str, name: str, version: str) -> None:

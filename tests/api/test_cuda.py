@@ -359,7 +359,7 @@ def test_sensors_have_simulated_readings(script, tmp_path):
         assert 0 <= cuda.utilization() <= 100 and 0 <= cuda.memory_usage() <= 100
         print("read")
     """
-    assert script(code) == "read"
+    assert script(code, {"MACA_STATE_DIR": str(tmp_path)}) == "read"  # idle: no other process's device
 
 
 def test_per_process_memory_fraction_limits(script):
@@ -427,12 +427,21 @@ def test_change_current_allocator_calls_the_given_one(script, tmp_path):
 
 def test_nvtx_ranges():
     torch.cuda.nvtx.mark("mark")
-    # Depths, or a negative number where no tool listens.
     depths = [torch.cuda.nvtx.range_push("outer"), torch.cuda.nvtx.range_push("inner")]
     depths += [torch.cuda.nvtx.range_pop(), torch.cuda.nvtx.range_pop()]
-    assert depths == [0, 1, 1, 0] or all(depth < 0 for depth in depths)
+    assert depths == [0, 1, 1, 0] and torch.cuda.nvtx.range_pop() == -1
     with torch.cuda.nvtx.range("block"):
-        pass
+        assert torch.cuda.nvtx.range_push("within") == 1
+        torch.cuda.nvtx.range_pop()
+    started = [torch.cuda.nvtx.range_start("one"), torch.cuda.nvtx.range_start("two")]
+    assert len(set(started)) == 2 and min(started) > 0
+    for number in started:
+        torch.cuda.nvtx.range_end(number)
+
+
+def test_another_nvtx_tool_of_the_users_is_left_alone(script):
+    code = "import os, torch; print(torch.cuda.nvtx.range_push('a'), os.environ['NVTX_INJECTION64_PATH'])"
+    assert script(code, {"NVTX_INJECTION64_PATH": "/nowhere/libtool.so"}) == "-2 /nowhere/libtool.so"
 
 
 def test_jiterator_computes_with_broadcasting_promotion_and_further_arguments():

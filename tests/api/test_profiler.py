@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import threading
 from typing import Any, Callable, Dict, List
 
 import pytest
@@ -173,4 +174,80 @@ def test_only_the_device_may_be_recorded() -> None:
     x = torch.ones(8, device="cuda")
     with profile(activities=[ProfilerActivity.CUDA]) as recorded:
         x + 1
-    assert "maca::add" in {event.key for event in recorded.key_averages()}
+    assert "maca::add_kernel" in {event.key for event in recorded.key_averages()}
+
+
+def test_nvtx_ranges_are_annotations_with_the_span_of_their_kernels(tmp_path: pathlib.Path) -> None:
+    x = torch.ones(64, 64, device="cuda")
+
+    def work() -> None:
+        with torch.cuda.nvtx.range("outer"):
+            torch.cuda.nvtx.range_push("inner")
+            x.mm(x)
+            torch.cuda.nvtx.range_pop()
+            torch.cuda.nvtx.mark("moment")
+
+    events = trace(work, tmp_path)
+    ranges = {event["name"]: event for event in of(events, "user_annotation")}
+    assert {"outer", "inner", "moment"} <= set(ranges)
+    (kernel,) = of(events, "kernel")
+    for name in ("outer", "inner"):
+        begin, end = ranges[name]["ts"], ranges[name]["ts"] + ranges[name]["dur"]
+        assert begin <= kernel["ts"] + 5 and kernel["ts"] + kernel["dur"] <= end + 5
+    on_device = {event["name"]: event for event in of(events, "gpu_user_annotation")}
+    assert on_device["inner"]["ts"] == pytest.approx(kernel["ts"], abs=5)
+    assert "moment" not in on_device
+
+
+def test_nvtx_ranges_may_end_in_another_thread_and_in_any_order(tmp_path: pathlib.Path) -> None:
+    def work() -> None:
+        first = torch.cuda.nvtx.range_start("first")
+        second = torch.cuda.nvtx.range_start("second")
+        torch.cuda.nvtx.range_end(first)
+        thread = threading.Thread(target=torch.cuda.nvtx.range_end, args=(second,))
+        thread.start()
+        thread.join()
+
+    names = [event["name"] for event in of(trace(work, tmp_path), "user_annotation")]
+    assert sorted(name for name in names if name in ("first", "second")) == ["first", "second"]
+
+
+def test_nvtx_ranges_that_outlive_a_profile_harm_nobody(tmp_path: pathlib.Path) -> None:
+    torch.cuda.nvtx.range_push("begun before")
+    events = trace(lambda: torch.cuda.nvtx.range_push("ends after"), tmp_path)
+    assert [torch.cuda.nvtx.range_pop(), torch.cuda.nvtx.range_pop()] == [1, 0]
+    assert "begun before" not in {event["name"] for event in of(events, "user_annotation")}
+    assert trace(lambda: torch.cuda.nvtx.range_pop(), tmp_path)
+
+
+def test_operators_become_nvtx_ranges_once() -> None:
+    """emit_nvtx makes a range of each operator; those ranges begin no further ones."""
+    x = torch.ones(8, device="cuda")
+    with torch.autograd.profiler.emit_nvtx(record_shapes=True):
+        (x + 1).sum()
+        assert torch.cuda.nvtx.range_push("within") == 0
+        torch.cuda.nvtx.range_pop()
+    assert torch.cuda.nvtx.range_pop() == -1
+
+
+def test_a_profile_with_everything_has_stacks_shapes_modules_and_memory(tmp_path: pathlib.Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU()).cuda()
+    x = torch.ones(8, 64, device="cuda")
+    verbose = torch._C._profiler._ExperimentalConfig(verbose=True)
+    options = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_modules": True}
+    with profile(activities=BOTH, experimental_config=verbose, **options) as recorded:
+        model(x).sum().backward()
+    by_shape = {(event.key, str(event.input_shapes)) for event in recorded.key_averages(group_by_input_shape=True)}
+    assert ("aten::addmm", "[[64], [8, 64], [64, 64], [], []]") in by_shape
+    assert any(event.self_device_memory_usage > 0 for event in recorded.key_averages())
+    recorded.export_stacks(str(tmp_path / "stacks.txt"), "self_cuda_time_total")
+    lines = (tmp_path / "stacks.txt").read_text(encoding="utf-8").splitlines()
+    assert any("test_profiler.py" in line and "nn.Module:_Linear_0" in line for line in lines)
+    assert all(int(line.rsplit(" ", 1)[1]) > 0 for line in lines)
+    recorded.export_memory_timeline(str(tmp_path / "memory.json"), device="cuda:0")
+    times, sizes = json.loads((tmp_path / "memory.json").read_text(encoding="utf-8"))
+    assert len(times) == len(sizes) and max(sum(row) for row in sizes) >= 64 * 64 * 4
+    recorded.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    assert any("nn.Module: Linear_0" in event["name"] for event in of(events, "python_function"))
+    assert any(event["name"] == "[memory]" and event["args"]["Device Type"] == 1 for event in events if "args" in event)

@@ -65,6 +65,9 @@ def variables(cuda_major: int, environment: Mapping[str, str]) -> Dict[str, str]
         result[name] = os.pathsep.join(folders + rest)
     home = str(toolkit.tree(cuda_major))
     result.update(CUDA_HOME=home, CUDA_PATH=home)
+    result["NVTX_INJECTION64_PATH"] = environment.get(
+        "NVTX_INJECTION64_PATH", str(mxmaca.root() / "lib" / "libmcnvtx.so")
+    )
     return result
 
 

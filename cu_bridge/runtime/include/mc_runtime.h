@@ -357,9 +357,17 @@ typedef enum mcWorkKind {
   mcWorkKernel = 2,
   mcWorkCopy = 3,
   mcWorkFill = 4,
-  mcWorkHost = 5,  // a host function, or what a library does on the host
-  mcWorkBegin = 6  // a call begins, in the calling thread: its number, and nothing else
+  mcWorkHost = 5,   // a host function, or what a library does on the host
+  mcWorkBegin = 6,  // a call begins, in the calling thread: its number, and nothing else
+  mcWorkMark = 7    // what the program says of itself: mark, name, domain, range and start
 } mcWorkKind;
+typedef enum mcMarkKind {
+  mcMarkInstant = 1,
+  mcMarkPush = 2,  // a range within the thread's ranges
+  mcMarkPop = 3,
+  mcMarkStart = 4,  // a range that any thread may end, in any order
+  mcMarkEnd = 5
+} mcMarkKind;
 typedef enum mcCall {
   mcCallLaunchKernel = 1,
   mcCallMemcpyAsync = 2,
@@ -396,6 +404,9 @@ typedef struct mcWorkRecord {
   size_t bytes;  // of copies and fills
   mcMemoryKind source, target;
   unsigned int value;  // of a fill
+  mcMarkKind mark;
+  const char* domain;        // of a mark; lives as long as the process, NULL for the default one
+  unsigned long long range;  // one for the begin and the end of a range
 } mcWorkRecord;
 typedef void (*mcWorkListener)(const mcWorkRecord* record);
 typedef uint64_t (*mcProfileClock)(void);
@@ -409,6 +420,13 @@ MC_API int64_t mcProfileNow(void);
 MC_API unsigned int mcProfileBegin(void);
 MC_API void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start,
                               int64_t end);
+// A program's mark, or the begin or end of a range (NVTX). Ranges of a thread are pushed and popped for each domain by
+// itself. Returns the number of what begins or ends: of a push or pop the range's depth, from 0 on, and -1 where there
+// is nothing to pop; of a start its number, which its end takes; else 0. `name` may be NULL for ends.
+MC_API int64_t mcProfileMark(mcMarkKind kind, const char* domain, const char* name, unsigned long long range);
+// Called with each of them, in its thread, whether anybody listens or not. NULL ends it.
+typedef void (*mcMarkHook)(mcMarkKind kind, const char* name, unsigned long long range);
+MC_API void mcProfileSetMarkHook(mcMarkHook hook);
 // With 1, until -1: the thread's calls come through the driver interface.
 MC_API void mcProfileDriverCall(int change);
 

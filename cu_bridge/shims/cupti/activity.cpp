@@ -254,6 +254,29 @@ void addFill(const mcWorkRecord& work) {
   buffers().add(record);
 }
 
+// The begin of a range has its name; begin and end have the same id.
+void addMark(const mcWorkRecord& work) {
+  constexpr uint32_t kInstant = 1 << 0, kStart = 1 << 1, kEnd = 1 << 2;
+  constexpr uint32_t kThread = 2;  // the kind of object that has made it
+  MarkerRecord record{};
+  record.kind = kActivityMarker;
+  switch (work.mark) {
+    case mcMarkInstant: record.flags = kInstant; break;
+    case mcMarkPush:
+    case mcMarkStart: record.flags = kStart; break;
+    case mcMarkPop:
+    case mcMarkEnd: record.flags = kEnd; break;
+  }
+  record.timestamp = static_cast<uint64_t>(work.start);
+  record.id = static_cast<uint32_t>(work.range);
+  record.objectKind = kThread;
+  record.object[0] = static_cast<uint32_t>(getpid());
+  record.object[1] = static_cast<uint32_t>(pthread_self());
+  record.name = work.name;
+  record.domain = work.domain;
+  buffers().add(record);
+}
+
 // A profiler reads which of its ids a call belongs to before it reads of the work.
 void addCorrelations(const mcWorkRecord& work) {
   if (!isOn(kActivityExternalCorrelation)) return;
@@ -277,6 +300,9 @@ void listen(const mcWorkRecord* work) {
     case mcWorkFill:
       if (isOn(kActivityMemset)) addFill(*work);
       break;
+    case mcWorkMark:
+      if (isOn(kActivityMarker)) addMark(*work);
+      break;
     case mcWorkHost: break;  // CUPTI has no record of it
   }
 }
@@ -286,7 +312,7 @@ uint64_t now() { return timestamp.load(std::memory_order_relaxed)(); }
 constexpr uint64_t bit(int kind) { return uint64_t{1} << kind; }
 constexpr uint64_t kRecorded = bit(kActivityMemcpy) | bit(kActivityMemset) | bit(kActivityKernel) |
                                bit(kActivityDriver) | bit(kActivityRuntime) | bit(kActivityConcurrentKernel) |
-                               bit(kActivityOverhead) | bit(kActivitySynchronization) |
+                               bit(kActivityMarker) | bit(kActivityOverhead) | bit(kActivitySynchronization) |
                                bit(kActivityExternalCorrelation);
 
 std::mutex& changes() {
@@ -328,6 +354,7 @@ size_t sizeOf(uint32_t kind) {
     case kActivityConcurrentKernel: return sizeof(KernelRecord);
     case kActivityDriver:
     case kActivityRuntime: return sizeof(CallRecord);
+    case kActivityMarker: return sizeof(MarkerRecord);
     case kActivityOverhead: return sizeof(OverheadRecord);
     case kActivitySynchronization: return sizeof(SynchronizationRecord);
     case kActivityExternalCorrelation: return sizeof(CorrelationRecord);

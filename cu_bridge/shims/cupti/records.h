@@ -28,6 +28,7 @@ enum ActivityKind {
   kActivityDriver = 4,
   kActivityRuntime = 5,
   kActivityConcurrentKernel = 10,
+  kActivityMarker = 12,
   kActivityOverhead = 17,
   kActivitySynchronization = 38,
   kActivityExternalCorrelation = 39
@@ -92,6 +93,15 @@ struct alignas(8) CorrelationRecord {
   uint32_t correlationId, reserved;
 };
 static_assert(sizeof(CorrelationRecord) == 24, "CUPTI's layout");
+
+struct alignas(8) MarkerRecord {
+  uint32_t kind, flags;
+  uint64_t timestamp;
+  uint32_t id, objectKind, object[3], padding;
+  const char* name;
+  const char* domain;
+};
+static_assert(sizeof(MarkerRecord) == 56 && offsetof(MarkerRecord, name) == 40, "CUPTI's layout");
 
 struct alignas(8) SynchronizationRecord {
   uint32_t kind, type;

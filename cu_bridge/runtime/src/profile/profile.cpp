@@ -20,16 +20,6 @@ std::atomic<unsigned> lastCorrelation{0};
 thread_local unsigned currentCorrelation = 0;  // of the call that the thread is in
 thread_local int driverCalls = 0;
 
-int64_t now() {
-  const mcProfileClock clock = clockOfListener.load(std::memory_order_relaxed);
-  return clock == nullptr ? 0 : static_cast<int64_t>(clock());
-}
-
-void tell(const mcWorkRecord& record) {
-  const mcWorkListener to = listener.load(std::memory_order_acquire);
-  if (to != nullptr) to(&record);
-}
-
 unsigned nextCorrelation() { return lastCorrelation.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 void tellOfBegin(unsigned correlation) {
@@ -41,15 +31,30 @@ void tellOfBegin(unsigned correlation) {
 
 // Names given out live as long as the process.
 struct Names {
-  std::set<std::string> all;
+  std::set<std::string, std::less<>> all;
 };
-const char* interned(const std::string& name) { return Writing<Names>()->all.insert(name).first->c_str(); }
 
 unsigned long long numberOf(mcStream_t stream) {
   return isDefaultStream(stream) ? reinterpret_cast<uintptr_t>(stream) : stream->id;
 }
 
 }  // namespace
+
+int64_t profileClock() {
+  const mcProfileClock clock = clockOfListener.load(std::memory_order_relaxed);
+  return clock == nullptr ? 0 : static_cast<int64_t>(clock());
+}
+
+void tell(const mcWorkRecord& record) {
+  const mcWorkListener to = listener.load(std::memory_order_acquire);
+  if (to != nullptr) to(&record);
+}
+
+const char* interned(std::string_view name) {
+  const Writing<Names> names;
+  const auto found = names->all.find(name);
+  return (found != names->all.end() ? found : names->all.emplace(name).first)->c_str();
+}
 
 void ProfiledCall::begin(mcCall call) {
   if (currentCorrelation != 0) return;
@@ -58,7 +63,7 @@ void ProfiledCall::begin(mcCall call) {
   outer_ = currentCorrelation;
   currentCorrelation = correlation_ = nextCorrelation();
   tellOfBegin(correlation_);
-  start_ = now();
+  start_ = profileClock();
 }
 
 void ProfiledCall::end() {
@@ -68,7 +73,7 @@ void ProfiledCall::end() {
   record.call = call_;
   record.ofDriver = driverCalls != 0 ? 1 : 0;
   record.start = start_;
-  record.end = now();
+  record.end = profileClock();
   record.correlation = correlation_;
   record.device = threadState.device;
   record.stream = isStream(stream_) ? numberOf(stream_) : 0;
@@ -84,9 +89,9 @@ std::function<mcError_t()> timed(mcStream_t stream, ProfiledWork what, std::func
   return [record = what.record, work = std::move(work)]() mutable {
     // Calls inside of it are a part of it.
     const unsigned outer = std::exchange(currentCorrelation, record.correlation);
-    record.start = now();
+    record.start = profileClock();
     const mcError_t error = work();
-    record.end = now();
+    record.end = profileClock();
     record.result = error;
     currentCorrelation = outer;
     tell(record);
@@ -113,7 +118,7 @@ void mcProfileSetHook(void (*changed)(int)) {
   if (changed != nullptr && listener.load() != nullptr) changed(1);
 }
 
-int64_t mcProfileNow(void) { return now(); }
+int64_t mcProfileNow(void) { return profileClock(); }
 
 unsigned int mcProfileBegin(void) {
   const unsigned correlation = nextCorrelation();

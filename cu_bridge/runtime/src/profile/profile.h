@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "mc_runtime.h"
 #include "state/activity.h"
@@ -42,6 +43,12 @@ class ProfiledCall {
   int64_t start_ = 0;
   unsigned correlation_ = 0, outer_ = 0;
 };
+
+// What the listener is told by.
+void tell(const mcWorkRecord& record);
+int64_t profileClock();
+// A copy of the name that lives as long as the process.
+const char* interned(std::string_view name);
 
 // A piece of work, to be told about when it has run. The rest of the record is filled in by timed().
 struct ProfiledWork {

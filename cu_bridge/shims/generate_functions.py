@@ -26,15 +26,21 @@ OUTER_SIZES = ("m", "n", "nrhs", "batchCount", "batchSize", "groupCount")
 INNER_SIZES = ("k",)
 BATCH_SIZES = ("batchCount", "batchSize")
 SCALARS = ("alpha", "beta")
+ROTATION = {"c": 1, "s": 1, "param": 5}  # what a rotation reads as scalars, and how many
 RESULTS = ("result", "info", "devInfo", "infoArray")  # written even where nothing is computed
 
 
 class Parameter(NamedTuple):
-    """One parameter. A `?` after its name in the table: it may be null, or it is a size that the family checks."""
+    """One parameter.
+
+    A `?` after its name in the table: it may be null, or it is a size that the family checks. A `!`: it is on the host,
+    and told at the call what is wrong with the arguments.
+    """
 
     text: str  # as C declares it
     name: str
     optional: bool
+    verdict: bool
 
     @property
     def is_pointer(self) -> bool:
@@ -45,6 +51,30 @@ class Parameter(NamedTuple):
     def is_input(self) -> bool:
         """Whether its elements are only read."""
         return self.text.startswith("const ")
+
+    def kept(self) -> str:
+        """What a call that is made later keeps of the argument (stream_work.h); empty: its value."""
+        if self.verdict:
+            return f"verdict({self.name})"
+        if self.text.endswith("[]") and not self.holds_pointers:
+            return f"hostArray({self.name}, groupCount)"
+        if self.is_pointer and self.is_input and self.name in SCALARS:
+            return f"scalars(handle, {self.name})"
+        if self.is_pointer and self.is_input and self.name in ROTATION:
+            return f"scalars(handle, {self.name}, {ROTATION[self.name]})"
+        if self.name == "result":
+            return f"resultOf(handle, {self.name})"
+        return self.name if self.is_object else ""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is an object of the library."""
+        return self.text.endswith("_t params")
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it names memory, of which an address is all that is kept."""
+        return self.is_pointer and not self.is_object and self.name != "bufferOnHost" and not self.kept()
 
     @property
     def holds_pointers(self) -> bool:
@@ -61,20 +91,25 @@ class Function(NamedTuple):
     symbol: str  # what the library exports
     parameters: List[Parameter]
 
+    @property
+    def is_question(self) -> bool:
+        """Whether it computes nothing: it reads no element, and asks for the places of the results."""
+        return self.family.endswith("_bufferSize")
+
     def sizes(self, among: Tuple[str, ...]) -> List[str]:
         """The sizes of this function among those names; an array of sizes is none."""
         return [p.name for p in self.parameters if p.name in among and not p.is_pointer]
 
     def conditions(self) -> List[Tuple[str, str]]:
         """What is wrong with the arguments whatever the function computes: conditions in C++, each with its status."""
-        objects = [p.name for p in self.parameters if p.text.endswith("_t params")]
+        objects = [p.name for p in self.parameters if p.is_object]
         types = [p.name for p in self.parameters if p.text.startswith("cudaDataType ")]
         checked = [p.name for p in self.parameters if p.optional]
         sizes = [name for name in self.sizes(OUTER_SIZES + INNER_SIZES) if name not in checked]
         found = [(" || ".join(f"!live({name})" for name in objects), "kInvalidValue")]
         found += [(" || ".join(f"{name} < 0" for name in sizes), "kInvalidValue")]
         found += [(" || ".join(f"!known({name})" for name in types), "kNotSupported")]
-        if not self.family.endswith("_bufferSize"):  # they read no element, and ask for the places of the results
+        if not self.is_question:
             found += [(self.missing(), "kInvalidValue")]
         return [(condition, status) for condition, status in found if condition]
 
@@ -105,6 +140,7 @@ class Library(NamedTuple):
     prefix: str
     handle: str
     status: str
+    later: str = ""  # "later": its work may be captured, and wait
 
 
 def read(path: pathlib.Path) -> Tuple[Library, List[Function]]:
@@ -132,8 +168,8 @@ def read(path: pathlib.Path) -> Tuple[Library, List[Function]]:
 
 def parameter(cell: str) -> Parameter:
     """Read one parameter of the table."""
-    text = cell.replace("?", "")
-    return Parameter(text, re.sub(r"\[\]$", "", text).split()[-1], "?" in cell)
+    text = cell.replace("?", "").replace("!", "")
+    return Parameter(text, re.sub(r"\[\]$", "", text).split()[-1], "?" in cell, "!" in cell)
 
 
 def header(library: Library, functions: List[Function]) -> str:
@@ -158,11 +194,34 @@ def exports(library: Library, functions: List[Function]) -> str:
         arguments = ", ".join(f"native({p.name})" for p in f.parameters)
         parameters = ", ".join([f"{library.handle} handle", *(p.text for p in f.parameters)])
         lines.append(f"MXMACA_EXPORT {library.status} {f.symbol}({parameters}) {{")
-        lines.append(f"  return guarded(handle, [&]() -> {library.status} {{")
+        lines.append(f"  const auto work_ = [&]() -> {library.status} {{")
         lines += [f"    if ({condition}) return {status};" for condition, status in f.conditions()]
-        lines.append(f"    return {space}::{f.family}{kind}({arguments});")
-        lines += ["  });", "}"]
+        lines += [f"    return {space}::{f.family}{kind}({arguments});", "  };"]
+        if f.is_question:
+            lines += ["  return described(handle, work_);", "}"]
+            continue
+        lines.append("  const auto run_ = [&, name = __func__] { return guarded(handle, work_, name); };")
+        lines += later(library, f) if library.later else []
+        lines += ["  return run_();", "}"]
     return "\n".join([*lines, "}", ""])
+
+
+def later(library: Library, f: Function) -> List[str]:
+    """Return the statements that leave a function whose work is done later (stream_work.h)."""
+    kept = [p.name for p in f.parameters if p.kept()]
+    captures = [f"{p.name} = keep({p.kept()})" if p.kept() else p.name for p in f.parameters]
+    arguments = [f"{name}.use()" if name in kept else name for name in ["handle", *(p.name for p in f.parameters)]]
+    arguments[0] = "handle.use()"
+    lines = [f"  {library.status} answer_;", "  const auto keepCall_ = [&] {"]
+    lines += [f"    requireDeviceMemory({p.name});" for p in f.parameters if p.is_memory]
+    lines += [
+        f"    return [handle = keep(handle), {', '.join(captures)}]() mutable {{",
+        f"      return {f.symbol}({', '.join(arguments)});",
+        "    };",
+        "  };",
+        "  if (defers(handle) && madeLater(&answer_, streamOf(handle), __func__, run_, keepCall_)) return answer_;",
+    ]
+    return lines
 
 
 def main() -> None:

@@ -200,6 +200,9 @@ MC_API mcError_t mcStreamQuery(mcStream_t stream);        // NotReady while work
 MC_API mcError_t mcStreamSynchronize(mcStream_t stream);  // not while captured
 MC_API mcError_t mcStreamCheck(mcStream_t stream);        // the same, before work that the caller does itself at once
 MC_API mcError_t mcStreamWaitTurn(mcStream_t stream);     // the same, whether it is captured or not
+// *defers: whether work of the stream is a node of a capture now, or waits behind pending work, instead of running at
+// once.
+MC_API mcError_t mcStreamDefers(mcStream_t stream, int* defers);
 MC_API mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event);
 MC_API mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event);  // in a capture a node of its own
 MC_API mcError_t mcStreamGetPriority(mcStream_t stream, int* priority);
@@ -324,6 +327,8 @@ typedef struct mcCaptureHooks {
 MC_API void mcCaptureSetHooks(const mcCaptureHooks* hooks);
 MC_API mcError_t mcCaptureAdd(mcStream_t stream, const char* kind, const char* label, mcError_t (*run)(void* data),
                               void* data, void (*destroy)(void* data));
+// For a call that allocates or waits, which the capture modes forbid: its error, and the end of the captures that do.
+MC_API mcError_t mcCaptureForbids(void);
 // With 1, until -1: the calling thread's work on capturing streams runs at once and is not recorded. Nests.
 MC_API void mcCaptureSuspend(int change);
 

@@ -106,6 +106,7 @@ bool wantsDouble(const Product& p) { return p.aType == CUDA_R_8I || p.aType == C
 
 void multiply(const Product& p) {
   if (p.m == 0 || p.n == 0) return;
+  reachData();
   if (p.arithmetic == Arithmetic::Integer) return multiplyIntegers(p);
   const bool complex = isComplex(p.aType);
   if (p.arithmetic == Arithmetic::Double || wantsDouble(p)) {

@@ -5,10 +5,10 @@
 #include <new>
 #include <utility>
 
-#include "device_work.h"
 #include "handle.h"
 #include "openblas.h"
 #include "status.h"
+#include "stream_work.h"
 
 #pragma GCC visibility push(default)
 #include "library_types.h"
@@ -30,9 +30,6 @@
 
 namespace mxmaca {
 
-// The statuses that every library has, under its own names.
-template <class Status>
-struct Answers;
 #define MXMACA_ANSWERS(Status, success, notInitialized, invalidValue, noMemory, executionFailed)                \
   template <>                                                                                                   \
   struct mxmaca::Answers<Status> {                                                                              \
@@ -74,15 +71,16 @@ struct Typed {
     return mxmaca::Answers<Status>::kSuccess;     \
   })
 
-// Runs the work of a function for a handle: its stream must be one, and what goes wrong becomes a status.
-template <class Context, class Work>
-auto guarded(Context* handle, Work&& work, const char* function = __builtin_FUNCTION()) -> decltype(work()) {
+// What goes wrong in the work of a function becomes a status.
+template <class Work>
+auto attempt(const char* function, Work&& work) -> decltype(work()) {
   using Known = Answers<decltype(work())>;
-  if (!live(handle)) return Known::kNotInitialized;
-  if (mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) return Known::kExecutionFailed;
   const DeviceWork computes(function);
   try {
     return work();
+  } catch (const DataReached&) {
+    dataReached = true;
+    return Known::kSuccess;
   } catch (const MissingData&) {
     return Known::kInvalidValue;
   } catch (const BadIndex&) {
@@ -93,14 +91,37 @@ auto guarded(Context* handle, Work&& work, const char* function = __builtin_FUNC
     return Known::kNoMemory;
   }
 }
+// Runs the work of a function for a handle, whose stream must be one. The work is done at once (MXMACA_LATER stands
+// before where it need not be).
+template <class Context, class Work>
+auto guarded(Context* handle, Work&& work, const char* function = __builtin_FUNCTION()) -> decltype(work()) {
+  using Known = Answers<decltype(work())>;
+  if (!live(handle)) return Known::kNotInitialized;
+  if (phase == Phase::Plain && mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
+    return Known::kExecutionFailed;
+  }
+  return attempt(function, std::forward<Work>(work));
+}
+// The same for a function that does nothing on the stream: a question, or a preparation that reads no data.
+template <class Context, class Work>
+auto described(Context* handle, Work&& work, const char* function = __builtin_FUNCTION()) -> decltype(work()) {
+  using Known = Answers<decltype(work())>;
+  if (!live(handle)) return Known::kNotInitialized;
+  int defers = 0;
+  if (mcStreamDefers(static_cast<mcStream_t>(handleOf(handle)->stream), &defers) != mcSuccess) {
+    return Known::kExecutionFailed;
+  }
+  return attempt(function, std::forward<Work>(work));
+}
 
 // ---- Handles --------------------------------------------------------------------------------------------------------
-// Creating a handle needs a device, as it does on real hardware.
+// Creating a handle needs a device and allocates on it, as it does on real hardware: a capture may forbid it.
 template <class Status, class Context>
 Status createHandle(Context** handle) {
   MXMACA_REQUIRE(handle != nullptr);
   int count = 0;
   if (mcGetDeviceCount(&count) != mcSuccess) return Answers<Status>::kNotInitialized;
+  if (mcCaptureForbids() != mcSuccess) return Answers<Status>::kNoMemory;
   auto created = std::unique_ptr<LibraryHandle>(new (std::nothrow) LibraryHandle);
   if (created == nullptr || mcHandleAdd(created.get(), KindOf<Context>::value) == 0) {
     return Answers<Status>::kNotInitialized;
@@ -111,6 +132,7 @@ Status createHandle(Context** handle) {
 template <class Status, class Context>
 Status destroyHandle(Context* handle) {
   if (mcHandleRemove(handle, KindOf<Context>::value) == 0) return Answers<Status>::kNotInitialized;
+  mcCaptureForbids();  // its memory is freed: the handle goes, and so does a capture that forbids it
   end(handleOf(handle));
   return Answers<Status>::kSuccess;
 }

@@ -89,7 +89,9 @@ void* openblasTyped(const char* pattern, char letter) {
   std::string name = pattern;
   const size_t place = name.find('?');
   if (place != std::string::npos) name[place] = letter;
-  return openblasSymbol(name.c_str());
+  void* const found = openblasSymbol(name.c_str());
+  reachData();
+  return found;
 }
 
 }  // namespace mxmaca

@@ -14,6 +14,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "stream_work.h"
+
 namespace mxmaca {
 
 // The library, or one of its functions, is missing; the reason has been said.
@@ -28,6 +30,7 @@ struct BadIndex {};
 // The row exchanges of `n` rows as LAPACK wants them; none where the caller gave none. Throws BadIndex.
 template <class Integer>
 std::vector<int64_t> widePivots(const Integer* pivots, int64_t n) {
+  reachData();
   std::vector<int64_t> wide(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
     const int64_t pivot = pivots != nullptr ? static_cast<int64_t>(pivots[i]) : i + 1;
@@ -82,7 +85,7 @@ T conjugate(T value) {
   }
 }
 
-// The name of a function of a type, such as "dgemm_" of "?gemm_".
+// The function of a type, such as "dgemm_" of "?gemm_", for who calls it with the program's data.
 void* openblasTyped(const char* pattern, char letter);
 
 // A function of LAPACK in its C interface, by its name with the type's letter written "?".
@@ -97,5 +100,6 @@ constexpr int kColumnMajor = 102;
     using Function = std::add_pointer_t<__VA_ARGS__>;                                              \
     static const auto found =                                                                      \
         reinterpret_cast<Function>(::mxmaca::openblasTyped(pattern, ::mxmaca::Scalar<T>::letter)); \
+    ::mxmaca::reachData();                                                                         \
     return found;                                                                                  \
   }())

@@ -18,6 +18,7 @@ Status geam(cublasOperation_t transa, cublasOperation_t transb, Index m, Index n
   MXMACA_REQUIRE(m == 0 || n == 0 || (B != nullptr || *beta == T(0)));
   MXMACA_REQUIRE(A != C || (transa == CUBLAS_OP_N && lda == ldc));
   MXMACA_REQUIRE(B != C || (transb == CUBLAS_OP_N && ldb == ldc));
+  reachData();
   const auto term = [](T factor, cublasOperation_t op, const T* X, Index ld, Index i, Index j) {
     if (factor == T(0)) return T(0);
     const T value = op == CUBLAS_OP_N ? X[i + j * ld] : X[j + i * ld];
@@ -33,6 +34,7 @@ Status geam(cublasOperation_t transa, cublasOperation_t transb, Index m, Index n
 template <class T>
 Status dgmm(cublasSideMode_t mode, Index m, Index n, const T* A, Index lda, const T* x, Index incx, T* C, Index ldc) {
   MXMACA_REQUIRE(valid(mode) && m >= 0 && n >= 0 && lda >= least(m) && ldc >= least(m));
+  reachData();
   x += first(mode == CUBLAS_SIDE_LEFT ? m : n, incx);
   for (Index j = 0; j < n; ++j) {
     for (Index i = 0; i < m; ++i) {
@@ -45,6 +47,7 @@ Status dgmm(cublasSideMode_t mode, Index m, Index n, const T* A, Index lda, cons
 // LU without row exchanges, for callers that give no room for them. Returns the first zero pivot, from 1, or 0.
 template <class T>
 int factorWithoutPivots(Index n, T* A, Index lda) {
+  reachData();
   int info = 0;
   for (Index k = 0; k < n; ++k) {
     const T pivot = A[k + k * lda];
@@ -163,6 +166,7 @@ Status matinvBatched(Index n, const T* const* A, Index lda, T* const* Ainv, Inde
 template <class T>
 Status tpttr(cublasFillMode_t uplo, Index n, const T* AP, T* A, Index lda) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  reachData();
   for (Index j = 0; j < n; ++j) {
     const Index low = uplo == CUBLAS_FILL_MODE_LOWER ? j : 0;
     const Index high = uplo == CUBLAS_FILL_MODE_LOWER ? n : j + 1;
@@ -173,6 +177,7 @@ Status tpttr(cublasFillMode_t uplo, Index n, const T* AP, T* A, Index lda) {
 template <class T>
 Status trttp(cublasFillMode_t uplo, Index n, const T* A, Index lda, T* AP) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && lda >= least(n));
+  reachData();
   for (Index j = 0; j < n; ++j) {
     const Index low = uplo == CUBLAS_FILL_MODE_LOWER ? j : 0;
     const Index high = uplo == CUBLAS_FILL_MODE_LOWER ? n : j + 1;

@@ -30,12 +30,14 @@ Index extreme(Index n, const T* x, Index incx, Better&& better) {
 template <class T, class Integer>
 Status amax(Index n, const T* x, Index incx, Integer* result) {
   MXMACA_REQUIRE(result != nullptr);
+  reachData();
   *result = static_cast<Integer>(extreme(n, x, incx, [](auto a, auto b) { return a > b; }));
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class T, class Integer>
 Status amin(Index n, const T* x, Index incx, Integer* result) {
   MXMACA_REQUIRE(result != nullptr);
+  reachData();
   *result = static_cast<Integer>(extreme(n, x, incx, [](auto a, auto b) { return a < b; }));
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -96,18 +98,21 @@ T dotOf(Index n, const T* x, Index incx, const T* y, Index incy, bool conjugated
 template <class T>
 Status dot(Index n, const T* x, Index incx, const T* y, Index incy, T* result) {
   MXMACA_REQUIRE(result != nullptr);
+  reachData();
   *result = dotOf(n, x, incx, y, incy, false);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class T>
 Status dotc(Index n, const T* x, Index incx, const T* y, Index incy, T* result) {
   MXMACA_REQUIRE(result != nullptr);
+  reachData();
   *result = dotOf(n, x, incx, y, incy, true);
   return CUBLAS_STATUS_SUCCESS;
 }
 template <class T, class Factor>
 Status scaleBy(Index n, const Factor* alpha, T* x, Index incx) {
   MXMACA_REQUIRE(alpha != nullptr);
+  reachData();
   const Factor factor = *alpha;
   for (Index i = 0; incx > 0 && i < n; ++i) x[i * incx] *= factor;
   return CUBLAS_STATUS_SUCCESS;
@@ -123,6 +128,7 @@ Status scalReal(Index n, const Real<T>* alpha, T* x, Index incx) {
 template <class T, class Sine>
 Status rotate(Index n, T* x, Index incx, T* y, Index incy, const Real<T>* c, const Sine* s) {
   MXMACA_REQUIRE(c != nullptr && s != nullptr);
+  reachData();
   const Real<T> cosine = *c;
   const Sine sine = *s;
   x += n > 0 ? first(n, incx) : 0;

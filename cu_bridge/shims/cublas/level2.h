@@ -190,6 +190,7 @@ template <class T>
 Status syr2(cublasFillMode_t uplo, Index n, const T* alpha, const T* x, Index incx, const T* y, Index incy, T* A,
             Index lda) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && incx != 0 && incy != 0 && lda >= least(n) && alpha != nullptr);
+  reachData();
   if (*alpha != T(0)) addRankTwo(uplo, n, *alpha, x, incx, y, incy, A, lda, false);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -197,6 +198,7 @@ template <class T>
 Status her2(cublasFillMode_t uplo, Index n, const T* alpha, const T* x, Index incx, const T* y, Index incy, T* A,
             Index lda) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && incx != 0 && incy != 0 && lda >= least(n) && alpha != nullptr);
+  reachData();
   if (*alpha != T(0)) addRankTwo(uplo, n, *alpha, x, incx, y, incy, A, lda, true);
   return CUBLAS_STATUS_SUCCESS;
 }

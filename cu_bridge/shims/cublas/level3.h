@@ -182,6 +182,7 @@ Status triangleOfProduct(bool hermitian, cublasFillMode_t uplo, cublasOperation_
   MXMACA_REQUIRE(valid(uplo) && rankOperation<T>(trans, hermitian) && n >= 0 && k >= 0 && ldc >= least(n));
   const Index rows = least(trans == CUBLAS_OP_N ? n : k);
   MXMACA_REQUIRE(lda >= rows && ldb >= rows);
+  reachData();
   const std::unique_ptr<T[]> full(new T[static_cast<size_t>(std::max<Index>(n * n, 1))]());
   const char other = hermitian ? 'C' : 'T';
   if (n > 0 && k > 0 && alpha != T(0)) {
@@ -245,6 +246,7 @@ Status trmm(cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t tran
   const Status status = checkTriangular(side, uplo, trans, diag, m, n, lda, ldb);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   MXMACA_REQUIRE(alpha != nullptr && ldc >= least(m) && (B != C || ldb == ldc));
+  reachData();
   if (B != C) {
     for (Index j = 0; j < n; ++j) std::copy(B + j * ldb, B + j * ldb + m, C + j * ldc);
   }

@@ -122,6 +122,7 @@ Status axpyEx(Index n, const void* alpha, cudaDataType alphaType, const void* x,
   if (!vectorTypes(xType, yType, executionType) || (alphaType != xType && alphaType != executionType)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  reachData();
   const std::complex<double> factor = readElement(alpha, alphaType, 0);
   const Index fromX = first(n, incx);
   const Index fromY = first(n, incy);
@@ -139,6 +140,7 @@ Status dotProduct(Index n, const void* x, cudaDataType xType, Index incx, const 
   if (!vectorTypes(xType, yType, executionType) || (resultType != xType && resultType != executionType)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  reachData();
   const Index fromX = first(n, incx);
   const Index fromY = first(n, incy);
   std::complex<double> sum = 0;
@@ -168,6 +170,7 @@ Status nrm2Ex(Index n, const void* x, cudaDataType xType, Index incx, void* resu
   if (complex ? resultType != real || executionType != real : !vectorTypes(xType, resultType, executionType)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  reachData();
   double norm = 0;
   if (n > 0 && incx > 0) {
     double scale = 0;  // of the greatest element, so that no square overflows
@@ -186,6 +189,7 @@ Status scalEx(Index n, const void* alpha, cudaDataType alphaType, void* x, cudaD
   if (!vectorTypes(xType, xType, executionType) || (alphaType != xType && alphaType != executionType)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  reachData();
   const std::complex<double> factor = readElement(alpha, alphaType, 0);
   for (Index i = 0; incx > 0 && i < n; ++i) {
     writeElement(x, xType, i * incx, factor * readElement(x, xType, i * incx));

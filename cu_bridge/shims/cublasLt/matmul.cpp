@@ -7,10 +7,10 @@
 #include <memory>
 #include <new>
 
-#include "device_work.h"
 #include "gemm.h"
 #include "mc_runtime.h"
 #include "numbers.h"
+#include "stream_work.h"
 
 namespace mxmaca {
 namespace lt {
@@ -287,16 +287,30 @@ void computeIntegers(const Work& w, int64_t index) {
 template <class Work_>
 cublasStatus_t guarded(cublasLtHandle_t handle, cudaStream_t stream, Work_&& work,
                        const char* function = __builtin_FUNCTION()) {
-  if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (mcStreamCheck(reinterpret_cast<mcStream_t>(stream)) != mcSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
-  const mxmaca::DeviceWork computes(function);
-  try {
-    return work();
-  } catch (const BlasMissing&) {
-    return CUBLAS_STATUS_NOT_INITIALIZED;
-  } catch (const std::bad_alloc&) {
-    return CUBLAS_STATUS_ALLOC_FAILED;
+  if (phase == Phase::Plain) {
+    if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (mcStreamCheck(reinterpret_cast<mcStream_t>(stream)) != mcSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   }
+  return attempt(function, std::forward<Work_>(work));
+}
+
+// The functions here name their stream themselves, and the pointer mode lies in a descriptor.
+#define LATER(function, handle, ...)                                                                     \
+  do {                                                                                                   \
+    cublasStatus_t answer_;                                                                              \
+    const auto stream_ = reinterpret_cast<mcStream_t>(stream);                                           \
+    if (isHandle(handle) && defers(stream_) &&                                                           \
+        madeLater(&answer_, stream_, __func__, function, unread(handle), __VA_ARGS__, unread(stream))) { \
+      return answer_;                                                                                    \
+    }                                                                                                    \
+  } while (false)
+
+// Where the descriptor is none, the checks say so.
+template <class Inside, class Descriptor>
+Scalars<void> scalarsOf(const Descriptor* descriptor, const void* pointer, bool beta) {
+  const int32_t mode = live(descriptor) ? reinterpret_cast<const Inside*>(descriptor)->pointerMode : 0;
+  const bool mixed = mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST;
+  return {pointer, mode == CUBLASLT_POINTER_MODE_HOST || (beta && mixed), 1};
 }
 
 bool validOperation(int32_t op) { return op >= CUBLAS_OP_N && op <= CUBLAS_OP_C; }
@@ -364,6 +378,7 @@ cublasStatus_t matmul(const Work& w) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (w.m == 0 || w.n == 0) return CUBLAS_STATUS_SUCCESS;
+  reachData();
   const bool complex = isComplex(typeOf(w.a.type));
   float greatest = 0;
   for (int64_t index = 0; index < w.d.batch; ++index) {
@@ -395,6 +410,9 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc
                                      cublasLtMatrixLayout_t layoutC, void* D, cublasLtMatrixLayout_t layoutD,
                                      const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t workspaceBytes,
                                      cudaStream_t stream) {
+  LATER(cublasLtMatmul, handle, operation, scalarsOf<Operation>(operation, alpha, false), A, layoutA, B, layoutB,
+        scalarsOf<Operation>(operation, beta, true), C, layoutC, D, layoutD, hostArray(algorithm, 1), unread(workspace),
+        workspaceBytes);
   return guarded(handle, stream, [&]() -> cublasStatus_t {
     const cublasStatus_t status = check(operation, layoutA, layoutB, layoutC, layoutD);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
@@ -436,6 +454,8 @@ EXPORT cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtM
                                               const void* alpha, const void* A, cublasLtMatrixLayout_t layoutA,
                                               const void* beta, const void* B, cublasLtMatrixLayout_t layoutB, void* C,
                                               cublasLtMatrixLayout_t layoutC, cudaStream_t stream) {
+  LATER(cublasLtMatrixTransform, handle, descriptor, scalarsOf<Transform>(descriptor, alpha, false), A, layoutA,
+        scalarsOf<Transform>(descriptor, beta, true), B, layoutB, C, layoutC);
   return guarded(handle, stream, [&]() -> cublasStatus_t {
     if (!live(descriptor) || !live(layoutA) || !live(layoutC) || alpha == nullptr || A == nullptr || C == nullptr ||
         (B != nullptr && (beta == nullptr || !live(layoutB)))) {
@@ -457,6 +477,7 @@ EXPORT cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtM
     if (!fits(a, transform.transA) || (B != nullptr && !fits(b, transform.transB))) return CUBLAS_STATUS_INVALID_VALUE;
     const auto scale = typeOf(transform.scaleType);
     if (elementBytes(scale) == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    reachData();
     const std::complex<double> factorA = readElement(alpha, scale, 0);
     const std::complex<double> factorB = B != nullptr ? readElement(beta, scale, 0) : 0;
     const auto term = [](std::complex<double> factor, const void* data, const Layout& x, int32_t op, int64_t i,

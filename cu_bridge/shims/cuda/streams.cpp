@@ -1,7 +1,7 @@
 // Streams, events, captures and graphs.
 
 #include "contexts.h"
-#include "device_work.h"
+#include "stream_work.h"
 
 namespace {
 

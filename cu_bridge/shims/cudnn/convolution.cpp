@@ -167,7 +167,7 @@ template <class Result, class Algorithm>
 Status oneAlgorithm(cudnnHandle_t handle, const cudnnConvolutionStruct* conv, const Tensor* x,
                     const cudnnFilterStruct* w, const Tensor* y, Algorithm algorithm, int wanted, int* found,
                     Result* results) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_REQUIRE(wanted >= 1 && found != nullptr && results != nullptr);
     Shape shape;
     MXMACA_RETURN_IF_FAILED(shapeOf(conv, x, w, y, &shape));
@@ -183,13 +183,17 @@ Status oneAlgorithm(cudnnHandle_t handle, const cudnnConvolutionStruct* conv, co
 template <class Algorithm>
 Status noWorkspace(cudnnHandle_t handle, Algorithm algorithm, const cudnnConvolutionStruct* conv, const Tensor* x,
                    const cudnnFilterStruct* w, const Tensor* y, size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_REQUIRE(bytes != nullptr && valid(algorithm));
     Shape shape;
     MXMACA_RETURN_IF_FAILED(shapeOf(conv, x, w, y, &shape));
     *bytes = 0;
     return CUDNN_STATUS_SUCCESS;
   });
+}
+// What the device finds out by trying waits for it.
+Status waits(cudnnHandle_t handle) {
+  return guarded(handle, [] { return CUDNN_STATUS_SUCCESS; });
 }
 Status one(cudnnHandle_t handle, int* count) {
   if (!live(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
@@ -279,6 +283,7 @@ MXMACA_EXPORT Status cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutio
       const cudnnConvolutionDescriptor_t conv, const C c, void* cData, const int wanted, int* found,   \
       cudnnConvolution##Kind##AlgoPerf_t* results, void*, size_t) {                                    \
     MXMACA_REQUIRE(aData != nullptr && bData != nullptr && cData != nullptr);                          \
+    MXMACA_RETURN_IF_FAILED(waits(handle));                                                            \
     return oneAlgorithm(handle, conv, x, w, y, CUDNN_CONVOLUTION_##number, wanted, found, results);    \
   }                                                                                                    \
   MXMACA_EXPORT Status cudnnGetConvolution##Way##WorkspaceSize(                                        \
@@ -301,6 +306,8 @@ MXMACA_EXPORT Status cudnnConvolutionForward(cudnnHandle_t handle, const void* a
                                              cudnnConvolutionFwdAlgo_t algorithm, void* workspace,
                                              size_t workspaceBytes, const void* beta,
                                              const cudnnTensorDescriptor_t yDesc, void* y) {
+  MXMACA_LATER(Status, cudnnConvolutionForward, handle, scalars(handle, alpha), xDesc, x, wDesc, w, conv, algorithm,
+               unread(workspace), workspaceBytes, scalars(handle, beta), yDesc, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && x != nullptr && w != nullptr && y != nullptr);
@@ -318,6 +325,9 @@ MXMACA_EXPORT Status cudnnConvolutionBiasActivationForward(
     cudnnConvolutionFwdAlgo_t algorithm, void* workspace, size_t workspaceBytes, const void* alpha2,
     const cudnnTensorDescriptor_t zDesc, const void* z, const cudnnTensorDescriptor_t biasDesc, const void* bias,
     const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t yDesc, void* y) {
+  MXMACA_LATER(Status, cudnnConvolutionBiasActivationForward, handle, scalars(handle, alpha1), xDesc, x, wDesc, w, conv,
+               algorithm, unread(workspace), workspaceBytes, scalars(handle, alpha2), zDesc, z, biasDesc, bias,
+               activation, yDesc, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha1 != nullptr && alpha2 != nullptr && usable(biasDesc) && bias != nullptr && usable(activation));
@@ -349,6 +359,8 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardData(cudnnHandle_t handle, const vo
                                                   cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace,
                                                   size_t workspaceBytes, const void* beta,
                                                   const cudnnTensorDescriptor_t dxDesc, void* dx) {
+  MXMACA_LATER(Status, cudnnConvolutionBackwardData, handle, scalars(handle, alpha), wDesc, w, dyDesc, dy, conv,
+               algorithm, unread(workspace), workspaceBytes, scalars(handle, beta), dxDesc, dx);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && w != nullptr && dy != nullptr && dx != nullptr);
@@ -367,6 +379,8 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const 
                                                     cudnnConvolutionBwdFilterAlgo_t algorithm, void* workspace,
                                                     size_t workspaceBytes, const void* beta,
                                                     const cudnnFilterDescriptor_t dwDesc, void* dw) {
+  MXMACA_LATER(Status, cudnnConvolutionBackwardFilter, handle, scalars(handle, alpha), xDesc, x, dyDesc, dy, conv,
+               algorithm, unread(workspace), workspaceBytes, scalars(handle, beta), dwDesc, dw);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && (workspace != nullptr || workspaceBytes == 0));
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && x != nullptr && dy != nullptr && dw != nullptr);
@@ -381,6 +395,8 @@ MXMACA_EXPORT Status cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const 
 MXMACA_EXPORT Status cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alpha,
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                                   const void* beta, const cudnnTensorDescriptor_t dbDesc, void* db) {
+  MXMACA_LATER(Status, cudnnConvolutionBackwardBias, handle, scalars(handle, alpha), dyDesc, dy, scalars(handle, beta),
+               dbDesc, db);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(dyDesc) && usable(dbDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(dyDesc->sizes.size() >= 2 && broadcasts(dbDesc->sizes, dyDesc->sizes));

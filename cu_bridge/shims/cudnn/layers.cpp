@@ -64,6 +64,8 @@ MXMACA_EXPORT Status cudnnSetActivationDescriptorSwishBeta(cudnnActivationDescri
 MXMACA_EXPORT Status cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t desc, const void* alpha,
                                             const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                             const cudnnTensorDescriptor_t yDesc, void* y) {
+  MXMACA_LATER(Status, cudnnActivationForward, handle, desc, scalars(handle, alpha), xDesc, x, scalars(handle, beta),
+               yDesc, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc));
     REQUIRE_SAME(xDesc, yDesc);
@@ -79,6 +81,8 @@ MXMACA_EXPORT Status cudnnActivationBackward(cudnnHandle_t handle, cudnnActivati
                                              const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                              const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                              const cudnnTensorDescriptor_t dxDesc, void* dx) {
+  MXMACA_LATER(Status, cudnnActivationBackward, handle, desc, scalars(handle, alpha), yDesc, y, dyDesc, dy, xDesc, x,
+               scalars(handle, beta), dxDesc, dx);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc));
     REQUIRE_SAME(xDesc, yDesc);
@@ -98,6 +102,8 @@ MXMACA_EXPORT Status cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgor
                                          cudnnSoftmaxMode_t mode, const void* alpha,
                                          const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                          const cudnnTensorDescriptor_t yDesc, void* y) {
+  MXMACA_LATER(Status, cudnnSoftmaxForward, handle, algorithm, mode, scalars(handle, alpha), xDesc, x,
+               scalars(handle, beta), yDesc, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && valid(mode));
     REQUIRE_SAME(xDesc, yDesc);
@@ -124,6 +130,8 @@ MXMACA_EXPORT Status cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgo
                                           const cudnnTensorDescriptor_t yDesc, const void* y,
                                           const cudnnTensorDescriptor_t dyDesc, const void* dy, const void* beta,
                                           const cudnnTensorDescriptor_t dxDesc, void* dx) {
+  MXMACA_LATER(Status, cudnnSoftmaxBackward, handle, algorithm, mode, scalars(handle, alpha), yDesc, y, dyDesc, dy,
+               scalars(handle, beta), dxDesc, dx);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && valid(mode));
     REQUIRE_SAME(yDesc, dyDesc);
@@ -162,7 +170,7 @@ struct DropoutState {
 MXMACA_EXPORT Status cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* desc) { return create(desc); }
 MXMACA_EXPORT Status cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t desc) { return destroy(desc); }
 MXMACA_EXPORT Status cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_REQUIRE(bytes != nullptr);
     *bytes = sizeof(DropoutState);
     return CUDNN_STATUS_SUCCESS;
@@ -191,6 +199,7 @@ MXMACA_EXPORT Status cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t desc, cu
 MXMACA_EXPORT Status cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropoutDescriptor_t desc,
                                          const cudnnTensorDescriptor_t xDesc, const void* x,
                                          const cudnnTensorDescriptor_t yDesc, void* y, void* reserve, size_t bytes) {
+  MXMACA_LATER(Status, cudnnDropoutForward, handle, desc, xDesc, x, yDesc, y, reserve, bytes);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && desc->states != nullptr && reserve != nullptr && sameKind(xDesc, yDesc));
     MXMACA_REQUIRE(bytes >= static_cast<size_t>(product(xDesc->sizes)));
@@ -213,6 +222,7 @@ MXMACA_EXPORT Status cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropou
 MXMACA_EXPORT Status cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescriptor_t desc,
                                           const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                           const cudnnTensorDescriptor_t dxDesc, void* dx, void* reserve, size_t bytes) {
+  MXMACA_LATER(Status, cudnnDropoutBackward, handle, desc, dyDesc, dy, dxDesc, dx, reserve, bytes);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && reserve != nullptr && sameKind(dyDesc, dxDesc));
     MXMACA_REQUIRE(bytes >= static_cast<size_t>(product(dyDesc->sizes)));

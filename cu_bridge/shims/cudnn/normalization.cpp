@@ -69,6 +69,9 @@ MXMACA_EXPORT Status cudnnBatchNormalizationForwardTraining(
     const cudnnTensorDescriptor_t xDesc, const void* x, const cudnnTensorDescriptor_t yDesc, void* y,
     const cudnnTensorDescriptor_t parameters, const void* scale, const void* bias, double factor, void* runningMean,
     void* runningVariance, double epsilon, void* savedMean, void* savedInverse) {
+  MXMACA_LATER(Status, cudnnBatchNormalizationForwardTraining, handle, mode, scalars(handle, alpha),
+               scalars(handle, beta), xDesc, x, yDesc, y, parameters, scale, bias, factor, runningMean, runningVariance,
+               epsilon, savedMean, savedInverse);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && scale != nullptr && bias != nullptr && epsilon >= 0);
     MXMACA_REQUIRE((runningMean == nullptr) == (runningVariance == nullptr));
@@ -109,7 +112,7 @@ MXMACA_EXPORT Status cudnnBatchNormalizationForwardTraining(
 MXMACA_EXPORT Status cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
     const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t x, size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(x) && bytes != nullptr && valid(mode) && liveOrNull(activation));
     MXMACA_REQUIRE(valid(operations));
     *bytes = 0;
@@ -123,6 +126,8 @@ MXMACA_EXPORT Status cudnnBatchNormalizationForwardInference(cudnnHandle_t handl
                                                              const cudnnTensorDescriptor_t parameters,
                                                              const void* scale, const void* bias, const void* mean,
                                                              const void* variance, double epsilon) {
+  MXMACA_LATER(Status, cudnnBatchNormalizationForwardInference, handle, mode, scalars(handle, alpha),
+               scalars(handle, beta), xDesc, x, yDesc, y, parameters, scale, bias, mean, variance, epsilon);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && scale != nullptr && bias != nullptr && mean != nullptr &&
                    variance != nullptr && epsilon >= 0);
@@ -149,6 +154,9 @@ MXMACA_EXPORT Status cudnnBatchNormalizationBackward(cudnnHandle_t handle, cudnn
                                                      const cudnnTensorDescriptor_t parameters, const void* scale,
                                                      void* dScale, void* dBias, double epsilon, const void* savedMean,
                                                      const void* savedInverse) {
+  MXMACA_LATER(Status, cudnnBatchNormalizationBackward, handle, mode, scalars(handle, alpha), scalars(handle, beta),
+               scalars(handle, alphaParameters), scalars(handle, betaParameters), xDesc, x, dyDesc, dy, dxDesc, dx,
+               parameters, scale, dScale, dBias, epsilon, savedMean, savedInverse);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && alphaParameters != nullptr && betaParameters != nullptr);
     MXMACA_REQUIRE(dx != nullptr && scale != nullptr && dScale != nullptr && dBias != nullptr && usable(dyDesc));
@@ -224,6 +232,8 @@ MXMACA_EXPORT Status cudnnSetLRNDescriptor(cudnnLRNDescriptor_t desc, unsigned n
 MXMACA_EXPORT Status cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t desc, cudnnLRNMode_t mode,
                                                  const void* alpha, const cudnnTensorDescriptor_t xDesc, const void* x,
                                                  const void* beta, const cudnnTensorDescriptor_t yDesc, void* y) {
+  MXMACA_LATER(Status, cudnnLRNCrossChannelForward, handle, desc, mode, scalars(handle, alpha), xDesc, x,
+               scalars(handle, beta), yDesc, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && mode == CUDNN_LRN_CROSS_CHANNEL_DIM1);
     REQUIRE_SAME(xDesc, yDesc);
@@ -243,6 +253,8 @@ MXMACA_EXPORT Status cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRN
                                                   const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                                   const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                                   const cudnnTensorDescriptor_t dxDesc, void* dx) {
+  MXMACA_LATER(Status, cudnnLRNCrossChannelBackward, handle, desc, mode, scalars(handle, alpha), yDesc, y, dyDesc, dy,
+               xDesc, x, scalars(handle, beta), dxDesc, dx);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(y != nullptr && usable(desc) && mode == CUDNN_LRN_CROSS_CHANNEL_DIM1);
     REQUIRE_SAME(yDesc, dyDesc);

@@ -127,6 +127,8 @@ MXMACA_EXPORT Status cudnnGetPooling2dForwardOutputDim(const cudnnPoolingDescrip
 MXMACA_EXPORT Status cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t desc, const void* alpha,
                                          const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                          const cudnnTensorDescriptor_t yDesc, void* y) {
+  MXMACA_LATER(Status, cudnnPoolingForward, handle, desc, scalars(handle, alpha), xDesc, x, scalars(handle, beta),
+               yDesc, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr);
     MXMACA_RETURN_IF_FAILED(checkPooling(desc, xDesc, yDesc));
@@ -153,6 +155,8 @@ MXMACA_EXPORT Status cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPooli
                                           const cudnnTensorDescriptor_t dyDesc, const void* dy,
                                           const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                           const cudnnTensorDescriptor_t dxDesc, void* dx) {
+  MXMACA_LATER(Status, cudnnPoolingBackward, handle, desc, scalars(handle, alpha), yDesc, y, dyDesc, dy, xDesc, x,
+               scalars(handle, beta), dxDesc, dx);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(y != nullptr);
     REQUIRE_SAME(yDesc, dyDesc);

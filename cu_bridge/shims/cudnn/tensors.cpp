@@ -177,17 +177,20 @@ MXMACA_EXPORT Status cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t fil
 // ---- Element by element ---------------------------------------------------------------------------------------------
 MXMACA_EXPORT Status cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t desc, void* y,
                                     const void* value) {
+  MXMACA_LATER(Status, cudnnSetTensor, handle, desc, y, scalars(handle, value));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && y != nullptr && value != nullptr);
     const cudaDataType type = libraryType(desc->type);  // the value has the tensor's own type
     if (elementBytes(type) == 0) return CUDNN_STATUS_NOT_SUPPORTED;
     const std::complex<double> number = readElement(value, type, 0);
+    reachData();
     eachElement(*desc, [&](int64_t, int64_t place) { writeElement(y, type, place, number); });
     return CUDNN_STATUS_SUCCESS;
   });
 }
 MXMACA_EXPORT Status cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t desc, void* y,
                                       const void* alpha) {
+  MXMACA_LATER(Status, cudnnScaleTensor, handle, desc, y, scalars(handle, alpha));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && y != nullptr && alpha != nullptr);
     return MXMACA_COMPUTE_IN(desc->type, blend<T>(*desc, y, read<T>(*desc, y), scalar<T>(alpha), T(0)););
@@ -196,6 +199,7 @@ MXMACA_EXPORT Status cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDes
 MXMACA_EXPORT Status cudnnTransformTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t xDesc,
                                           const void* x, const void* beta, const cudnnTensorDescriptor_t yDesc,
                                           void* y) {
+  MXMACA_LATER(Status, cudnnTransformTensor, handle, scalars(handle, alpha), xDesc, x, scalars(handle, beta), yDesc, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(xDesc) && usable(yDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(xDesc->sizes == yDesc->sizes);
@@ -205,6 +209,7 @@ MXMACA_EXPORT Status cudnnTransformTensor(cudnnHandle_t handle, const void* alph
 }
 MXMACA_EXPORT Status cudnnAddTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t aDesc,
                                     const void* A, const void* beta, const cudnnTensorDescriptor_t cDesc, void* C) {
+  MXMACA_LATER(Status, cudnnAddTensor, handle, scalars(handle, alpha), aDesc, A, scalars(handle, beta), cDesc, C);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(aDesc) && usable(cDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(broadcasts(aDesc->sizes, cDesc->sizes));
@@ -226,6 +231,8 @@ MXMACA_EXPORT Status cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDesc
                                    const cudnnTensorDescriptor_t aDesc, const void* A, const void* alpha2,
                                    const cudnnTensorDescriptor_t bDesc, const void* B, const void* beta,
                                    const cudnnTensorDescriptor_t cDesc, void* C) {
+  MXMACA_LATER(Status, cudnnOpTensor, handle, desc, scalars(handle, alpha1), aDesc, A, scalars(handle, alpha2), bDesc,
+               B, scalars(handle, beta), cDesc, C);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && usable(aDesc) && usable(cDesc) && alpha1 != nullptr && beta != nullptr);
     const bool unary = desc->op == CUDNN_OP_TENSOR_SQRT || desc->op == CUDNN_OP_TENSOR_NOT;
@@ -273,7 +280,7 @@ MXMACA_EXPORT Status cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_
 MXMACA_EXPORT Status cudnnGetReductionIndicesSize(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t desc,
                                                   const cudnnTensorDescriptor_t a, const cudnnTensorDescriptor_t c,
                                                   size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && usable(a) && usable(c) && bytes != nullptr);
     *bytes = 0;
     return CUDNN_STATUS_SUCCESS;
@@ -284,9 +291,12 @@ MXMACA_EXPORT Status cudnnGetReductionWorkspaceSize(cudnnHandle_t handle, const 
                                                     size_t* bytes) {
   return cudnnGetReductionIndicesSize(handle, desc, a, c, bytes);
 }
-MXMACA_EXPORT Status cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t desc, void*, size_t,
-                                       void*, size_t, const void* alpha, const cudnnTensorDescriptor_t aDesc,
-                                       const void* A, const void* beta, const cudnnTensorDescriptor_t cDesc, void* C) {
+MXMACA_EXPORT Status cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t desc, void* indices,
+                                       size_t indicesBytes, void* workspace, size_t workspaceBytes, const void* alpha,
+                                       const cudnnTensorDescriptor_t aDesc, const void* A, const void* beta,
+                                       const cudnnTensorDescriptor_t cDesc, void* C) {
+  MXMACA_LATER(Status, cudnnReduceTensor, handle, desc, unread(indices), indicesBytes, unread(workspace),
+               workspaceBytes, scalars(handle, alpha), aDesc, A, scalars(handle, beta), cDesc, C);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(usable(desc) && usable(aDesc) && usable(cDesc) && alpha != nullptr && beta != nullptr);
     MXMACA_REQUIRE(broadcasts(cDesc->sizes, aDesc->sizes));

@@ -183,6 +183,7 @@ std::vector<T> read(const Tensor& tensor, const void* data) {
   const cudaDataType type = libraryType(tensor.type);
   const bool same = type == (sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F);
   there(data);
+  reachData();
   eachElement(tensor, [&](int64_t number, int64_t place) {
     values[static_cast<size_t>(number)] =
         same ? static_cast<const T*>(data)[place] : static_cast<T>(readElement(data, type, place).real());
@@ -196,6 +197,7 @@ void blend(const Tensor& tensor, void* data, const std::vector<T>& values, T alp
   const cudaDataType type = libraryType(tensor.type);
   const bool same = type == (sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F);
   there(data);
+  reachData();
   eachElement(tensor, [&](int64_t number, int64_t place) {
     T value = alpha * values[static_cast<size_t>(number)];
     if (beta != T(0)) {

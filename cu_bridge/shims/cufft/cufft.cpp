@@ -112,6 +112,7 @@ cufftResult make(cufftHandle handle, int rank, const Integer* n, const Integer* 
   const cufftResult checked =
       check(rank, n, inembed, istride, idist, in, onembed, ostride, odist, out, batch, workSize, execution);
   if (checked != CUFFT_SUCCESS) return checked;
+  if (mcCaptureForbids() != mcSuccess) return CUFFT_ALLOC_FAILED;  // a plan allocates on the device
   plan->basic = inembed == nullptr || onembed == nullptr;
   plan->realIn = !mxmaca::isComplex(in);
   plan->realOut = !mxmaca::isComplex(out);
@@ -298,19 +299,22 @@ cufftResult run(cufftHandle handle, const void* input, void* output, int directi
   if (plan == nullptr || plan->lengths.empty()) return CUFFT_INVALID_PLAN;
   if (input == nullptr || output == nullptr) return CUFFT_INVALID_VALUE;
   if (direction != CUFFT_FORWARD && direction != CUFFT_INVERSE) return CUFFT_INVALID_VALUE;
-  if (mcStreamCheck(reinterpret_cast<mcStream_t>(plan->stream)) != mcSuccess) return CUFFT_EXEC_FAILED;
-  const mxmaca::DeviceWork computes("cufftExec");
   const bool forward = plan->realIn || (!plan->realOut && direction == CUFFT_FORWARD);
-  try {
-    if (plan->wide) {
-      execute<double>(*plan, plan->twice, input, output, forward);
-    } else {
-      execute<float>(*plan, plan->single, input, output, forward);
-    }
-  } catch (const std::bad_alloc&) {
-    return CUFFT_ALLOC_FAILED;
+  const auto compute = [plan, input, output, forward]() -> cufftResult {
+    plan->wide ? execute<double>(*plan, plan->twice, input, output, forward)
+               : execute<float>(*plan, plan->single, input, output, forward);
+    return CUFFT_SUCCESS;
+  };
+  // A plan does not change once it is made, so that work for later keeps it.
+  const auto stream = reinterpret_cast<mcStream_t>(plan->stream);
+  if (mxmaca::defers(stream) && mxmaca::isDeviceMemory(input) && mxmaca::isDeviceMemory(output)) {
+    const mcError_t error = mxmaca::submitLater(stream, "cufftExec", [compute] {
+      return mxmaca::attempt("cufftExec", compute) == CUFFT_SUCCESS ? mcSuccess : mcErrorLaunchFailure;
+    });
+    return error == mcSuccess ? CUFFT_SUCCESS : CUFFT_EXEC_FAILED;
   }
-  return CUFFT_SUCCESS;
+  if (mcStreamCheck(stream) != mcSuccess) return CUFFT_EXEC_FAILED;
+  return mxmaca::attempt("cufftExec", compute);
 }
 cufftResult runTyped(cufftHandle handle, cufftType type, const void* input, void* output, int direction) {
   const std::shared_ptr<Plan> plan = find(handle);

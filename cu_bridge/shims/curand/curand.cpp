@@ -7,6 +7,7 @@
 // Sobol's sequence stand dimension after dimension.
 
 #include <memory>
+#include <mutex>
 #include <new>
 #include <random>
 #include <type_traits>
@@ -180,13 +181,22 @@ std::unique_ptr<Source> makeDimension(curandRngType_t type, unsigned dimension, 
 
 }  // namespace
 
-struct curandGenerator_st {
-  curandRngType_t type;
+// Where a generator is in its numbers. Lies on the device as far as a program knows: work for later goes on from there
+// when its turn comes, each launch of a graph from where the last one has stopped.
+struct Numbers {
+  explicit Numbers(curandRngType_t kind) : type(kind) {}
+  const curandRngType_t type;
   unsigned long long seed = 0;
   unsigned long long offset = 0;
-  cudaStream_t stream = nullptr;
   std::unique_ptr<Source> source;  // made when the first number is wanted; of pseudo-random generators
   unsigned dimensions = 1;         // of quasi-random ones
+  std::mutex mutex;                // of all that changes
+};
+
+struct curandGenerator_st {
+  curandRngType_t type;
+  cudaStream_t stream = nullptr;
+  std::shared_ptr<Numbers> numbers;
 };
 
 MXMACA_OBJECT(curandGenerator_st, Curand);
@@ -205,45 +215,66 @@ curandStatus_t refused(const char* function) {
 
 // Calls `fill` with a source and the place and number of what it has to give: once, or for each dimension.
 template <class Number, class Fill>
-curandStatus_t generate(curandGenerator_t generator, Number* output, size_t count, bool pairs, Fill&& fill) {
-  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
-  const bool quasi = isQuasi(generator->type);
-  if (count % (quasi ? generator->dimensions : pairs ? 2 : 1) != 0) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
-  if (count == 0) return CURAND_STATUS_SUCCESS;
-  if (output == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
-  if (mcStreamCheck(reinterpret_cast<mcStream_t>(generator->stream)) != mcSuccess) {
+curandStatus_t draw(Numbers& numbers, Number* output, size_t count, const Fill& fill) {
+  const std::lock_guard<std::mutex> lock(numbers.mutex);
+  if (isQuasi(numbers.type)) {
+    const size_t points = count / numbers.dimensions;
+    for (unsigned dimension = 0; dimension < numbers.dimensions; ++dimension) {
+      const auto source = makeDimension(numbers.type, dimension, numbers.offset);
+      if (source == nullptr) return CURAND_STATUS_INITIALIZATION_FAILED;
+      fill(*source, output + dimension * points, points);
+    }
+    numbers.offset += points;
+    return CURAND_STATUS_SUCCESS;
+  }
+  if (numbers.source == nullptr) numbers.source = makeSource(numbers.type, numbers.seed, numbers.offset);
+  fill(*numbers.source, output, count);
+  return CURAND_STATUS_SUCCESS;
+}
+
+// What changes a generator comes behind the work that waits to draw from it.
+template <class Change>
+curandStatus_t change(curandGenerator_t generator, Change&& change) {
+  if (mcStreamWaitTurn(reinterpret_cast<mcStream_t>(generator->stream)) != mcSuccess) {
     return CURAND_STATUS_PREEXISTING_FAILURE;
   }
-  const mxmaca::DeviceWork computes("curandGenerate");
-  try {
-    if (quasi) {
-      const size_t points = count / generator->dimensions;
-      for (unsigned dimension = 0; dimension < generator->dimensions; ++dimension) {
-        const auto source = makeDimension(generator->type, dimension, generator->offset);
-        if (source == nullptr) return CURAND_STATUS_INITIALIZATION_FAILED;
-        fill(*source, output + dimension * points, points);
-      }
-      generator->offset += points;
-      return CURAND_STATUS_SUCCESS;
-    }
-    if (generator->source == nullptr) {
-      generator->source = makeSource(generator->type, generator->seed, generator->offset);
-    }
-    fill(*generator->source, output, count);
-  } catch (const std::bad_alloc&) {
-    return CURAND_STATUS_ALLOCATION_FAILED;
-  }
+  const std::lock_guard<std::mutex> lock(generator->numbers->mutex);
+  change(*generator->numbers);
   return CURAND_STATUS_SUCCESS;
+}
+
+template <class Number, class Fill>
+curandStatus_t generate(curandGenerator_t generator, Number* output, size_t count, bool pairs, const Fill& fill) {
+  if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
+  const bool quasi = isQuasi(generator->type);
+  if (count % (quasi ? generator->numbers->dimensions : pairs ? 2 : 1) != 0) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+  if (count == 0) return CURAND_STATUS_SUCCESS;
+  if (output == nullptr) return CURAND_STATUS_OUT_OF_RANGE;
+  const auto compute = [numbers = generator->numbers, output, count, fill] {
+    return draw(*numbers, output, count, fill);
+  };
+  const auto stream = reinterpret_cast<mcStream_t>(generator->stream);
+  if (mxmaca::defers(stream) && mxmaca::isDeviceMemory(output)) {
+    const mcError_t error = mxmaca::submitLater(stream, "curandGenerate", [compute] {
+      return mxmaca::attempt("curandGenerate", compute) == CURAND_STATUS_SUCCESS ? mcSuccess : mcErrorLaunchFailure;
+    });
+    return error == mcSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_PREEXISTING_FAILURE;
+  }
+  if (mcStreamCheck(stream) != mcSuccess) return CURAND_STATUS_PREEXISTING_FAILURE;
+  return mxmaca::attempt("curandGenerate", compute);
 }
 
 template <class Number, class Two>
 curandStatus_t generateNormals(curandGenerator_t generator, Number* output, size_t count, Number mean, Number deviation,
-                               Two (Source::*two)()) {
+                               bool ofLogarithm, Two (Source::*two)()) {
   return generate(generator, output, count, true, [=](Source& source, Number* out, size_t numbers) {
     for (size_t i = 0; i < numbers; i += 2) {
       const Two both = (source.*two)();
       out[i] = mean + deviation * both.x;
       if (i + 1 < numbers) out[i + 1] = mean + deviation * both.y;  // a dimension may have an odd number of points
+    }
+    if (ofLogarithm) {
+      for (size_t i = 0; i < numbers; ++i) out[i] = std::exp(out[i]);
     }
   });
 }
@@ -280,8 +311,9 @@ curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType
     default:
       if (!isQuasi(type)) return CURAND_STATUS_TYPE_ERROR;
   }
-  auto created =
-      std::unique_ptr<curandGenerator_st>(new (std::nothrow) curandGenerator_st{type, 0, 0, nullptr, nullptr, 1});
+  if (mcCaptureForbids() != mcSuccess) return CURAND_STATUS_ALLOCATION_FAILED;  // it allocates on the device
+  auto created = std::unique_ptr<curandGenerator_st>(new (std::nothrow) curandGenerator_st{type, nullptr, nullptr});
+  if (created != nullptr) created->numbers = std::make_shared<Numbers>(type);
   return mxmaca::createObject(generator, std::move(created)) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
 }
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type) {
@@ -299,16 +331,18 @@ curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream)
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (isQuasi(generator->type)) return CURAND_STATUS_TYPE_ERROR;  // it has none
-  generator->seed = seed;
-  generator->source.reset();
-  return CURAND_STATUS_SUCCESS;
+  return change(generator, [&](Numbers& numbers) {
+    numbers.seed = seed;
+    numbers.source.reset();
+  });
 }
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (generator->type == CURAND_RNG_PSEUDO_MT19937) return CURAND_STATUS_TYPE_ERROR;  // it cannot skip
-  generator->offset = offset;
-  generator->source.reset();
-  return CURAND_STATUS_SUCCESS;
+  return change(generator, [&](Numbers& numbers) {
+    numbers.offset = offset;
+    numbers.source.reset();
+  });
 }
 curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrdering_t order) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
@@ -329,8 +363,7 @@ curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generat
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;
   if (!isQuasi(generator->type)) return CURAND_STATUS_TYPE_ERROR;
   if (dimensions == 0 || dimensions > mxmaca::kSobolDimensions) return CURAND_STATUS_OUT_OF_RANGE;
-  generator->dimensions = dimensions;
-  return CURAND_STATUS_SUCCESS;
+  return change(generator, [&](Numbers& numbers) { numbers.dimensions = dimensions; });
 }
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
   int anything = 0;
@@ -362,23 +395,19 @@ curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* 
 }
 curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* output, size_t count, float mean,
                                     float deviation) {
-  return generateNormals(generator, output, count, mean, deviation, &Source::normals);
+  return generateNormals(generator, output, count, mean, deviation, false, &Source::normals);
 }
 curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* output, size_t count, double mean,
                                           double deviation) {
-  return generateNormals(generator, output, count, mean, deviation, &Source::normalsDouble);
+  return generateNormals(generator, output, count, mean, deviation, false, &Source::normalsDouble);
 }
 curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* output, size_t count, float mean,
                                        float deviation) {
-  const curandStatus_t status = curandGenerateNormal(generator, output, count, mean, deviation);
-  for (size_t i = 0; status == CURAND_STATUS_SUCCESS && i < count; ++i) output[i] = std::exp(output[i]);
-  return status;
+  return generateNormals(generator, output, count, mean, deviation, true, &Source::normals);
 }
 curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* output, size_t count, double mean,
                                              double deviation) {
-  const curandStatus_t status = curandGenerateNormalDouble(generator, output, count, mean, deviation);
-  for (size_t i = 0; status == CURAND_STATUS_SUCCESS && i < count; ++i) output[i] = std::exp(output[i]);
-  return status;
+  return generateNormals(generator, output, count, mean, deviation, true, &Source::normalsDouble);
 }
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* output, size_t count, double lambda) {
   if (!live(generator)) return CURAND_STATUS_NOT_INITIALIZED;

@@ -28,6 +28,7 @@ constexpr BlasInt kNoMemoryToTranspose = -1011;
 // Where the caller wants to know what LAPACK said: 0, the number of the column that failed, or of the wrong argument
 // with a minus.
 inline Status report(int* info, BlasInt found) {
+  reachData();
   if (found == kNoMemory || found == kNoMemoryToTranspose) return CUSOLVER_STATUS_ALLOC_FAILED;
   if (info != nullptr) *info = static_cast<int>(found);
   return found < 0 ? CUSOLVER_STATUS_INVALID_VALUE : CUSOLVER_STATUS_SUCCESS;
@@ -106,6 +107,7 @@ BlasInt factor(Index m, Index n, T* A, Index lda, BlasInt* pivots) {
 // LU without row exchanges, for callers that give no room for them.
 template <class T>
 BlasInt factorWithoutPivots(Index m, Index n, T* A, Index lda) {
+  reachData();
   BlasInt info = 0;
   for (Index k = 0; k < std::min(m, n); ++k) {
     const T pivot = A[k + k * lda];
@@ -311,6 +313,7 @@ Status gesvdaStridedBatched(cusolverEigMode_t jobz, Index rank, Index m, Index n
   const bool vectors = jobz == CUSOLVER_EIG_MODE_VECTOR;
   MXMACA_REQUIRE(batch >= 0 && info != nullptr && (!vectors || (ldu >= least(m) && ldv >= least(n))));
   MXMACA_REQUIRE(!vectors || rank == 0 || batch == 0 || (U != nullptr && V != nullptr));
+  reachData();
   std::vector<T> copy(static_cast<size_t>(m * n));
   std::vector<Real<T>> values(static_cast<size_t>(least(std::min(m, n))));
   for (Index i = 0; i < batch; ++i) {
@@ -495,6 +498,7 @@ inline Status Xsytrs(cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType ty
                      int* info) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));
   if (typeB != type || pivots == nullptr) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  reachData();
   for (Index i = 0; i < n; ++i) {  // a minus marks the blocks of two rows
     if (pivots[i] == 0 || pivots[i] < -n || pivots[i] > n) throw BadIndex();
   }

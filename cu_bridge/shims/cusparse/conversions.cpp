@@ -11,6 +11,7 @@ namespace {
 
 // Sorts coordinates by (first, second), stably, and takes the permutation along.
 void sortCoordinates(int count, int* first, int* second, int* permutation) {
+  reachData();
   std::vector<int> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -27,6 +28,7 @@ void sortCoordinates(int count, int* first, int* second, int* permutation) {
 
 // The offsets of a matrix of `m` rows must grow from 0 to its number of elements.
 void checkOffsets(const int* offsets, int m, int nnz, int base) {
+  reachData();
   if (offsets[0] != base || offsets[m] - base != nnz) throw BadIndex();
   for (int row = 0; row < m; ++row) {
     if (offsets[row + 1] < offsets[row]) throw BadIndex();
@@ -100,8 +102,10 @@ Status geam(int m, int n, const T* alpha, const cusparseMatDescr_t descrA, int n
 
 MXMACA_EXPORT Status cusparseXcoo2csr(cusparseHandle_t handle, const int* rows, int nnz, int m, int* offsets,
                                       cusparseIndexBase_t base) {
+  MXMACA_LATER(Status, cusparseXcoo2csr, handle, rows, nnz, m, offsets, base);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(nnz >= 0 && m >= 0 && valid(base) && offsets != nullptr && (nnz == 0 || rows != nullptr));
+    reachData();
     for (int i = 0; i < nnz; ++i) inRange(rows[i] - base, m);
     std::fill(offsets, offsets + m + 1, 0);
     for (int i = 0; i < nnz; ++i) ++offsets[rows[i] - base + 1];
@@ -112,6 +116,7 @@ MXMACA_EXPORT Status cusparseXcoo2csr(cusparseHandle_t handle, const int* rows, 
 }
 MXMACA_EXPORT Status cusparseXcsr2coo(cusparseHandle_t handle, const int* offsets, int nnz, int m, int* rows,
                                       cusparseIndexBase_t base) {
+  MXMACA_LATER(Status, cusparseXcsr2coo, handle, offsets, nnz, m, rows, base);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(nnz >= 0 && m >= 0 && valid(base) && (nnz == 0 || rows != nullptr));
     MXMACA_REQUIRE(offsets != nullptr);
@@ -123,21 +128,24 @@ MXMACA_EXPORT Status cusparseXcsr2coo(cusparseHandle_t handle, const int* offset
   });
 }
 MXMACA_EXPORT Status cusparseCreateIdentityPermutation(cusparseHandle_t handle, int n, int* permutation) {
+  MXMACA_LATER(Status, cusparseCreateIdentityPermutation, handle, n, permutation);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(n >= 0 && (n == 0 || permutation != nullptr));
+    reachData();
     std::iota(permutation, permutation + n, 0);
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
 MXMACA_EXPORT Status cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* rows,
                                                     const int* columns, size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, rows, columns));
     return needsLittle(bytes);
   });
 }
 MXMACA_EXPORT Status cusparseXcoosortByRow(cusparseHandle_t handle, int m, int n, int nnz, int* rows, int* columns,
                                            int* p, void* buffer) {
+  MXMACA_LATER(Status, cusparseXcoosortByRow, handle, m, n, nnz, rows, columns, p, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, rows, columns));
     MXMACA_REQUIRE(buffer != nullptr);
@@ -147,6 +155,7 @@ MXMACA_EXPORT Status cusparseXcoosortByRow(cusparseHandle_t handle, int m, int n
 }
 MXMACA_EXPORT Status cusparseXcoosortByColumn(cusparseHandle_t handle, int m, int n, int nnz, int* rows, int* columns,
                                               int* p, void* buffer) {
+  MXMACA_LATER(Status, cusparseXcoosortByColumn, handle, m, n, nnz, rows, columns, p, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, rows, columns));
     MXMACA_REQUIRE(buffer != nullptr);
@@ -156,7 +165,7 @@ MXMACA_EXPORT Status cusparseXcoosortByColumn(cusparseHandle_t handle, int m, in
 }
 MXMACA_EXPORT Status cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* offsets,
                                                     const int* columns, size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, offsets, columns));
     return needsLittle(bytes);
   });
@@ -164,6 +173,7 @@ MXMACA_EXPORT Status cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int
 MXMACA_EXPORT Status cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int nnz,
                                       const cusparseMatDescr_t descriptor, const int* offsets, int* columns, int* p,
                                       void* buffer) {
+  MXMACA_LATER(Status, cusparseXcsrsort, handle, m, n, nnz, descriptor, offsets, columns, p, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, offsets, columns));
     MXMACA_REQUIRE(live(descriptor) && offsets != nullptr && buffer != nullptr);
@@ -182,7 +192,7 @@ MXMACA_EXPORT Status cusparseCsr2cscEx2_bufferSize(cusparseHandle_t handle, int 
                                                    const int*, const int*, void*, int*, int*, cudaDataType type,
                                                    cusparseAction_t action, cusparseIndexBase_t base,
                                                    cusparseCsr2CscAlg_t algorithm, size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0 && valid(action) && valid(base) && valid(algorithm));
     return elementBytes(type) == 0 ? CUSPARSE_STATUS_NOT_SUPPORTED : needsLittle(bytes);
   });
@@ -191,6 +201,8 @@ MXMACA_EXPORT Status cusparseCsr2cscEx2(cusparseHandle_t handle, int m, int n, i
                                         const int* offsets, const int* columns, void* outValues, int* outOffsets,
                                         int* outRows, cudaDataType type, cusparseAction_t action,
                                         cusparseIndexBase_t base, cusparseCsr2CscAlg_t algorithm, void* buffer) {
+  MXMACA_LATER(Status, cusparseCsr2cscEx2, handle, m, n, nnz, values, offsets, columns, outValues, outOffsets, outRows,
+               type, action, base, algorithm, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0 && valid(action) && valid(base) && valid(algorithm));
     const size_t bytes = elementBytes(type);
@@ -221,6 +233,8 @@ MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
                                           int nnzA, const int* rowsA, const int* colsA, const cusparseMatDescr_t descrB,
                                           int nnzB, const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC,
                                           int* rowsC, int* nnz, void* buffer) {
+  MXMACA_LATER(Status, cusparseXcsrgeam2Nnz, handle, m, n, descrA, nnzA, rowsA, colsA, descrB, nnzB, rowsB, colsB,
+               descrC, rowsC, resultOf(handle, nnz), unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_RETURN_IF_FAILED(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));
     MXMACA_REQUIRE(rowsC != nullptr && nnz != nullptr && buffer != nullptr);
@@ -240,7 +254,7 @@ MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
       cusparseHandle_t handle, int m, int n, const T* alpha, const cusparseMatDescr_t descrA, int nnzA, const T*,      \
       const int*, const int*, const T* beta, const cusparseMatDescr_t descrB, int nnzB, const T*, const int*,          \
       const int*, const cusparseMatDescr_t descrC, const T*, const int*, const int*, size_t* bytes) {                  \
-    return guarded(handle, [&]() -> Status {                                                                           \
+    return described(handle, [&]() -> Status {                                                                         \
       MXMACA_RETURN_IF_FAILED(checkSum(m, n, descrA, nnzA, descrB, nnzB, descrC));                                     \
       MXMACA_REQUIRE(alpha != nullptr && beta != nullptr);                                                             \
       return needsLittle(bytes);                                                                                       \
@@ -251,6 +265,9 @@ MXMACA_EXPORT Status cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
       const int* rowsA, const int* colsA, const T* beta, const cusparseMatDescr_t descrB, int nnzB, const T* valB,     \
       const int* rowsB, const int* colsB, const cusparseMatDescr_t descrC, T* valC, int* rowsC, int* colsC,            \
       void* buffer) {                                                                                                  \
+    MXMACA_LATER(Status, cusparse##letter##csrgeam2, handle, m, n, scalars(handle, alpha), descrA, nnzA, valA, rowsA,  \
+                 colsA, scalars(handle, beta), descrB, nnzB, valB, rowsB, colsB, descrC, valC, rowsC, colsC,           \
+                 unread(buffer));                                                                                      \
     return guarded(handle, [&]() -> Status {                                                                           \
       MXMACA_REQUIRE(buffer != nullptr);                                                                               \
       return geam(m, n, native(alpha), descrA, nnzA, native(valA), rowsA, colsA, native(beta), descrB, nnzB,           \

@@ -214,13 +214,13 @@ inline Status needsLittle(size_t* bytes) {
 // The size of a buffer, and a preparation, which needs the matrix alone. `checked`: what the arguments' check has
 // found.
 inline Status sizeOfBuffer(cusparseHandle_t handle, bool good, Status checked, size_t* bytes) {
-  return guarded(handle, [=]() -> Status {
+  return described(handle, [=]() -> Status {
     MXMACA_REQUIRE(good);
     return checked == CUSPARSE_STATUS_SUCCESS ? needsLittle(bytes) : checked;
   });
 }
 inline Status prepared(cusparseHandle_t handle, bool good, Status checked, const cusparseSpMatDescr* matrix) {
-  return guarded(handle, [=]() -> Status {
+  return described(handle, [=]() -> Status {
     MXMACA_REQUIRE(good);
     MXMACA_RETURN_IF_FAILED(checked);
     MXMACA_REQUIRE(complete(matrix));
@@ -239,8 +239,8 @@ void combine(void* data, cudaDataType type, Index at, T alpha, T product, T beta
   writeElement(data, type, at, std::complex<double>(value));
 }
 
-// The body of a function, in which T is the type that is computed in.
-#define COMPUTE_IN(type, ...) MXMACA_WITH_TYPE(withCompute, type, T, __VA_ARGS__)
+// The body of a function behind its checks, in which T is the type that is computed in.
+#define COMPUTE_IN(type, ...) MXMACA_WITH_TYPE(withCompute, type, T, reachData(); __VA_ARGS__)
 
 }  // namespace cusparse
 }  // namespace mxmaca

@@ -64,6 +64,7 @@ Index elementAt(const cusparseSpVecDescr& x, Index i) {
 
 MXMACA_EXPORT Status cusparseAxpby(cusparseHandle_t handle, const void* alpha, cusparseConstSpVecDescr_t x,
                                    const void* beta, cusparseDnVecDescr_t y) {
+  MXMACA_LATER(Status, cusparseAxpby, handle, scalars(handle, alpha), x, scalars(handle, beta), y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(alpha != nullptr && beta != nullptr && live(x) && live(y) && x->size == y->size);
     MXMACA_REQUIRE(complete(x) && complete(y));
@@ -81,10 +82,12 @@ MXMACA_EXPORT Status cusparseAxpby(cusparseHandle_t handle, const void* alpha, c
   });
 }
 MXMACA_EXPORT Status cusparseGather(cusparseHandle_t handle, cusparseConstDnVecDescr_t y, cusparseSpVecDescr_t x) {
+  MXMACA_LATER(Status, cusparseGather, handle, y, x);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(live(x) && live(y) && x->size == y->size);
     MXMACA_REQUIRE(complete(x) && complete(y));
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
+    reachData();
     for (Index i = 0; i < x->nnz; ++i) {
       writeElement(x->values, x->type, i, readElement(y->values, y->type, elementAt(*x, i)));
     }
@@ -92,10 +95,12 @@ MXMACA_EXPORT Status cusparseGather(cusparseHandle_t handle, cusparseConstDnVecD
   });
 }
 MXMACA_EXPORT Status cusparseScatter(cusparseHandle_t handle, cusparseConstSpVecDescr_t x, cusparseDnVecDescr_t y) {
+  MXMACA_LATER(Status, cusparseScatter, handle, x, y);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(live(x) && live(y) && x->size == y->size);
     MXMACA_REQUIRE(complete(x) && complete(y));
     if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
+    reachData();
     for (Index i = 0; i < x->nnz; ++i) {
       writeElement(y->values, y->type, elementAt(*x, i), readElement(x->values, x->type, i));
     }
@@ -105,7 +110,7 @@ MXMACA_EXPORT Status cusparseScatter(cusparseHandle_t handle, cusparseConstSpVec
 MXMACA_EXPORT Status cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
                                              cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y, const void*,
                                              cudaDataType compute, size_t* bytes) {
-  return guarded(handle, [&]() -> Status {
+  return described(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(op) && live(x) && live(y) && x->size == y->size);
     if (!fits(x->type, compute) || !fits(y->type, compute)) return CUSPARSE_STATUS_NOT_SUPPORTED;
     return needsLittle(bytes);
@@ -113,6 +118,7 @@ MXMACA_EXPORT Status cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOp
 }
 MXMACA_EXPORT Status cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t op, cusparseConstSpVecDescr_t x,
                                   cusparseConstDnVecDescr_t y, void* result, cudaDataType compute, void* buffer) {
+  MXMACA_LATER(Status, cusparseSpVV, handle, op, x, y, resultOf(handle, result), compute, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(op) && live(x) && live(y) && x->size == y->size);
     MXMACA_REQUIRE(result != nullptr && buffer != nullptr && complete(x) && complete(y));
@@ -146,6 +152,8 @@ MXMACA_EXPORT Status cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t o
                                   cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, const void* beta,
                                   cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t algorithm,
                                   void* buffer) {
+  MXMACA_LATER(Status, cusparseSpMV, handle, op, scalars(handle, alpha), a, x, scalars(handle, beta), y, compute,
+               algorithm, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     MXMACA_RETURN_IF_FAILED(checkSpMV(op, alpha, a, x, beta, y, compute));
@@ -176,6 +184,8 @@ MXMACA_EXPORT Status cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t o
                                   const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
                                   const void* beta, cusparseDnMatDescr_t c, cudaDataType compute,
                                   cusparseSpMMAlg_t algorithm, void* buffer) {
+  MXMACA_LATER(Status, cusparseSpMM, handle, opA, opB, scalars(handle, alpha), a, b, scalars(handle, beta), c, compute,
+               algorithm, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     MXMACA_RETURN_IF_FAILED(checkSpMM(opA, opB, alpha, a, b, beta, c, compute));
@@ -314,6 +324,8 @@ MXMACA_EXPORT Status cusparseSDDMM(cusparseHandle_t handle, cusparseOperation_t 
                                    const void* alpha, cusparseConstDnMatDescr_t a, cusparseConstDnMatDescr_t b,
                                    const void* beta, cusparseSpMatDescr_t c, cudaDataType compute,
                                    cusparseSDDMMAlg_t algorithm, void* buffer) {
+  MXMACA_LATER(Status, cusparseSDDMM, handle, opA, opB, scalars(handle, alpha), a, b, scalars(handle, beta), c, compute,
+               algorithm, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     MXMACA_RETURN_IF_FAILED(checkSddmm(opA, opB, alpha, a, b, beta, c, compute));

@@ -76,6 +76,7 @@ MXMACA_EXPORT Status cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperati
                                         cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
                                         cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t algorithm,
                                         cusparseSpSVDescr_t descriptor) {
+  MXMACA_LATER(Status, cusparseSpSV_solve, handle, op, scalars(handle, alpha), a, x, y, compute, algorithm, descriptor);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm));
     MXMACA_RETURN_IF_FAILED(checkSpSV(op, alpha, a, x, y, compute, descriptor));
@@ -117,6 +118,8 @@ MXMACA_EXPORT Status cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperati
                                         const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
                                         cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t algorithm,
                                         cusparseSpSMDescr_t descriptor) {
+  MXMACA_LATER(Status, cusparseSpSM_solve, handle, opA, opB, scalars(handle, alpha), a, b, c, compute, algorithm,
+               descriptor);
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm));
     MXMACA_RETURN_IF_FAILED(checkSpSM(opA, opB, alpha, a, b, c, compute, descriptor));
@@ -165,10 +168,12 @@ MXMACA_EXPORT Status cusparseSparseToDense_bufferSize(cusparseHandle_t handle, c
 }
 MXMACA_EXPORT Status cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpMatDescr_t a, cusparseDnMatDescr_t b,
                                            cusparseSparseToDenseAlg_t algorithm, void* buffer) {
+  MXMACA_LATER(Status, cusparseSparseToDense, handle, a, b, algorithm, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     MXMACA_RETURN_IF_FAILED(checkBoth(a, b));
     MXMACA_REQUIRE(complete(a) && complete(b));
+    reachData();
     for (Index i = 0; i < b->rows; ++i) {
       for (Index j = 0; j < b->columns; ++j) writeElement(b->values, b->type, place(*b, i, j), 0);
     }
@@ -204,10 +209,12 @@ MXMACA_EXPORT Status cusparseDenseToSparse_analysis(cusparseHandle_t handle, cus
 MXMACA_EXPORT Status cusparseDenseToSparse_convert(cusparseHandle_t handle, cusparseConstDnMatDescr_t a,
                                                    cusparseSpMatDescr_t b, cusparseDenseToSparseAlg_t algorithm,
                                                    void* buffer) {
+  MXMACA_LATER(Status, cusparseDenseToSparse_convert, handle, a, b, algorithm, unread(buffer));
   return guarded(handle, [&]() -> Status {
     MXMACA_REQUIRE(valid(algorithm) && buffer != nullptr);
     MXMACA_RETURN_IF_FAILED(checkBoth(b, a));
     MXMACA_REQUIRE(complete(a) && complete(b));
+    reachData();
     const bool byColumn = b->format == CUSPARSE_FORMAT_CSC;
     const Index lines = byColumn ? b->columns : b->rows;
     std::vector<Index> counts(static_cast<size_t>(lines + 1), 0);

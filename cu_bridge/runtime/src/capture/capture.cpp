@@ -311,6 +311,8 @@ void mcCaptureSetHooks(const mcCaptureHooks* hooks) {
   captureHooks = hooks == nullptr ? mcCaptureHooks{} : *hooks;
 }
 
+mcError_t mcCaptureForbids() { return refuseUnsafe(); }
+
 void mcCaptureSuspend(int change) { captureThread.suspended += change; }
 
 mcError_t mcThreadExchangeCaptureMode(mcCaptureMode* mode) {

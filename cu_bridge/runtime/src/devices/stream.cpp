@@ -68,6 +68,11 @@ mcError_t mcStreamCheck(mcStream_t stream) {
   return checkSticky();  // of what was waited for
 }
 
+mcError_t mcStreamDefers(mcStream_t stream, int* defers) {
+  MC_RETURN_IF_STICKY();
+  return ask(stream, defers, [=] { return isCaptured(stream) || isPending(stream) ? 1 : 0; });
+}
+
 mcError_t mcStreamWaitTurn(mcStream_t stream) {
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);

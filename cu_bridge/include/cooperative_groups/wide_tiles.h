@@ -1,5 +1,5 @@
-// Tiles of several warps. Their threads meet in the block's shared memory: each tile has a count of who has arrived, and
-// each thread a place for the value that others take.
+// Tiles of several warps. Their threads meet in the block's shared memory: each tile has a count of who has arrived,
+// and each thread a place for the value that others take.
 #pragma once
 
 #include <string.h>

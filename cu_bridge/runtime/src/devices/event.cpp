@@ -280,8 +280,7 @@ mcError_t mcIpcOpenEventHandle(mcEvent_t* event, const mcIpcHandle* handle) {
   if (event == nullptr || handle == nullptr) return fail(mcErrorInvalidValue);
   EventHandle wanted;
   std::memcpy(&wanted, handle->reserved, sizeof wanted);
-  if (std::memcmp(wanted.magic, kIpcEventMagic, sizeof kIpcEventMagic) != 0)
-    return fail(mcErrorInvalidResourceHandle);
+  if (std::memcmp(wanted.magic, kIpcEventMagic, sizeof kIpcEventMagic) != 0) return fail(mcErrorInvalidResourceHandle);
   std::shared_ptr<SharedEvent> shared = openSharedEvent(wanted.shared);
   if (shared == nullptr) return fail(mcErrorInvalidResourceHandle);
   return createEvent(event, mcEventInterprocess | mcEventDisableTiming, std::move(shared));

@@ -6,7 +6,6 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <pthread.h>
-#include <torch/version.h>
 
 #include <array>
 #include <atomic>
@@ -20,15 +19,13 @@
 #include <vector>
 
 #include "arguments/Device.h"
+#include "arguments/Release.h"
 #include "fast/AllocationReplay.h"
 #include "graph/GraphCapture.h"
 #include "memory/ThreadAllocator.h"
 
 namespace macatorch {
 namespace {
-
-#define MACATORCH_TORCH_AT_LEAST(major, minor) \
-  (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
 
 using namespace c10::cuda::CUDACachingAllocator;  // the names of the interface
 using c10::cuda::MempoolId_t;

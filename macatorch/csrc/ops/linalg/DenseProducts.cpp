@@ -17,12 +17,13 @@
 #include "dispatch/Unboxed.h"
 #include "fast/OneDnnProducts.h"
 #include "fast/PanelProducts.h"
+#include "ops/linalg/TunableProducts.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
 
 // Products of dense matrices and vectors. cuBLAS has none of integers and booleans: upstream refuses them on CUDA. Some
-// large ones are computed by oneDNN or in panels.
+// large ones are computed by oneDNN or in panels, or by what torch.cuda.tunable finds the fastest.
 
 namespace {
 
@@ -76,6 +77,12 @@ struct Operands {
     return left().dim() >= 2 && right().dim() >= 1 && left().size(-1) == right().size(inner) && left().numel() != 0 &&
            right().numel() != 0;
   }
+  /// True if every kernel may be tried: what is wrong with the operands is said once, by upstream's.
+  bool may_be_tuned() const {
+    const bool batches_fit = left().dim() == 2 || left().size(0) == right().size(0);
+    return has_terms() && left().dim() == right().dim() && batches_fit &&
+           left().scalar_type() == right().scalar_type() && is_on_device(left()) && is_on_device(right());
+  }
   /// True if upstream hands the sum to cuBLASLt as a bias (addmm and its out= form, not addmm_).
   bool is_bias() const {
     const at::Tensor& self = *read.front();
@@ -94,6 +101,10 @@ constexpr int64_t kDims =
     is_any_of<Op, at::_ops::mm, at::_ops::mm_out, at::_ops::addmm, at::_ops::addmm_out>         ? 2
     : is_any_of<Op, at::_ops::bmm, at::_ops::bmm_out, at::_ops::baddbmm, at::_ops::baddbmm_out> ? 3
                                                                                                 : 0;
+
+/// Whether the operator has several kernels and writes nothing but its result.
+template <class Op>
+constexpr bool kIsTuned = is_any_of<Op, at::_ops::mm, at::_ops::addmm, at::_ops::bmm, at::_ops::baddbmm>;
 
 // The names of cuBLAS's kernels in upstream's messages.
 constexpr char addmm_cuda[] = "addmm_cuda";
@@ -121,6 +132,17 @@ struct Product<Op, spec, kernel, Result(Args...)> {
         }
       }
     }
+    if constexpr (kIsTuned<Op>) {
+      if (C10_UNLIKELY(products_are_tunable())) {
+        return tuned(args...);
+      }
+    }
+    return chosen(args...);
+  }
+
+ private:
+  /// By the rule of the build: oneDNN or panels where they are faster as a rule, else upstream's kernel.
+  static Result chosen(Args... args) {
     if constexpr (kDims<Op> != 0 && std::is_same_v<Result, at::Tensor>) {
       if (std::optional<at::Tensor> result = onednn_product(kDims<Op>, args...)) {
         return *std::move(result);
@@ -136,6 +158,24 @@ struct Product<Op, spec, kernel, Result(Args...)> {
       }
     }
     return Unboxed<Op, spec>::call(args...);
+  }
+
+  /// Note [Tunable products].
+  static Result tuned(Args... args) {
+    using Product = std::optional<at::Tensor>;
+    Operands operands;
+    (operands.see(args), ...);
+    if (!operands.may_be_tuned()) {
+      return chosen(args...);
+    }
+    std::vector<ProductKernel> kernels{
+        {"Default", [&]() -> Product { return chosen(args...); }},
+        {"Maca_Cpu", [&]() -> Product { return Unboxed<Op, spec>::call(args...); }},
+        {"Maca_OneDnn", [&]() -> Product { return onednn_product(kDims<Op>, args...); }}};
+    if constexpr (is_any_of<Op, at::_ops::mm, at::_ops::addmm>) {
+      kernels.push_back({"Maca_Panels", [&]() -> Product { return panel_product(args...); }});
+    }
+    return tuned_product(operands.left(), operands.right(), operands.is_bias(), kernels);
   }
 };
 

@@ -266,6 +266,32 @@ CASE(an_exchange_that_is_tried_again) {
   });
 }
 
+// The sum of doubles as programs had it before there was one.
+__device__ double add_double(double* to, double value) {
+  unsigned long long int* place = (unsigned long long int*)to;
+  unsigned long long int old = *place, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(place, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+  } while (assumed != old);
+  return __longlong_as_double(old);
+}
+__global__ void fits_sum_of_doubles_by_exchange(const int* in, int* out) {
+  __shared__ double sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  for (int i = 0; i < 40; ++i) add_double(&sum, in[blockIdx.x * kThreads + threadIdx.x] * 0.5);
+  __syncthreads();
+  out[blockIdx.x * kThreads + threadIdx.x] = int(2 * sum);
+}
+CASE(a_sum_of_doubles_by_exchange) {
+  check(RUN(fits_sum_of_doubles_by_exchange), [](int b, int) {
+    int sum = 0;
+    for (int t = 0; t < kThreads; ++t) sum += 40 * of(b, t);
+    return sum;
+  });
+}
+
 // Each thread waits for the one behind it.
 __global__ void keeps_turns_by_exchange(const int* in, int* out) {
   __shared__ int turn;

@@ -46,7 +46,12 @@ PURE = (
         __float2int_rn __float2int_rz __float2int_rd __int2float_rn __float_as_int __int_as_float __float_as_uint
         __uint_as_float make_float2 make_float3 make_float4 make_int2 make_int3 make_int4 make_double2 sizeof unsigned
         int float double long short char bool size_t __half2float __float2half thread_rank thread_index group_index
-        num_threads"""
+        num_threads __double_as_longlong __longlong_as_double __double2hiint __double2loint __hiloint2double
+        __double2float_rn __double2int_rn __double2int_rz __float2uint_rn __float2uint_rz __float2int_ru __uint2float_rn
+        __dadd_rn __dmul_rn __ddiv_rn __fma_rn __fadd_rz __fmul_rz __brevll __mul64hi __umul64hi __umul24 __sad __usad
+        __byte_perm __funnelshift_l __funnelshift_lc __funnelshift_r __funnelshift_rc __dp4a __dp2a_lo __dp2a_hi
+        make_uint2 make_uint3 make_uint4 make_char2 make_char4 make_uchar2 make_uchar3 make_uchar4 make_short2
+        make_short4 make_ushort2 make_ushort4 make_float1 make_int1 make_double3 make_double4"""
     )
 )
 EFFECTS = word_set(

@@ -59,6 +59,19 @@ inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T* pointer, siz
   return ::cudaStreamAttachMemAsync(stream, (void*)pointer, length, flags);
 }
 
+// The forms of CUDA 11: no node is at fault, and nothing is written to the log, as in CUDA's own since 12.
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphNode_t*, char*, size_t) {
+  return ::cudaGraphInstantiate(exec, graph, 0);
+}
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t* node,
+                                       cudaGraphExecUpdateResult* result) {
+  cudaGraphExecUpdateResultInfo info = {};
+  const cudaError_t error = ::cudaGraphExecUpdate(exec, graph, &info);
+  if (node != nullptr) *node = info.errorNode;
+  if (result != nullptr) *result = info.result;
+  return error;
+}
+
 inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
   return ::cudaEventCreateWithFlags(event, flags);
 }
@@ -137,7 +150,31 @@ inline cudaError_t cudaFuncSetCacheConfig(T* func, cudaFuncCache config) {
   return ::cudaFuncSetCacheConfig(reinterpret_cast<const void*>(func), config);
 }
 
+// Banks of shared memory have one width, as on every device since Maxwell: the call is checked, and changes nothing.
+inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  if (config == nullptr) return cudaErrorInvalidValue;
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+  const bool known = config >= cudaSharedMemBankSizeDefault && config <= cudaSharedMemBankSizeEightByte;
+  return known ? cudaSuccess : cudaErrorInvalidValue;
+}
+template <class T>
+inline cudaError_t cudaFuncSetSharedMemConfig(T* func, cudaSharedMemConfig config) {
+  cudaFuncAttributes kernel;
+  const cudaError_t error = ::cudaFuncGetAttributes(&kernel, reinterpret_cast<const void*>(func));
+  return error != cudaSuccess ? error : cudaDeviceSetSharedMemConfig(config);
+}
+
+#if MXMACA_CUDA_MAJOR < 13
+// The names of CUDA 3, which CUDA 13 has given up.
+inline cudaError_t cudaThreadSynchronize() { return ::cudaDeviceSynchronize(); }
+inline cudaError_t cudaThreadExit() { return ::cudaDeviceReset(); }
+#endif
+
 #include "mxmaca/occupancy.h"
+#include "mxmaca/pitched_memory.h"
 
 // What code compiled by cucc has without an include.
 #ifdef __CUDACC__

@@ -2,6 +2,7 @@
 #pragma once
 #define __DRIVER_TYPES_H__  // other people's headers ask for these words
 
+#include <limits.h>  // programs take INT_MAX and its kin from here
 #include <stddef.h>
 
 #include "host_defines.h"

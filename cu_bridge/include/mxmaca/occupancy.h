@@ -74,3 +74,25 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* minGridSize, int* blo
                                                       size_t dynamicSharedBytes = 0, int blockSizeLimit = 0) {
   return cudaOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func, dynamicSharedBytes, blockSizeLimit);
 }
+
+/// The dynamic shared memory that each of `blocks` blocks of a kernel on one multiprocessor can have, in bytes.
+template <class T>
+inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, T func, int blocks, int blockSize) {
+  if (bytes == nullptr || blocks <= 0 || blockSize <= 0) return cudaErrorInvalidValue;
+  int device = 0, all = 0, reserved = 0, most = 0;
+  cudaFuncAttributes kernel;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+  }
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device);
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error == cudaSuccess) error = ::cudaFuncGetAttributes(&kernel, reinterpret_cast<const void*>(func));
+  if (error != cudaSuccess) return error;
+  // Shared memory is given out in units of 128 bytes.
+  const long long each = (all / blocks) / 128 * 128 - reserved;
+  const long long whole = each < most ? each : most;
+  const long long own = static_cast<long long>(kernel.sharedSizeBytes);
+  *bytes = static_cast<size_t>(whole > own ? whole - own : 0);
+  return cudaSuccess;
+}

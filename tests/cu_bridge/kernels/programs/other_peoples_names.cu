@@ -6,6 +6,14 @@
 #include <cusparse.h>
 
 #include <builtin_types.h>
+#include <common_functions.h>
+#include <cuda_device_runtime_api.h>
+#include <curand_normal.h>
+#include <curand_uniform.h>
+#include <cusparse_v2.h>
+#include <device_double_functions.h>
+#include <driver_functions.h>
+#include <sm_32_intrinsics.h>
 
 #include "../check.h"
 
@@ -80,6 +88,75 @@ static void occupancy() {
   CHECK(cudaOccupancyMaxPotentialBlockSize(nullptr, &size, scale) == cudaErrorInvalidValue);
 }
 
+// Shared memory that is left for each of so many blocks: as much of it fits as is said, and no more.
+static void shared_memory() {
+  for (const int blocks : {1, 2, 5}) {
+    size_t bytes = 0;
+    int fit = 0;
+    CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, bounded, blocks, 64) == cudaSuccess && bytes > 0);
+    CHECK(cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) ==
+          cudaSuccess);
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, bounded, 64, bytes) == cudaSuccess && fit >= blocks);
+    if (blocks == 1) continue;
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, bounded, 64, bytes + 1024) == cudaSuccess);
+    CHECK(fit < blocks);
+  }
+  size_t bytes = 0;
+  CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, bounded, 0, 64) == cudaErrorInvalidValue);
+
+  cudaSharedMemConfig banks;
+  CHECK(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte) == cudaSuccess);
+  CHECK(cudaFuncSetSharedMemConfig(bounded, cudaSharedMemBankSizeFourByte) == cudaSuccess);
+  CHECK(cudaDeviceGetSharedMemConfig(&banks) == cudaSuccess && banks == cudaSharedMemBankSizeFourByte);
+  CHECK(cudaDeviceSetSharedMemConfig(static_cast<cudaSharedMemConfig>(3)) == cudaErrorInvalidValue);
+}
+
+// A box of 12 x 5 x 3 bytes: a part of it is set, and of what lies around nothing.
+static void boxes() {
+  const cudaExtent whole = make_cudaExtent(12, 5, 3);
+  cudaPitchedPtr box;
+  CHECK(cudaMalloc3D(&box, whole) == cudaSuccess && box.pitch >= 12 && box.xsize == 12 && box.ysize == 5);
+  CHECK(cudaMemset3D(box, 1, whole) == cudaSuccess);
+  CHECK(cudaMemset3D(box, 2, make_cudaExtent(7, 2, 3)) == cudaSuccess);
+  CHECK(cudaMemset3D(box, 2, make_cudaExtent(box.pitch + 1, 2, 3)) == cudaErrorInvalidValue);
+  char bytes[12 * 5 * 3];
+  cudaMemcpy3DParms copy = {};
+  copy.srcPtr = box;
+  copy.dstPtr = make_cudaPitchedPtr(bytes, 12, 12, 5);
+  copy.extent = whole;
+  copy.kind = cudaMemcpyDeviceToHost;
+  CHECK(cudaMemcpy3D(&copy) == cudaSuccess);
+  for (int i = 0; i < 12 * 5 * 3; ++i) CHECK(bytes[i] == (i % 12 < 7 && i / 12 % 5 < 2 ? 2 : 1));
+  CHECK(cudaFree(box.ptr) == cudaSuccess);
+}
+
+// The forms that CUDA 11 had.
+static void graphs() {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t node;
+  float* values = nullptr;
+  CHECK(cudaMallocManaged(&values, 64 * sizeof(float)) == cudaSuccess);
+  for (int i = 0; i < 64; ++i) values[i] = static_cast<float>(i);
+  float by = 3;
+  void* arguments[] = {&values, &by};
+  cudaKernelNodeParams parameters = {};
+  parameters.func = reinterpret_cast<void*>(scale);
+  parameters.gridDim = dim3(1);
+  parameters.blockDim = dim3(64);
+  parameters.kernelParams = arguments;
+  CHECK(cudaGraphCreate(&graph, 0) == cudaSuccess);
+  CHECK(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &parameters) == cudaSuccess);
+  CHECK(cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0) == cudaSuccess);
+  CHECK(cudaGraphLaunch(exec, nullptr) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess);
+  for (int i = 0; i < 64; ++i) CHECK(values[i] == 3.0f * static_cast<float>(i));
+  cudaGraphExecUpdateResult updated = cudaGraphExecUpdateError;
+  CHECK(cudaGraphExecUpdate(exec, graph, &node, &updated) == cudaSuccess && updated == cudaGraphExecUpdateSuccess);
+  CHECK(cudaGraphExecDestroy(exec) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaFree(values) == cudaSuccess);
+}
+
+static_assert(INT_MAX == 2147483647 && UINT_MAX == 4294967295U, "nvcc includes limits.h by itself");
 static_assert(static_cast<int>(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) == cudaDevAttrComputeMode, "one numbering");
 static_assert(static_cast<int>(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) == cudaDevAttrTextureAlignment, "one numbering");
 static_assert(static_cast<int>(CU_COMPUTEMODE_PROHIBITED) == cudaComputeModeProhibited, "one numbering");
@@ -88,5 +165,11 @@ int main() {
   pointers();
   managed();
   occupancy();
+  shared_memory();
+  boxes();
+  graphs();
+#if CUDART_VERSION < 13000
+  CHECK(cudaThreadSynchronize() == cudaSuccess);
+#endif
   return summary();
 }

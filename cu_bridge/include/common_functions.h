@@ -1,0 +1,5 @@
+// Its contents come with the CUDA runtime header.
+#pragma once
+#define __COMMON_FUNCTIONS_H__
+
+#include "cuda_runtime.h"

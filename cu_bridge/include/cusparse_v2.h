@@ -1,0 +1,4 @@
+// The older name of cuSPARSE's header.
+#pragma once
+
+#include "cusparse.h"

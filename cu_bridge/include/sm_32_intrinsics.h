@@ -1,0 +1,5 @@
+// Its contents come with the CUDA runtime header.
+#pragma once
+#define __SM_32_INTRINSICS_H__
+
+#include "cuda_runtime.h"

@@ -320,9 +320,10 @@ MC_API mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphU
                                    mcGraphNode_t* node);
 // For a library that computes on the host, such as PyTorch's operators: it is told of captures, in the thread that
 // begins or ends one, and adds its own work as nodes. `run` is called at each launch, `destroy` with the graph.
+// `failed`: the capture has given no graph.
 typedef struct mcCaptureHooks {
   void (*begin)(unsigned long long id);
-  void (*end)(unsigned long long id);
+  void (*end)(unsigned long long id, int failed);
 } mcCaptureHooks;
 MC_API void mcCaptureSetHooks(const mcCaptureHooks* hooks);
 MC_API mcError_t mcCaptureAdd(mcStream_t stream, const char* kind, const char* label, mcError_t (*run)(void* data),

@@ -25,6 +25,8 @@
 
 #include "arguments/Device.h"
 #include "arguments/Walker.h"
+#include "graph/Borrowed.h"
+#include "graph/FailedCapture.h"
 #include "graph/Turn.h"
 
 namespace macatorch {
@@ -98,6 +100,9 @@ std::pair<char*, size_t> extent(const at::Tensor& tensor) {
 /// One capture: what it wrote to memory that was there before, and which memory is its own.
 class Session {
  public:
+  explicit Session(const void* thread) : begun_by(thread) {}
+  const void* const begun_by;
+
   /// Keeps what `tensor` holds, to put it back.
   void save(const at::Tensor& tensor) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -151,17 +156,32 @@ std::unordered_map<unsigned long long, std::shared_ptr<Session>>& sessions() {
   return *all;
 }
 
+/// Whether this thread has begun a capture and not seen all of its captures end. Its address names the thread: captures
+/// end with their thread as well, when it has no objects any more.
+thread_local bool has_begun = false;
+
+/// The thread goes on as without a capture once all that it has begun are over, whoever has ended them.
+void forget_ended() {
+  const std::lock_guard<std::mutex> lock(sessions_mutex);
+  has_begun = std::any_of(sessions().begin(), sessions().end(),
+                          [](const auto& entry) { return entry.second->begun_by == &has_begun; });
+  if (!has_begun) {
+    c10::impl::tls_set_dispatch_key_included(kCaptureKey, false);
+  }
+}
+
 void capture_begins(unsigned long long id) {
   {
     const std::lock_guard<std::mutex> lock(sessions_mutex);
-    sessions()[id] = std::make_shared<Session>();
+    sessions()[id] = std::make_shared<Session>(&has_begun);
   }
   captures_under_way.fetch_add(1, std::memory_order_relaxed);
   graphs_were_captured.store(true);
+  has_begun = true;
   c10::impl::tls_set_dispatch_key_included(kCaptureKey, true);
 }
 
-void capture_ends(unsigned long long id) {
+void capture_ends(unsigned long long id, int failed) {
   std::shared_ptr<Session> session;
   {
     const std::lock_guard<std::mutex> lock(sessions_mutex);
@@ -174,7 +194,10 @@ void capture_ends(unsigned long long id) {
   }
   session->restore();
   captures_under_way.fetch_sub(1, std::memory_order_relaxed);
-  c10::impl::tls_set_dispatch_key_included(kCaptureKey, false);
+  forget_ended();
+  if (failed != 0) {
+    tidy_failed_capture(id);
+  }
 }
 
 mcStream_t current_stream(c10::DeviceIndex device) {
@@ -230,37 +253,6 @@ class WorkScope {
 
  private:
   Work outer_;
-};
-
-/// Tensors over the same memory as the arguments of one operator, without a share in it. What was one tensor or one
-/// storage is one again.
-class Borrowed {
- public:
-  at::Tensor operator()(const at::Tensor& tensor) {
-    const auto found = tensors_.find(tensor.unsafeGetTensorImpl());
-    if (found != tensors_.end()) {
-      return found->second;
-    }
-    const c10::Storage& storage = tensor.storage();
-    auto entry = storages_.find(storage.unsafeGetStorageImpl());
-    if (entry == storages_.end()) {
-      c10::DataPtr data(const_cast<void*>(storage.data()), tensor.device());
-      entry = storages_
-                  .emplace(storage.unsafeGetStorageImpl(),
-                           c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data)))
-                  .first;
-    }
-    at::Tensor borrowed = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(entry->second),
-                                                                   DispatchKeySet(kDeviceKey), tensor.dtype());
-    borrowed.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-    borrowed._set_conj(tensor.is_conj());
-    borrowed._set_neg(tensor.is_neg());
-    return tensors_.emplace(tensor.unsafeGetTensorImpl(), std::move(borrowed)).first->second;
-  }
-
- private:
-  std::unordered_map<const c10::TensorImpl*, at::Tensor> tensors_;
-  std::unordered_map<const c10::StorageImpl*, c10::Storage> storages_;
 };
 
 /// A captured operator.
@@ -499,6 +491,9 @@ void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
   const std::optional<c10::DeviceIndex> device =
       ours ? device_of(at::ArrayRef<IValue>(stack->data() + (stack->size() - count), count)) : std::nullopt;
   const std::shared_ptr<Session> session = device ? session_of(*device) : nullptr;
+  if (C10_UNLIKELY(session == nullptr && has_begun)) {
+    forget_ended();
+  }
   if (session == nullptr || computes_nothing(op)) {
     op.redispatchBoxed(below, stack);
     if (session != nullptr && makes_memory(op)) {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "check.h"
 
@@ -205,6 +206,25 @@ void graphsKeepObjects() {
   CHECK(ends == 1 && cudaUserObjectRelease(object, 1) == cudaSuccess && ends == 2);
 }
 
+// Nobody else could end its capture, which would forbid other threads to allocate. A relaxed one stays, for others.
+void aThreadThatEndsTakesItsCapturesAlong() {
+  cudaStream_t stream = makeStream(), relaxed = makeStream();
+  std::thread([=] {
+    begin(stream);
+    begin(relaxed, cudaStreamCaptureModeRelaxed);
+    CHECK(cudaMemsetAsync(nullptr, 0, 0, stream) == cudaSuccess);
+  }).join();
+  CHECK(statusOf(stream) == cudaStreamCaptureStatusNone && statusOf(relaxed) == cudaStreamCaptureStatusActive);
+  void* device = nullptr;
+  CHECK(cudaMalloc(&device, 16) == cudaSuccess && cudaFree(device) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorIllegalState && cudaGetLastError() == cudaErrorIllegalState);
+  CHECK(cudaStreamEndCapture(relaxed, &graph) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+  begin(stream);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -212,4 +232,5 @@ int main(int, char** arguments) {
   launchesRepeatWhatWasCaptured();
   eventsBringOtherStreamsIn(arguments[1]);
   capturesForbidWaiting();
+  aThreadThatEndsTakesItsCapturesAlong();
 }

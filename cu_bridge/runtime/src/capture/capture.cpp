@@ -2,6 +2,9 @@
 
 #include "capture/capture.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <map>
 #include <mutex>
 #include <set>
@@ -261,8 +264,38 @@ void captureForget(mcStream_t stream) {
     if (capture->origin != stream) return;
     hooks = finish(capture);
   }
-  if (hooks.end != nullptr) hooks.end(capture->id);
+  if (hooks.end != nullptr) hooks.end(capture->id, 1);
 }
+
+namespace {
+
+// Only the thread that began a capture may end it, unless it is a relaxed one. A thread that ends before takes its
+// captures along: nobody could end them any more, and they would forbid other threads their calls.
+struct EndOfThread {
+  ~EndOfThread() {
+    if (syscall(SYS_gettid) == getpid()) return;  // the process ends
+    std::vector<std::pair<std::shared_ptr<Capture>, mcCaptureHooks>> ended;
+    {
+      const std::lock_guard<std::mutex> lock(captureMutex());
+      const std::set<std::shared_ptr<Capture>> all = captures();
+      for (const auto& capture : all) {
+        if (capture->thread != &captureThread || capture->mode == mcCaptureModeRelaxed) continue;
+        capture->invalid = true;
+        ended.emplace_back(capture, finish(capture));
+      }
+    }
+    for (const auto& [capture, hooks] : ended) {
+      if (hooks.end != nullptr) hooks.end(capture->id, 1);
+    }
+  }
+};
+// Made by a thread's first capture.
+void watchEndOfThread() {
+  static thread_local const EndOfThread end;
+  static_cast<void>(&end);
+}
+
+}  // namespace
 
 mcError_t beginCapture(mcStream_t stream, mcCaptureMode mode, const CaptureTarget& target) {
   MC_RETURN_IF_STICKY();
@@ -270,6 +303,7 @@ mcError_t beginCapture(mcStream_t stream, mcCaptureMode mode, const CaptureTarge
   if (mode < mcCaptureModeGlobal || mode > mcCaptureModeRelaxed) return fail(mcErrorInvalidValue);
   if (isDefaultStream(stream)) return fail(mcErrorStreamCaptureUnsupported);  // default streams cannot be captured
   static std::atomic<unsigned long long> lastId{0};
+  watchEndOfThread();
   auto capture = std::make_shared<Capture>();
   mcCaptureHooks hooks;
   {
@@ -373,7 +407,7 @@ mcError_t mcStreamEndCapture(mcStream_t stream, mcGraph_t* graph) {
     }
     hooks = finish(capture);
   }
-  if (hooks.end != nullptr) hooks.end(capture->id);
+  if (hooks.end != nullptr) hooks.end(capture->id, error == mcSuccess ? 0 : 1);
   if (error != mcSuccess) return fail(error);
   *graph = capture->graph;
   static_cast<void>(capture->own.release());

@@ -3,6 +3,7 @@
 import gc
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 from typing import Any, Callable, Dict, List, Tuple
@@ -35,8 +36,7 @@ def test_a_history_has_frames_of_python_and_cpp() -> None:
 
 def test_a_history_of_python_alone_has_no_frames_of_cpp() -> None:
     frames = [frame for entry in history(stacks="python") for frame in entry["frames"]]
-    assert frames and all(frame["filename"].endswith(".py") or frame["filename"] == "<string>" or "/" in
-                          frame["filename"] for frame in frames)  # fmt: skip
+    assert any(frame["filename"].endswith("test_memory_tools.py") for frame in frames)
     assert not any("::" in frame["name"] for frame in frames)
 
 
@@ -59,7 +59,8 @@ def test_a_dumped_snapshot_makes_upstreams_plots(tmp_path: pathlib.Path) -> None
     snapshot = pickle.loads((tmp_path / "snapshot.pickle").read_bytes())
     for plot in (_memory_viz.trace_plot, _memory_viz.segment_plot):
         assert "<script" in plot(snapshot)
-    assert "alloc" in _memory_viz.trace(snapshot)
+    # Letters are allocations: the last one is `x`.
+    assert re.search(r"^[a-z]+ = .*4.0MiB", _memory_viz.trace(snapshot), re.MULTILINE)
     assert "MiB" in _memory_viz.segsum(snapshot)
     del x
 

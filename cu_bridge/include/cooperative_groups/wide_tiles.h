@@ -1,10 +1,8 @@
 // Tiles of several warps. Their threads meet in the block's shared memory: each tile has a count of who has arrived,
-// and each thread a place for the value that others take.
+// and each thread a place for the value that others take. Part of cooperative_groups.h, which includes it at its end.
 #pragma once
 
 #include <string.h>
-
-#include "../cooperative_groups.h"
 
 #ifdef __CUDACC__
 namespace cooperative_groups {

@@ -66,6 +66,9 @@ class DeviceAllocator final : public CUDAAllocator {
   }
 
   c10::DataPtr allocate(size_t nbytes) override {
+    if (C10_UNLIKELY(uncached())) {
+      return native_.allocate(nbytes);
+    }
     const c10::Device device(kDevice, c10::cuda::current_device());
     void* data = nullptr;
     Requests* const requests =
@@ -88,7 +91,12 @@ class DeviceAllocator final : public CUDAAllocator {
   c10::DeleterFnPtr raw_deleter() const override { return &free; }
   void copy_data(void* dest, const void* src, std::size_t count) const override { native_.copy_data(dest, src, count); }
 
-  void* raw_alloc(size_t nbytes) override { return nbytes == 0 ? nullptr : allocate(nbytes).release_context(); }
+  void* raw_alloc(size_t nbytes) override {
+    if (nbytes == 0) {
+      return nullptr;
+    }
+    return C10_UNLIKELY(uncached()) ? native_.raw_alloc(nbytes) : allocate(nbytes).release_context();
+  }
   void* raw_alloc_with_stream(size_t nbytes, cudaStream_t stream) override {
     return settled()->raw_alloc_with_stream(nbytes, stream);
   }
@@ -366,6 +374,8 @@ class DeviceAllocator final : public CUDAAllocator {
     }
     return off_;
   }
+  /// Whether the program has switched the cache off. A block is then freed in a way that upstream's deleter for it knows.
+  bool uncached() { return off() && !native_.isEnabled(); }
   static bool watched() { return c10::memoryProfilingEnabled(); }
 
   template <class F>

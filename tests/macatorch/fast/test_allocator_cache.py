@@ -313,6 +313,27 @@ def test_nothing_is_replayed_with_other_settings(settings: Dict[str, str]) -> No
     assert int(done.stdout) == 0
 
 
+UNCACHED = """
+import torch
+memory = torch.cuda.memory
+before = torch.arange(4.0, device="cuda")
+memory.caching_allocator_enable(False)
+doubled, empty, block = before * 2, torch.empty(1 << 20, device="cuda"), memory.caching_allocator_alloc(1000)
+kept = doubled + 1
+memory.caching_allocator_enable(True)
+del doubled, empty, before
+memory.caching_allocator_delete(block)
+after = kept + 1
+del kept
+print(after.tolist(), torch.ones(3, device="cuda").sum().item())
+"""
+
+
+def test_what_was_taken_without_the_cache_is_freed_with_it() -> None:
+    done = subprocess.run([sys.executable, "-c", UNCACHED], stdout=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "[2.0, 4.0, 6.0, 8.0] 3.0")
+
+
 def test_a_block_is_given_to_one_tensor_at_a_time(replayed: Dict[str, Any]) -> None:
     assert replayed["threads"]["replays"] > 10
     assert replayed["threads"]["seen"] == []

@@ -6,6 +6,7 @@
 
 #include "../host_defines.h"
 #include "detail/config.h"
+#include "detail/placeholders.h"
 
 namespace thrust {
 

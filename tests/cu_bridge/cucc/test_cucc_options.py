@@ -287,3 +287,18 @@ def test_cmake_learns_of_the_toolkit_and_the_architecture(cucc: Cucc, sdk: pathl
     assert top is not None and (pathlib.Path(top.group(1)) / "nvvm" / "libdevice").is_dir(), said
     assert re.search(r"-arch compute_80\b", said), said
     assert re.search(r"-arch compute_75\b", cucc("-v", "-arch=sm_75", "none.cu", check=False).stderr)
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++14", "c++20"])
+def test_a_file_in_another_c_plus_plus_compiles(cucc: Cucc, tmp_path: pathlib.Path, standard: str) -> None:
+    """Device headers are C++17, which older programs are as well; a newer language stays what was asked for."""
+    path = tmp_path / "small.cu"
+    path.write_text(
+        "#include <cooperative_groups.h>\n#include <cuda_fp16.h>\n"
+        f"static_assert(__cplusplus {'>' if standard == 'c++20' else '=='} 201703L);\n"
+        "__global__ void twice(__half* x) { x[threadIdx.x] = __hadd(x[threadIdx.x], x[threadIdx.x]); }\n"
+        "int main() {\n  __half* x;\n  cudaMallocManaged(&x, 2);\n  *x = __float2half(3);\n"
+        "  twice<<<1, 1>>>(x);\n  return cudaDeviceSynchronize() != cudaSuccess || __half2float(*x) != 6;\n}\n"
+    )
+    cucc(f"-std={standard}", path, "-o", tmp_path / "small")
+    assert run_program(tmp_path / "small").returncode == 0

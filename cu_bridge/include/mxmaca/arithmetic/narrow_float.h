@@ -161,7 +161,7 @@ MXMACA_HD float half_value(uint16_t half) {
   } else if (magnitude >= 0x400) {
     bits += 0x38000000U;
   } else {
-    bits = bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
+    bits = bit_cast<uint32_t>(static_cast<float>(magnitude) * 5.9604644775390625e-8F);
   }
   return bit_cast<float>(bits | static_cast<uint32_t>(half & 0x8000) << 16);
 #endif

@@ -56,6 +56,29 @@ class device_allocator {
 template <class T>
 using device_malloc_allocator = device_allocator<T>;
 
+// Memory that host and device both reach by its address.
+template <class T>
+class universal_allocator : public device_allocator<T> {
+ public:
+  template <class U>
+  struct rebind {
+    using other = universal_allocator<U>;
+  };
+  universal_allocator() = default;
+  template <class U>
+  universal_allocator(const universal_allocator<U>&) {}
+  device_ptr<T> allocate(std::size_t count) {
+    void* memory = nullptr;
+    const cudaError_t error = ::cudaMallocManaged(&memory, count * sizeof(T));
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw std::bad_alloc();
+    }
+    if (error != cudaSuccess) throw system_error(error);
+    return device_ptr<T>(static_cast<T*>(memory));
+  }
+};
+
 template <class T, class Allocator = device_allocator<T>>
 class device_vector {
  public:
@@ -259,6 +282,9 @@ template <class T, class A, class U, class B>
 bool operator==(const std::vector<U, B>& b, const device_vector<T, A>& a) {
   return a == b;
 }
+
+template <class T>
+using universal_vector = device_vector<T, universal_allocator<T>>;
 
 // The C++ library's vector, which can also be filled from the device.
 template <class T, class Allocator = std::allocator<T>>

@@ -39,6 +39,10 @@ CLOSURE_TYPES = (
 CAPABILITY = toolkit.limit("kCapability")
 
 
+# What CUDA's headers are written in here is C++17, and so is what they are compiled as.
+BEFORE_CXX17 = ("c++03", "c++11", "c++14")
+
+
 class Flags:
     """The flags of one run of cucc."""
 
@@ -106,7 +110,10 @@ class Flags:
         """What both the preprocessor and the compiler want to know."""
         options = self.options
         given = [*options.host, *options.all("compiler_options")]
-        flags = [f"-std={options.value('standard')}"] if options.value("standard") else []
+        standard = options.value("standard")
+        if cuda and standard in BEFORE_CXX17:
+            standard = "c++17"
+        flags = [f"-std={standard}"] if standard else []
         # nvcc's default, whatever the host compiler's is.
         if cuda and not flags and not any(option.startswith(("-std=", "--std=", "-ansi")) for option in given):
             flags = ["-std=gnu++17"]

@@ -22,6 +22,7 @@
 #include <thrust/sort.h>
 #include <thrust/transform_reduce.h>
 #include <thrust/unique.h>
+#include <thrust/universal_vector.h>
 #include <vector>
 #include "../check.h"
 struct Square {
@@ -100,5 +101,24 @@ int main() {
   thrust::device_vector<float> big(1 << 20, 0.1f);
   float s = thrust::reduce(big.begin(), big.end(), 0.0f);
   CHECK(s > 104857.5f && s < 104857.75f);
+
+  // Functions as expressions.
+  using namespace thrust::placeholders;
+  thrust::device_vector<int> left{5, 1, 4, 1, 3}, right{2, 7, 1, 8, 2}, made(5);
+  CHECK(thrust::count_if(left.begin(), left.end(), _1 > 2) == 3);
+  CHECK(thrust::count_if(left.begin(), left.end(), 1 < _1 && !(_1 % 2 == 0)) == 2);
+  thrust::transform(left.begin(), left.end(), right.begin(), made.begin(), 10 * _1 - _2 / 2);
+  CHECK(made[0] == 49 && made[1] == 7 && made[4] == 29);
+  thrust::for_each(made.begin(), made.end(), _1 += 1);
+  CHECK(made[0] == 50 && made[1] == 8 && made[4] == 30);
+  CHECK(thrust::transform_reduce(left.begin(), left.end(), -_1 * _1, 0, _1 + _2) == -52);
+  CHECK(thrust::remove_if(left.begin(), left.end(), _1 == 1) - left.begin() == 3 && left[1] == 4);
+
+  thrust::universal_vector<int> shared(4, 7);
+  int* const address = thrust::raw_pointer_cast(shared.data());
+  address[2] = 9;
+  cudaPointerAttributes attributes;
+  CHECK(cudaPointerGetAttributes(&attributes, address) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeManaged && thrust::reduce(shared.begin(), shared.end()) == 30);
   return summary();
 }

@@ -203,6 +203,9 @@ MC_API mcError_t mcStreamWaitTurn(mcStream_t stream);     // the same, whether i
 // *defers: whether work of the stream is a node of a capture now, or waits behind pending work, instead of running at
 // once.
 MC_API mcError_t mcStreamDefers(mcStream_t stream, int* defers);
+// Two bytes of the calling thread's, 0 at first, for libraries whose calls are made later. Variables of their own would
+// each take of the static TLS block, of which there is little.
+MC_API unsigned char* mcThreadLibraryBytes(void);
 MC_API mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event);
 MC_API mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event);  // in a capture a node of its own
 MC_API mcError_t mcStreamGetPriority(mcStream_t stream, int* priority);

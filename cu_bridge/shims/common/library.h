@@ -79,7 +79,7 @@ auto attempt(const char* function, Work&& work) -> decltype(work()) {
   try {
     return work();
   } catch (const DataReached&) {
-    dataReached = true;
+    dataReached() = 1;
     return Known::kSuccess;
   } catch (const MissingData&) {
     return Known::kInvalidValue;
@@ -97,7 +97,7 @@ template <class Context, class Work>
 auto guarded(Context* handle, Work&& work, const char* function = __builtin_FUNCTION()) -> decltype(work()) {
   using Known = Answers<decltype(work())>;
   if (!live(handle)) return Known::kNotInitialized;
-  if (phase == Phase::Plain && mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
+  if (phase() == Phase::Plain && mcStreamCheck(static_cast<mcStream_t>(handleOf(handle)->stream)) != mcSuccess) {
     return Known::kExecutionFailed;
   }
   return attempt(function, std::forward<Work>(work));

@@ -163,7 +163,7 @@ Pointer at(const Pointer* pointers, int64_t index) {
 // Whether one of a batch's addresses is missing. Which they are is not known before the call computes.
 template <class Pointer>
 bool hasNull(const Pointer* pointers, int64_t count) {
-  return phase != Phase::Checking && std::find(pointers, pointers + count, nullptr) != pointers + count;
+  return phase() != Phase::Checking && std::find(pointers, pointers + count, nullptr) != pointers + count;
 }
 
 }  // namespace mxmaca

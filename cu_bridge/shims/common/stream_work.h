@@ -51,32 +51,32 @@ class DeviceWork {
 };
 
 // ---- The two calls --------------------------------------------------------------------------------------------------
-enum class Phase { Plain, Checking, Computing };
-inline thread_local Phase phase = Phase::Plain;
-inline thread_local bool dataReached = false;
+enum class Phase : unsigned char { Plain, Checking, Computing };
+inline Phase phase() { return static_cast<Phase>(mcThreadLibraryBytes()[0]); }
+inline unsigned char& dataReached() { return mcThreadLibraryBytes()[1]; }
 
 class PhaseScope {
  public:
-  explicit PhaseScope(Phase now) : before_(std::exchange(phase, now)) {}
-  ~PhaseScope() { phase = before_; }
+  explicit PhaseScope(Phase now) : before_(std::exchange(mcThreadLibraryBytes()[0], static_cast<unsigned char>(now))) {}
+  ~PhaseScope() { mcThreadLibraryBytes()[0] = before_; }
   PhaseScope(const PhaseScope&) = delete;
   PhaseScope& operator=(const PhaseScope&) = delete;
 
  private:
-  Phase before_;
+  unsigned char before_;
 };
 
 // The end of a first call.
 struct DataReached {};
 // Stands before the first access of a function to data of the device, behind its checks.
 inline void reachData() {
-  if (phase == Phase::Checking) throw DataReached();
+  if (phase() == Phase::Checking) throw DataReached();
 }
 
 // Whether work for the stream is a node of a capture, or waits.
 inline bool defers(mcStream_t stream) {
   int later = 0;
-  return phase == Phase::Plain && mcStreamDefers(stream, &later) == mcSuccess && later != 0;
+  return phase() == Phase::Plain && mcStreamDefers(stream, &later) == mcSuccess && later != 0;
 }
 template <class Context>
 mcStream_t streamOf(Context* handle) {
@@ -341,10 +341,10 @@ MXMACA_SELDOM bool madeLater(Status* status, mcStream_t stream, const char* name
   using Known = Answers<Status>;
   {
     const PhaseScope checking(Phase::Checking);
-    dataReached = false;
+    dataReached() = 0;
     *status = first();
   }
-  if (*status != Known::kSuccess || !dataReached) return true;
+  if (*status != Known::kSuccess || dataReached() == 0) return true;
   try {
     const mcError_t error = submitLater(stream, name, [second = keepCall()]() mutable {
       const PhaseScope computing(Phase::Computing);

@@ -287,7 +287,7 @@ void computeIntegers(const Work& w, int64_t index) {
 template <class Work_>
 cublasStatus_t guarded(cublasLtHandle_t handle, cudaStream_t stream, Work_&& work,
                        const char* function = __builtin_FUNCTION()) {
-  if (phase == Phase::Plain) {
+  if (phase() == Phase::Plain) {
     if (!isHandle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (mcStreamCheck(reinterpret_cast<mcStream_t>(stream)) != mcSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   }

@@ -82,3 +82,8 @@ int mcHandleRemove(const void* handle, int kind) {
   entry->word.store(0, std::memory_order_release);
   return 1;
 }
+
+unsigned char* mcThreadLibraryBytes(void) {
+  static thread_local unsigned char bytes[2];
+  return bytes;
+}

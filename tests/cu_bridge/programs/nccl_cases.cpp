@@ -99,6 +99,7 @@ void mismatches() {
     const int status = rank == 0 ? ncclSend(memory, kLong, kFloat, 1, comm, nullptr)
                                  : ncclRecv(memory, kLong + 1, kFloat, 0, comm, nullptr);
     CHECK(settled(comm, status) == kInvalidUsage && says("400000") && says("400004"));
+    meeting.wait(2);  // who is late would hear of the abort instead
     NCCL(ncclCommAbort(comm));
   });
 }

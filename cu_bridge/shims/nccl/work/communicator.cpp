@@ -18,6 +18,8 @@ std::string nameOf(int rank, const PeerProcess* peer) {
 void Communicator::noteFailure(Result result, const std::string& text) {
   const std::lock_guard<std::mutex> lock(failureMutex_);
   if (failure_ != kSuccess) return;
+  // Who sees the failure asks for its text at once: ncclGetLastError has it before.
+  if (text != lastError()) fail(result, text);
   failure_ = result;
   failureText_ = text;
 }

@@ -320,9 +320,9 @@ before = torch.arange(4.0, device="cuda")
 memory.caching_allocator_enable(False)
 doubled, empty, block = before * 2, torch.empty(1 << 20, device="cuda"), memory.caching_allocator_alloc(1000)
 kept = doubled + 1
+memory.caching_allocator_delete(block)  # as with upstream, before the cache is there again
 memory.caching_allocator_enable(True)
 del doubled, empty, before
-memory.caching_allocator_delete(block)
 after = kept + 1
 del kept
 print(after.tolist(), torch.ones(3, device="cuda").sum().item())

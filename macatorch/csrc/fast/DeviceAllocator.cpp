@@ -374,7 +374,7 @@ class DeviceAllocator final : public CUDAAllocator {
     }
     return off_;
   }
-  /// Whether the program has switched the cache off. A block is then freed in a way that upstream's deleter for it knows.
+  /// Whether the program has switched the cache off. A block is then freed as upstream's deleter for it knows.
   bool uncached() { return off() && !native_.isEnabled(); }
   static bool watched() { return c10::memoryProfilingEnabled(); }
 

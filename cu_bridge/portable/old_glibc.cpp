@@ -29,6 +29,8 @@
   }
 
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
+// pthread_setspecific takes an address and reads nothing there, which a definition here cannot say.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 USE_BASE_VERSION(int, pthread_create,
                  (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
@@ -43,6 +45,9 @@ USE_BASE_VERSION(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))
 USE_BASE_VERSION(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock))
 USE_BASE_VERSION(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
 USE_BASE_VERSION(int, __pthread_key_create, (pthread_key_t * key, void (*destroy)(void*)), (key, destroy))
+USE_BASE_VERSION(int, pthread_key_create, (pthread_key_t * key, void (*destroy)(void*)), (key, destroy))
+USE_BASE_VERSION(void*, pthread_getspecific, (pthread_key_t key), (key))
+USE_BASE_VERSION(int, pthread_setspecific, (pthread_key_t key, const void* value), (key, value))
 USE_BASE_VERSION(void*, dlopen, (const char* file, int mode), (file, mode))
 USE_BASE_VERSION(void*, dlsym, (void* handle, const char* name), (handle, name))
 USE_BASE_VERSION(int, dladdr, (const void* address, Dl_info* info), (address, info))

@@ -76,6 +76,24 @@ assert records(lambda: None) == []
     )
 
 
+def test_a_thread_begins_without_the_ranges_that_another_has_left(run_python: Callable[..., str]) -> None:
+    """The system gives the number of a thread that has ended to a later one."""
+    run_python(
+        """
+import threading
+pushed, numbers = [], set()
+def work():
+    numbers.add(threading.get_ident())
+    pushed.append(lib.mcProfileMark(lib.mcMarkPush, ffi.NULL, b"left", 0))
+for _ in range(20):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+assert pushed == [0] * 20 and len(numbers) < 20, (pushed, len(numbers))
+"""
+    )
+
+
 PROGRAM = """
 #include <nvToolsExt.h>
 #include <stdio.h>

@@ -1,11 +1,14 @@
 // Marks and ranges that a program puts on its time line (NVTX), for the listener and for a library's hook.
 
+#include <pthread.h>
+
 #include <atomic>
+#include <functional>
 #include <map>
-#include <mutex>
+#include <memory>
+#include <optional>
 #include <string>
-#include <thread>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "profile/profile.h"
@@ -16,37 +19,32 @@ namespace {
 std::atomic<mcMarkHook> markHook{nullptr};
 std::atomic<unsigned long long> lastRange{0};
 
-// The ranges that threads have pushed and not popped, by thread and domain. Not thread-local: the static TLS block is
-// small.
-struct Pushed {
-  std::mutex mutex;
-  std::map<std::pair<std::thread::id, std::string>, std::vector<unsigned long long>> ranges;
-};
-Pushed& pushed() {
-  static auto* const all = new Pushed;  // programs mark until their end
-  return *all;
+// The ranges that a thread has pushed and not popped, by domain. Kept by a key, which takes nothing of the static TLS
+// block, and gone with the thread: another one may get its number.
+using Pushed = std::map<std::string, std::vector<unsigned long long>, std::less<>>;
+
+Pushed* pushed() {
+  static const std::optional<pthread_key_t> key = [] {
+    pthread_key_t made = 0;
+    const int error = pthread_key_create(&made, [](void* ranges) { delete static_cast<Pushed*>(ranges); });
+    return error == 0 ? std::make_optional(made) : std::nullopt;
+  }();
+  if (!key) return nullptr;  // the process has no key left
+  auto* ranges = static_cast<Pushed*>(pthread_getspecific(*key));
+  if (ranges == nullptr) {
+    auto made = std::make_unique<Pushed>();
+    if (pthread_setspecific(*key, made.get()) != 0) return nullptr;
+    ranges = made.release();
+  }
+  return ranges;
 }
 
-// How many the thread had pushed before.
-int64_t push(const char* domain, unsigned long long range) {
-  Pushed& all = pushed();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  std::vector<unsigned long long>& ranges = all.ranges[{std::this_thread::get_id(), domain == nullptr ? "" : domain}];
-  ranges.push_back(range);
-  return static_cast<int64_t>(ranges.size()) - 1;
-}
-
-// How many are left; -1: there was none.
-int64_t pop(const char* domain, unsigned long long* range) {
-  Pushed& all = pushed();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto found = all.ranges.find({std::this_thread::get_id(), domain == nullptr ? "" : domain});
-  if (found == all.ranges.end()) return -1;
-  *range = found->second.back();
-  found->second.pop_back();
-  const auto left = static_cast<int64_t>(found->second.size());
-  if (left == 0) all.ranges.erase(found);
-  return left;
+std::vector<unsigned long long>* pushedRanges(const char* domain) {
+  Pushed* const all = pushed();
+  if (all == nullptr) return nullptr;
+  const std::string_view name = domain == nullptr ? std::string_view() : domain;
+  const auto found = all->find(name);
+  return found != all->end() ? &found->second : &(*all)[std::string(name)];
 }
 
 void tellOfMark(mcMarkKind kind, const char* domain, const char* name, unsigned long long range) {
@@ -76,14 +74,22 @@ int64_t mcProfileMark(mcMarkKind kind, const char* domain, const char* name, uns
       number = static_cast<int64_t>(range);
       break;
     case mcMarkEnd: break;
-    case mcMarkPush:
+    case mcMarkPush: {
+      std::vector<unsigned long long>* const ranges = pushedRanges(domain);
+      if (ranges == nullptr) return -1;
+      number = static_cast<int64_t>(ranges->size());
       range = lastRange.fetch_add(1, std::memory_order_relaxed) + 1;
-      number = push(domain, range);
+      ranges->push_back(range);
       break;
-    case mcMarkPop:
-      number = pop(domain, &range);
-      if (number < 0) return -1;
+    }
+    case mcMarkPop: {
+      std::vector<unsigned long long>* const ranges = pushedRanges(domain);
+      if (ranges == nullptr || ranges->empty()) return -1;
+      range = ranges->back();
+      ranges->pop_back();
+      number = static_cast<int64_t>(ranges->size());
       break;
+    }
   }
   if (profiling()) tellOfMark(kind, domain, name, range);
   if (const mcMarkHook hook = markHook.load(std::memory_order_acquire)) hook(kind, name, range);

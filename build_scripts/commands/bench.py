@@ -14,7 +14,7 @@ from . import options
 
 SCRIPTS = CHECKOUT / "tests" / "benchmarks"
 # Their figures stand in docs/performance.md; the others have a page of their own.
-ON_THE_PAGE = ("graphs", "kernels", "memory", "models", "small_operators")
+ON_THE_PAGE = ("collectives", "graphs", "kernels", "memory", "models", "small_operators", "triton_kernels")
 
 # It compares libraries that lack a part with the whole one, and is given them.
 FAST_PARTS = "fast_parts"

@@ -1,12 +1,14 @@
 """Kernels in Triton on the device beside the same work of torch's own on the CPU, launches and compilations.
 
-    python tests/benchmarks/triton_kernels.py [rounds]
+    python tests/benchmarks/triton_kernels.py [--rounds N] [--json FILE]
 
-Prints ratios of seconds (below 1: the device is faster), then microseconds of one launch of a small kernel, and the
-time of a compilation, cold and from Triton's cache. docs/triton.md says how such kernels become machine code.
+Prints ratios of seconds (below 1: the device is faster), then a launch of a small kernel and a compilation, cold and
+from Triton's cache, in units of the times that they are to keep. docs/triton.md says how such kernels become machine
+code.
 """
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,13 +18,16 @@ from typing import Any, Callable, List, Tuple
 import torch
 import triton
 import triton.language as tl
-from _measure import compare
+from _measure import Ratio, Table, compare, parser
 
 # Name, work on the CPU, the same on the device.
 Work = Tuple[str, Callable[[], Any], Callable[[], Any]]
 
 LAUNCHES = 5000
 FIRST_LAUNCH = "--first-launch"
+KERNELS, TIMES = "kernels in Triton, to the CPU's operator", "Triton's own times, to their goals"
+# Seconds of a launch from Python, of a compilation, and of one that Triton's cache has.
+LAUNCH_GOAL, COLD_GOAL, CACHED_GOAL = 12e-6, 0.4, 10e-3
 
 
 @triton.jit
@@ -183,17 +188,17 @@ def works() -> List[Work]:
     return result
 
 
-def launch_microseconds() -> float:
-    """Return what one launch of a kernel over 64 elements takes of the thread's time: the best of five series."""
+def launch_seconds() -> List[float]:
+    """Return what one launch of a kernel over 64 elements takes of the thread's time, in five series."""
     x = torch.rand(64, device="cuda")
     add[(1,)](x, x, x, 64, BLOCK=64)
-    best = float("inf")
+    series = []
     for _ in range(5):
         start = time.thread_time()
         for _ in range(LAUNCHES):
             add[(1,)](x, x, x, 64, BLOCK=64)
-        best = min(best, (time.thread_time() - start) / LAUNCHES)
-    return best * 1e6
+        series.append((time.thread_time() - start) / LAUNCHES)
+    return series
 
 
 def compile_seconds(folder: str) -> float:
@@ -212,20 +217,30 @@ def first_launch() -> None:
     print(time.perf_counter() - start)
 
 
+def of_goal(name: str, taken: List[float], goal: float) -> Ratio:
+    """Return the median of ``taken`` seconds in units of ``goal``."""
+    return Ratio(TIMES, name, statistics.median(taken) / goal, min(taken) / goal, max(taken) / goal, goal)
+
+
 def main() -> None:
     """Print the table."""
     if FIRST_LAUNCH in sys.argv:
         first_launch()
         return
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    print(f"triton {triton.__version__}, torch {torch.__version__}, {torch.get_num_threads()} threads")
-    print(f"{'work':24} ratio  (spread)      CPU, us")
+    arguments = parser(__doc__).parse_args()
+    print(f"triton {triton.__version__}")
+    table = Table(arguments)
     for name, reference, device in works():
-        print(compare("triton", name, reference, device, calls=3, rounds=rounds).line(), flush=True)
-    print(f"launch of a small kernel: {launch_microseconds():.1f} us")
-    with tempfile.TemporaryDirectory() as folder:
-        cold, warm = compile_seconds(folder), compile_seconds(folder)
-    print(f"compilation of softmax: {cold:.2f} s, from the cache {warm * 1e3:.0f} ms")
+        table.add(compare(KERNELS, name, reference, device, calls=3, rounds=arguments.rounds))
+    table.add(of_goal("launch from Python", launch_seconds(), LAUNCH_GOAL))
+    cold, warm = [], []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as folder:
+            cold.append(compile_seconds(folder))
+            warm.append(compile_seconds(folder))
+    table.add(of_goal("softmax compiled", cold, COLD_GOAL))
+    table.add(of_goal("softmax from the cache", warm, CACHED_GOAL))
+    table.close([KERNELS])
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 python tests/benchmarks/collectives.py [--ranks 2 4] [--most 268435456] [--rounds N] [--json FILE]
 
-A row is the time of NCCL's all-reduce in units of Gloo's. A second row, from 64 MiB on, is its time in units of what the
-memory needs: the bytes that an all-reduce has to move at least, over the rate of a copy on all ranks at once.
+A row is the time of NCCL's all-reduce in units of Gloo's. A second row, from 64 MiB on, is its time in units of what
+the memory needs: the bytes that an all-reduce has to move at least, over the rate of a copy on all ranks at once.
 """
 
 from __future__ import annotations

@@ -185,9 +185,10 @@ class Table:
     nvidia: Nvidia
     companions: Tuple[Companion, ...] = ()
 
-    def built_companions(self, release: Release) -> List[Companion]:
-        """The companions of a release that are built here; the others stay upstream's."""
-        return [c for c in self.companions if release.companions.get(c.name) == c.version and not c.is_given]
+    def built_companions(self, release: Release, python: Optional[str] = None) -> List[Companion]:
+        """The companions of a release that are built here, for this Python if one is said; others stay upstream's."""
+        fitting = [c for c in self.companions if release.companions.get(c.name) == c.version and not c.is_given]
+        return [c for c in fitting if python is None or c.source is None or Version(c.source.python) <= Version(python)]
 
     def given_companions(self, release: Release) -> List[Companion]:
         """Those that are built where the user gives their sources."""
@@ -206,8 +207,9 @@ class Table:
 
     def newest_for(self, python: str, architecture: Optional[str] = None) -> Release:
         """The newest release with a wheel for that Python and architecture (default: this machine's)."""
-        there = {r.torch: [w.python for w in wheels_for(r.wheels, architecture)] for r in self.releases}
-        fitting = [release for release in self.releases if python in there[release.torch] and not release.trial]
+        proven = [release for release in self.releases if not release.trial]
+        there = {r.torch: [w.python for w in wheels_for(r.wheels, architecture)] for r in proven}
+        fitting = [release for release in proven if python in there[release.torch]]
         if not fitting:
             pythons = sorted({version for versions in there.values() for version in versions}, key=Version)
             where = f" on {architecture}" if architecture else ""

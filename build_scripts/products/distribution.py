@@ -39,7 +39,7 @@ def build_companions(
 ) -> List[Path]:
     """Build the companions of a release: what its wheel requires, then what requires its wheel."""
     built = []
-    for companion in table.built_companions(release):
+    for companion in table.built_companions(release, wheel.python):
         if companion.source is not None:
             built.append(source_wheel.build(table, companion, wheel.python, output, given, checkout))
         elif companion.wants_torch:
@@ -85,7 +85,7 @@ def names(table: Table, release: Release, wheel: UpstreamWheel, version: Optiona
     return Distribution(
         Path(torch_wheel.file_name(release, wheel, version)),
         Path(sdk_wheel.file_name(table.sdk, version, platforms.architecture(wheel.architecture))),
-        [Path(_file_name(companion, wheel, version)) for companion in table.built_companions(release)],
+        [Path(_file_name(companion, wheel, version)) for companion in table.built_companions(release, wheel.python)],
         [Path(given_wheel.file_name(c, release, wheel, version)) for c in table.given_companions(release)],
     )
 

@@ -79,6 +79,16 @@ def test_a_release_on_trial_is_taken_by_name_alone(table: releases.Table) -> Non
     assert changed.release("9.0.0") is tried
     alone = dataclasses.replace(table, releases=(tried,))
     assert test_command.todays(alone, datetime.date(2026, 1, 1)) == []
+    with pytest.raises(FactoryError, match=r"No release has a wheel for Python 3\.8") as caught:
+        table.newest_for("3.8")
+    assert "3.8" not in str(caught.value.way_out) and "3.9" in str(caught.value.way_out)
+
+
+def test_a_companion_is_left_out_for_a_python_that_it_is_not_for(table: releases.Table) -> None:
+    release = table.release("2.4.0")
+    names = {python: [c.name for c in table.built_companions(release, python)] for python in ("3.8", "3.9")}
+    assert names["3.9"] == [c.name for c in table.built_companions(release)] and "flash_attn" in names["3.9"]
+    assert names["3.8"] == [name for name in names["3.9"] if name != "flash_attn"]
 
 
 def test_an_unknown_release_is_refused_with_the_known_ones(table: releases.Table) -> None:
@@ -114,7 +124,7 @@ def test_the_running_python_is_found() -> None:
 
 
 def test_releases_that_are_not_in_every_run_take_turns(table: releases.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    rare = [dataclasses.replace(table.releases[0], torch=f"9.{i}.0", every_run=False) for i in range(3)]
+    rare = [dataclasses.replace(table.release("2.6.0"), torch=f"9.{i}.0", every_run=False) for i in range(3)]
     monkeypatch.setattr(test_command, "available_wheel", lambda release: release.wheels[0])
     changed = dataclasses.replace(table, releases=(*table.releases, *rare))
     day = datetime.date(2026, 1, 1)
@@ -149,7 +159,7 @@ def test_a_release_without_a_python_here_is_never_the_days(
     def none(release: releases.Release) -> None:
         raise FactoryError(f"torch {release.torch} needs Python 3.99.", "Install it.")
 
-    rare = dataclasses.replace(table.releases[0], torch="9.0.0", every_run=False)
+    rare = dataclasses.replace(table.release("2.6.0"), torch="9.0.0", every_run=False)
     monkeypatch.setattr(test_command, "available_wheel", none)
     assert test_command.todays(dataclasses.replace(table, releases=(rare,)), datetime.date(2026, 1, 1)) == []
     assert "torch 9.0.0 is never" in capsys.readouterr().out

@@ -35,6 +35,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--device", default=UPSTREAMS, help="backend of the dispatch keys to register for")
     parser.add_argument("--host", default="CPU", help="backend of the dispatch keys whose kernels compute")
+    parser.add_argument("--without", nargs="*", default=[], metavar="SOURCE", help="files of csrc/ops that are left out")
     return parser.parse_args()
 
 
@@ -424,7 +425,8 @@ def source_header(source: str, table: Table, entries: List[Entry], device: str, 
 def operators_source(entries: List[Entry], specs: Specs, table: Table, options: argparse.Namespace) -> str:
     lines = ['#include "registered/Specs.h"', "", "namespace macatorch {"]
     lines += [line for entry in entries if entry.treatment != "own" for line in specs.of(entry, options.host)]
-    calls = [f"register_shard_{i}" for i in range(options.shards)] + [register_name(s) for s in table.sources()]
+    sources = [source for source in table.sources() if source not in options.without]
+    calls = [f"register_shard_{i}" for i in range(options.shards)] + [register_name(source) for source in sources]
     calls += ["register_stubs_0", "register_stubs_1"]
     lines += ["", *[f"void {call}();" for call in calls], "", "void register_operators() {"]
     boxed: Dict[Tuple[str, str], List[Entry]] = {}

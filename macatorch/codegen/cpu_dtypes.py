@@ -105,12 +105,17 @@ def run(op: Any, sample: Any, dtype: torch.dtype, asking: Asking) -> None:
             torch.autograd.grad(results, leaves, [torch.ones_like(x) for x in results], allow_unused=True)
 
 
+def name_of(op: Any) -> str:
+    """The operator and its variant; releases before 2.5 have no word for both."""
+    return ".".join(part for part in (op.name, op.variant_test_name) if part)
+
+
 def probe(samples: int, only: str) -> Dict[str, Set[str]]:
     lacking: Dict[str, Set[str]] = {name: set() for name in NAMES.values()}
     asking = Asking(lacking)
     ops = [op for op in op_db if re.search(only, op.name)]
     for number, op in enumerate(ops):
-        print(f"\r{number + 1}/{len(ops)} {op.full_name:60.60}", end="", file=sys.stderr, flush=True)
+        print(f"\r{number + 1}/{len(ops)} {name_of(op):60.60}", end="", file=sys.stderr, flush=True)
         for dtype, wide in WIDER.items():
             asking.dtype = dtype
             if wide not in op.dtypes:
@@ -118,14 +123,14 @@ def probe(samples: int, only: str) -> Dict[str, Set[str]]:
             try:
                 taken = [sample for sample, _ in zip(op.sample_inputs("cpu", wide), range(samples))]
             except Exception as error:
-                print(f"\n{op.full_name}: no samples: {error}", file=sys.stderr)
+                print(f"\n{name_of(op)}: no samples: {error}", file=sys.stderr)
                 continue
             for sample in taken:
                 try:
                     run(op, sample, dtype, asking)
                 except Exception as error:  # what fails in a wider dtype as well says nothing about this one
                     if COMPLAINT.search(str(error)):
-                        print(f"\n{op.full_name} {dtype}: {error}", file=sys.stderr)
+                        print(f"\n{name_of(op)} {dtype}: {error}", file=sys.stderr)
     print(file=sys.stderr)
     return lacking
 

@@ -6,6 +6,7 @@ for `HostScheduling` and lets the variable choose it. It needs a C++ compiler, a
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -55,8 +56,9 @@ class HostScheduling(CppScheduling):  # type: ignore[misc]  # torch is not there
             wrapper.add_import_once("from macatorch.inductor import wait_for_turn")
             # Said by number: what has gathered may be called outside of the code's own choice of a device.
             wrapper.writeline(f"wait_for_turn({self.kernel_group.scheduled_nodes[0].get_device().index})")
-        # The call of a kernel on this device would be a launch.
-        with V.graph.set_current_device(torch.device("cpu")):
+        # The call of a kernel on this device would be a launch; up to 2.4 the generator says so itself.
+        known = hasattr(V.graph, "set_current_device")
+        with V.graph.set_current_device(torch.device("cpu")) if known else nullcontext():
             super().flush()
 
 

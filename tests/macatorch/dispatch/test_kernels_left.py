@@ -40,7 +40,7 @@ def registered_by_upstream() -> List[Entry]:
             if not torch._C._dispatch_has_kernel_for_dispatch_key(name, key):
                 continue
             active = re.search(rf"^{key}: registered at (\S+)", torch._C._dispatch_dump(name), re.M)
-            if active and active.group(1).startswith(("/pytorch", "aten", "/__w")):
+            if active and active.group(1).startswith(("/pytorch", "aten", "/__w", "../")):
                 found.append((key, name))
     return found
 
@@ -82,8 +82,10 @@ def test_no_operator_is_left_to_launch_missing_code() -> None:
     assert [entry for entry in entries if not classified(entry, same)] == []
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CLASSES if "since" not in CLASSES[kind]])
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if CLASSES[kind].get("since", "") in ("", "2.5")])
 def test_every_reason_is_needed(kind: str) -> None:
+    if CLASSES[kind].get("since") == "2.5" and torch.__version__.startswith(("2.1.", "2.4.")):
+        pytest.skip("came with a later release")
     same = composed()
     kinds = {classified(entry, same) for entry in upstreams_kernels()}
     assert kind in kinds and CLASSES[kind]["sentence"]

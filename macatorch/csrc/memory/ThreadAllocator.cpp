@@ -21,7 +21,7 @@ void delete_by_owner(void* data) {
   }
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, data) == cudaSuccess && attributes.type == cudaMemoryTypeDevice) {
-    c10::cuda::CUDACachingAllocator::raw_delete(data);
+    get()->raw_deleter()(data);  // it knows whether the cache is in use
   } else {
     host_allocator->raw_deleter()(data);
   }

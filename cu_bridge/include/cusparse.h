@@ -14,8 +14,6 @@
 
 typedef struct cusparseContext* cusparseHandle_t;
 typedef struct cusparseMatDescr* cusparseMatDescr_t;
-typedef struct bsrsv2Info* bsrsv2Info_t;
-typedef struct bsrsm2Info* bsrsm2Info_t;
 typedef struct cusparseSpVecDescr* cusparseSpVecDescr_t;
 typedef struct cusparseDnVecDescr* cusparseDnVecDescr_t;
 typedef struct cusparseSpMatDescr* cusparseSpMatDescr_t;
@@ -128,10 +126,6 @@ cusparseStatus_t cusparseSetMatType(cusparseMatDescr_t descr, cusparseMatrixType
 cusparseStatus_t cusparseSetMatFillMode(cusparseMatDescr_t descr, cusparseFillMode_t mode);
 cusparseStatus_t cusparseSetMatDiagType(cusparseMatDescr_t descr, cusparseDiagType_t type);
 cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t descr, cusparseIndexBase_t base);
-cusparseStatus_t cusparseCreateBsrsv2Info(bsrsv2Info_t* info);
-cusparseStatus_t cusparseDestroyBsrsv2Info(bsrsv2Info_t info);
-cusparseStatus_t cusparseCreateBsrsm2Info(bsrsm2Info_t* info);
-cusparseStatus_t cusparseDestroyBsrsm2Info(bsrsm2Info_t info);
 // ---- Descriptors of the generic interface
 cusparseStatus_t cusparseCreateSpVec(cusparseSpVecDescr_t* descr, int64_t size, int64_t nnz, void* indices,
                                      void* values, cusparseIndexType_t idxType, cusparseIndexBase_t idxBase,
@@ -398,3 +392,5 @@ cusparseStatus_t cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n, con
 #ifdef __cplusplus
 }
 #endif
+
+#include "mxmaca/cusparse/blocks.h"

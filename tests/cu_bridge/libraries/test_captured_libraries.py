@@ -25,6 +25,7 @@ REFUSED = {
     "cusolver": (r"Dn[SDCZ]gesvdaStridedBatched", 50),
     "cusolver_sparse": (r"Sp.*", 0),
     "cusparse": (r"DenseToSparse_analysis|SpGEMM_(compute|copy)|SpVV|Xcsrgeam2Nnz", 15),
+    "cusparse_blocks": (r"[SDCZ](csr|bsr)\w+2_analysis|X\w+_zeroPivot", 30),
 }
 
 

@@ -43,10 +43,10 @@ def test_launching_device_code_that_is_not_there_fails_stickily_and_by_name(
 
 
 def test_a_refused_function_names_itself_once(run_program: Callable[..., object]) -> None:
-    done = run_program("refused.cpp", "libcublas", "libcusparse", "libcudart")
+    done = run_program("refused.cpp", "libcublas", "libcudnn", "libcudart")
     lines = done.stderr.splitlines()  # type: ignore[attr-defined]
     assert len(lines) == 1
-    assert "cusparseSbsrmv" in lines[0] and "CUSPARSE_STATUS_NOT_SUPPORTED" in lines[0]
+    assert "cudnnRNNForward" in lines[0] and "CUDNN_STATUS_NOT_SUPPORTED" in lines[0]
 
 
 def test_collectives_between_the_devices_of_a_process(run_program: Callable[..., object]) -> None:

@@ -12,6 +12,7 @@ from library_calls import find_openblas
 
 HEADERS = {
     "cublas_v2.h": "libcublas",
+    "cublasXt.h": "libcublas",
     "cublasLt.h": "libcublasLt",
     "curand.h": "libcurand",
     "cufftXt.h": "libcufft",

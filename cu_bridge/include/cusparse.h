@@ -394,3 +394,4 @@ cusparseStatus_t cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n, con
 #endif
 
 #include "mxmaca/cusparse/blocks.h"
+#include "mxmaca/cusparse/tridiagonal.h"

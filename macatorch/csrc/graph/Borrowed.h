@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <unordered_map>
+#include <vector>
 
 namespace macatorch {
 
@@ -10,11 +11,18 @@ namespace macatorch {
 /// storage is one again.
 class Borrowed {
  public:
+  /// A composite tensor is what it was when it was first asked for: an operator may give it other members meanwhile.
   at::Tensor operator()(const at::Tensor& tensor);
 
+  /// A composite tensor as it is now.
+  at::Tensor as_it_is(const at::Tensor& tensor);
+
  private:
+  at::Tensor plain(const at::Tensor& tensor);
+
   std::unordered_map<const c10::TensorImpl*, at::Tensor> tensors_;
   std::unordered_map<const c10::StorageImpl*, c10::Storage> storages_;
+  std::vector<at::Tensor> members_;  // made for the asking: their addresses are keys
 };
 
 }  // namespace macatorch

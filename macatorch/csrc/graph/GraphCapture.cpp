@@ -13,10 +13,8 @@
 #include <torch/library.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,45 +24,17 @@
 #include "arguments/Device.h"
 #include "arguments/Walker.h"
 #include "graph/Borrowed.h"
+#include "graph/CompositeMembers.h"
 #include "graph/FailedCapture.h"
+#include "graph/Node.h"
+#include "graph/Session.h"
 #include "graph/Turn.h"
+#include "graph/Waits.h"
 
 namespace macatorch {
 
 std::atomic<int> captures_under_way{0};
 std::atomic<bool> graphs_were_captured{false};
-std::atomic<int> graph_operators{0};
-
-void* Requests::next(size_t bytes) {
-  const size_t number = next_++;
-  if (places_ != nullptr) {
-    for (const Place& place : *places_) {
-      if (place.number == number && place.bytes == bytes) {
-        held_.push_back(place.data);
-        return place.data;
-      }
-    }
-  }
-  return nullptr;
-}
-
-bool Requests::release(const void* data) {
-  const auto found = std::find(held_.begin(), held_.end(), data);
-  if (found == held_.end()) {
-    return false;
-  }
-  held_.erase(found);
-  return true;
-}
-
-std::optional<Requests::Place> Requests::find(const void* data, size_t bytes) const {
-  for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
-    if (made->data == data) {
-      return made->bytes == bytes ? std::make_optional(*made) : std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
 
 namespace {
 
@@ -86,67 +56,6 @@ class Suspended {
 
  private:
   int change_;
-};
-
-/// Memory that a tensor covers: first byte and number of bytes.
-std::pair<char*, size_t> extent(const at::Tensor& tensor) {
-  size_t elements = 1;
-  for (int64_t i = 0; i < tensor.dim(); ++i) {
-    elements += static_cast<size_t>(tensor.size(i) - 1) * static_cast<size_t>(tensor.stride(i));
-  }
-  return {static_cast<char*>(tensor.data_ptr()), elements * tensor.dtype().itemsize()};
-}
-
-/// One capture: what it wrote to memory that was there before, and which memory is its own.
-class Session {
- public:
-  explicit Session(const void* thread) : begun_by(thread) {}
-  const void* const begun_by;
-
-  /// Keeps what `tensor` holds, to put it back.
-  void save(const at::Tensor& tensor) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!tensor.defined() || tensor.numel() == 0 || own_.count(tensor.storage().data()) != 0) {
-      return;
-    }
-    const auto place = extent(tensor);
-    if (!seen_.insert(place).second) {
-      return;
-    }
-    Saved& saved = saved_.emplace_back(Saved{tensor, place.first, std::vector<char>(place.second)});
-    std::memcpy(saved.bytes.data(), place.first, place.second);
-  }
-  /// Keeps the memory of `tensor` from being freed before the capture ends, if it is older than the capture. A program
-  /// may give up an input once its operators are captured; captured operators run here, and would write their results
-  /// into that memory, which the first launch reads.
-  void keep(const at::Tensor& tensor) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (own_.count(tensor.storage().data()) == 0) {
-      kept_.emplace(tensor.storage().unsafeGetStorageImpl(), tensor.storage());
-    }
-  }
-  void owns(const at::Tensor& tensor) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    own_.insert(tensor.storage().data());
-  }
-  void restore() {
-    for (auto saved = saved_.rbegin(); saved != saved_.rend(); ++saved) {
-      std::memcpy(saved->place, saved->bytes.data(), saved->bytes.size());
-    }
-    saved_.clear();
-  }
-
- private:
-  struct Saved {
-    at::Tensor owner;
-    char* place;
-    std::vector<char> bytes;
-  };
-  std::mutex mutex_;  // backward runs in threads of its own
-  std::vector<Saved> saved_;
-  std::set<std::pair<char*, size_t>> seen_;
-  std::unordered_set<const void*> own_;
-  std::unordered_map<const c10::StorageImpl*, c10::Storage> kept_;
 };
 
 std::mutex sessions_mutex;
@@ -221,108 +130,6 @@ std::shared_ptr<Session> session_of(c10::DeviceIndex device) {
   return found == sessions().end() ? nullptr : found->second;
 }
 
-/// A place in the random stream that only a launch knows.
-struct CapturedPosition {
-  const int64_t* seed;
-  const int64_t* offset;
-  uint64_t advance;
-
-  PhiloxPosition read() const { return {static_cast<uint64_t>(*seed), static_cast<uint64_t>(*offset) + advance}; }
-};
-
-/// What this thread is doing about a captured operator.
-struct Work {
-  std::vector<CapturedPosition>* captured = nullptr;        // an operator runs for a capture
-  const std::vector<CapturedPosition>* launched = nullptr;  // an operator runs in a launch
-  Requests* requests = nullptr;
-  size_t next = 0;
-};
-thread_local Work work;
-
-class WorkScope {
- public:
-  explicit WorkScope(Work mine) : outer_(std::exchange(work, mine)) {
-    graph_operators.fetch_add(1, std::memory_order_relaxed);
-  }
-  ~WorkScope() {
-    graph_operators.fetch_sub(1, std::memory_order_relaxed);
-    work = outer_;
-  }
-  WorkScope(const WorkScope&) = delete;
-  WorkScope& operator=(const WorkScope&) = delete;
-
- private:
-  Work outer_;
-};
-
-/// A captured operator.
-struct Node {
-  c10::OperatorHandle op;
-  c10::DeviceIndex device;
-  bool gradients;  // a recurrent network's forward keeps more when they are wanted
-  Stack arguments;
-  std::vector<std::pair<size_t, at::Tensor>> results;  // number of the result tensor, its memory
-  std::vector<CapturedPosition> positions;
-  std::vector<Requests::Place> places;
-};
-
-void leave_result(const at::Tensor& result, const at::Tensor& place, const c10::OperatorHandle& op) {
-  TORCH_CHECK(result.sizes() == place.sizes(), op.operator_name(), " gave a result of shape ", result.sizes(),
-              " when its graph was launched, and of shape ", place.sizes(), " when it was captured");
-  if (result.const_data_ptr() == place.const_data_ptr()) {
-    return;
-  }
-  if (result.strides() == place.strides() && result.is_non_overlapping_and_dense() &&
-      result.scalar_type() == place.scalar_type() && result.is_conj() == place.is_conj() &&
-      result.is_neg() == place.is_neg()) {
-    std::memcpy(place.data_ptr(), result.const_data_ptr(), place.nbytes());
-    return;
-  }
-  at::Tensor(place).copy_(result);
-}
-
-void launch(Node& node) {
-  // Nothing above the backends takes part, whatever the launching thread is doing.
-  const c10::impl::ForceDispatchKeyGuard keys(
-      c10::default_included_set - DispatchKeySet(DispatchKey::ADInplaceOrView),
-      c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
-  const c10::AutoGradMode gradients(node.gradients);
-  const c10::cuda::CUDAGuard device(node.device);
-  Requests requests(node.places);
-  const WorkScope scope(Work{nullptr, &node.positions, &requests, 0});
-  {
-    Stack stack = node.arguments;
-    node.op.callBoxed(stack);
-    size_t number = 0;
-    auto next = node.results.begin();
-    for (const IValue& value : stack) {
-      for_each_tensor(value, [&](const at::Tensor& tensor) {
-        if (next != node.results.end() && next->first == number) {
-          leave_result(tensor, next->second, node.op);
-          ++next;
-        }
-        ++number;
-      });
-    }
-  }
-  TORCH_CHECK(requests.held().empty(), node.op.operator_name(), " kept memory that belongs to its graph");
-}
-
-mcError_t run_node(void* data) {
-  try {
-    launch(*static_cast<Node*>(data));
-    return mcSuccess;
-  } catch (const c10::OutOfMemoryError& error) {
-    return mcSetLastError(mcErrorMemoryAllocation, error.what_without_backtrace());
-  } catch (const c10::Error& error) {
-    return mcSetLastError(mcErrorLaunchFailure, error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    return mcSetLastError(mcErrorLaunchFailure, error.what());
-  }
-}
-
-void destroy_node(void* data) { delete static_cast<Node*>(data); }
-
 /// Operators that make memory or tell about tensors: nothing is computed, so nothing is to be repeated.
 bool computes_nothing(const c10::OperatorHandle& op) {
   static const std::unordered_set<std::string> names{
@@ -331,6 +138,9 @@ bool computes_nothing(const c10::OperatorHandle& op) {
       "aten::empty_strided",
       "aten::empty_permuted",
       "aten::empty_quantized",
+      "aten::_empty_affine_quantized",
+      "aten::_empty_per_channel_affine_quantized",
+      "aten::_coalesced_",
       "aten::new_empty",
       "aten::new_empty_strided",
       "aten::record_stream",
@@ -350,7 +160,9 @@ bool computes_nothing(const c10::OperatorHandle& op) {
 
 bool makes_memory(const c10::OperatorHandle& op) {
   const std::string& name = op.schema().name();
-  return (name.rfind("aten::empty", 0) == 0 || name.rfind("aten::new_empty", 0) == 0) && !op.schema().is_mutable();
+  return (name.rfind("aten::empty", 0) == 0 || name.rfind("aten::_empty", 0) == 0 ||
+          name.rfind("aten::new_empty", 0) == 0) &&
+         !op.schema().is_mutable();
 }
 
 /// The CPU tensor that a captured operator reads: a copy reads it at each launch, every other one takes its value now.
@@ -378,10 +190,73 @@ void invalidate_capture(c10::DeviceIndex device) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), reason);
 }
 
-void check_plain(const at::Tensor& tensor, const c10::OperatorHandle& op, c10::DeviceIndex device) {
-  if (tensor.layout() != at::kStrided || tensor.is_nested() || tensor.is_quantized() || !tensor.has_storage()) {
-    refuse(op, device, ": work on a sparse, nested or quantised tensor cannot be captured in a graph");
+void check_kind(const at::Tensor& tensor, const c10::OperatorHandle& op, c10::DeviceIndex device) {
+  if (!is_plain(tensor) && !is_composite(tensor)) {
+    refuse(op, device, ": work on a tensor of this layout cannot be captured in a graph");
   }
+}
+
+/// What is known of an operator's arguments before it runs for a capture.
+struct Captured {
+  Borrowed borrowed;
+  std::unordered_set<const void*> known;  // storages of the arguments
+  std::vector<at::Tensor> changeable;     // composite tensors that are written
+  bool writes = false;
+  bool composite = false;
+
+  bool is_fresh(const at::Tensor& member) const {
+    return is_on_device(member) && known.count(member.storage().unsafeGetStorageImpl()) == 0;
+  }
+  bool is_changeable(const at::Tensor& tensor) const {
+    return std::any_of(changeable.begin(), changeable.end(), [&](const auto& other) { return other.is_same(tensor); });
+  }
+};
+
+Captured survey(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex device, const Stack& arguments) {
+  Captured captured;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool written = is_written(op.schema(), i);
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      check_kind(tensor, op, device);
+      for (const at::Tensor& member : members_of(tensor)) {
+        captured.known.insert(member.storage().unsafeGetStorageImpl());
+        if (is_on_device(member)) {
+          session.keep(member);
+        }
+        if (written) {
+          session.save(member);
+        }
+      }
+      captured.writes |= written;
+      captured.composite |= is_composite(tensor);
+      if (written && is_composite(tensor) && is_on_device(tensor)) {
+        captured.borrowed(tensor);  // as it is before the operator
+        captured.changeable.push_back(tensor);
+      }
+    });
+  }
+  return captured;
+}
+
+/// Where launches leave `tensor`, which the operator has made or changed; none if all of its memory was there before.
+std::optional<Place> place_for(const at::Tensor& tensor, Session& session, Captured& captured, const Requests& requests,
+                               Node& node) {
+  Place place;
+  const std::vector<at::Tensor> members = members_of(tensor);
+  for (const at::Tensor& member : members) {
+    place.fresh.push_back(captured.is_fresh(member));
+    if (place.fresh.back()) {
+      session.owns(member);
+      if (const auto request = requests.find(member.storage().data(), member.storage().nbytes())) {
+        node.places.push_back(*request);
+      }
+    }
+  }
+  if (std::none_of(place.fresh.begin(), place.fresh.end(), [](bool fresh) { return fresh; })) {
+    return std::nullopt;
+  }
+  place.tensor = captured.is_changeable(tensor) ? captured.borrowed.as_it_is(tensor) : captured.borrowed(tensor);
+  return place;
 }
 
 void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex device, Stack* stack,
@@ -394,58 +269,49 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   if (checked) {
     refuse(op, device, " cannot be captured under MACA_CHECK=memory, as graphs live in the caching allocator's pools");
   }
-  if (schema.name() == "aten::_local_scalar_dense") {
+  if (schema.name() == "aten::_local_scalar_dense" || waits_for_composite(op, *stack, false)) {
     refuse_wait_in_capture();
   }
 
-  Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
-  std::unordered_set<const void*> known;  // storages of the arguments
-  bool writes = false;
-  for (size_t i = 0; i < count; ++i) {
-    const bool written = is_written(schema, i);
-    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-      check_plain(tensor, op, device);
-      known.insert(tensor.storage().unsafeGetStorageImpl());
-      if (is_on_device(tensor)) {
-        session.keep(tensor);
-      }
-      if (written) {
-        session.save(tensor);
-        writes = true;
-      }
-    });
-  }
-
+  const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
+  Captured captured = survey(session, op, device, arguments);
+  const bool followed = captured.composite && !adds_to_dense(op, *stack);
   std::vector<CapturedPosition> positions;
   Requests requests;
   {
-    const c10::impl::ExcludeDispatchKeyGuard once(kCaptureKey);
+    std::optional<c10::impl::ExcludeDispatchKeyGuard> once;
+    if (!followed) {
+      once.emplace(kCaptureKey);
+    }
     const Suspended suspended;
-    const WorkScope scope(Work{&positions, nullptr, &requests, 0});
+    const WorkScope scope(Work{&positions, nullptr, &requests, 0, followed});
     call();
   }
 
-  auto node = std::make_unique<Node>(Node{op, device, at::GradMode::is_enabled(), {}, {}, std::move(positions), {}});
-  Borrowed borrowed;
+  auto node =
+      std::make_unique<Node>(Node{op, device, at::GradMode::is_enabled(), {}, {}, {}, std::move(positions), {}});
   size_t number = 0;
   for (size_t i = first; i < stack->size(); ++i) {
     for_each_tensor((*stack)[i], [&](const at::Tensor& tensor) {
-      check_plain(tensor, op, device);
-      const bool fresh = known.count(tensor.storage().unsafeGetStorageImpl()) == 0;
-      if (fresh && !is_on_device(tensor) && tensor.numel() != 0) {
+      check_kind(tensor, op, device);
+      if (!is_on_device(tensor) && tensor.numel() != 0 && is_plain(tensor) &&
+          captured.known.count(tensor.storage().unsafeGetStorageImpl()) == 0) {
         refuse(op, device, " returns a tensor on the CPU, which a launch of the graph could not change");
       }
-      if (fresh && is_on_device(tensor)) {
-        session.owns(tensor);
-        node->results.emplace_back(number, borrowed(tensor));
-        if (const auto place = requests.find(tensor.storage().data(), tensor.storage().nbytes())) {
-          node->places.push_back(*place);
+      if (is_on_device(tensor) && !captured.is_changeable(tensor)) {
+        if (auto place = place_for(tensor, session, captured, requests, *node)) {
+          node->results.emplace_back(number, std::move(*place));
         }
       }
       ++number;
     });
   }
-  if (!writes && node->results.empty()) {
+  for (const at::Tensor& tensor : captured.changeable) {
+    if (auto place = place_for(tensor, session, captured, requests, *node)) {
+      node->changed.emplace_back(captured.borrowed(tensor), std::move(*place));
+    }
+  }
+  if (!captured.writes && node->results.empty()) {
     return;  // a view, or a question
   }
   node->arguments.reserve(count);
@@ -453,7 +319,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
     const bool written = is_written(schema, i);
     node->arguments.push_back(map_tensors(arguments[i], [&](const at::Tensor& tensor) {
       return !tensor.defined()      ? tensor
-             : is_on_device(tensor) ? borrowed(tensor)
+             : is_on_device(tensor) ? captured.borrowed(tensor)
              : written              ? tensor
                                     : host_argument(tensor, op);
     }));
@@ -482,11 +348,33 @@ std::optional<c10::DeviceIndex> device_of(at::ArrayRef<IValue> arguments) {
   return device;
 }
 
+/// Operators of other libraries are made of these operators and of kernels, which are captured themselves.
+bool is_whole(const c10::OperatorHandle& op) {
+  const auto library = op.operator_name().getNamespace();
+  return library && (*library == "aten" || *library == "quantized" || *library == "quantization");
+}
+
+/// An operator that makes an object of a tensor (packed weights) does so once, whatever the tensor holds later.
+bool makes_object(const c10::OperatorHandle& op) {
+  const auto& results = op.schema().returns();
+  return std::any_of(results.begin(), results.end(),
+                     [](const c10::Argument& result) { return result.type()->kind() == c10::TypeKind::ClassType; });
+}
+
 void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const DispatchKeySet below = keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, kCaptureKey);
-  // Operators of other libraries are made of these operators and of kernels, which are captured themselves.
-  const bool ours =
-      op.operator_name().getNamespace() == std::optional<c10::string_view>("aten") && !below.has(DispatchKey::Python);
+  if (work.followed) {
+    if (waits_for_composite(op, *stack, true)) {
+      refuse_wait_in_capture();
+    }
+    std::optional<c10::impl::ExcludeDispatchKeyGuard> once;
+    if (adds_to_dense(op, *stack)) {
+      once.emplace(kCaptureKey);
+    }
+    op.redispatchBoxed(below, stack);
+    return;
+  }
+  const bool ours = is_whole(op) && !below.has(DispatchKey::Python);
   const size_t count = op.schema().arguments().size();
   const std::optional<c10::DeviceIndex> device =
       ours ? device_of(at::ArrayRef<IValue>(stack->data() + (stack->size() - count), count)) : std::nullopt;
@@ -501,16 +389,13 @@ void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     }
     return;
   }
+  if (makes_object(op)) {
+    refuse(op, *device, " makes an object of what its tensors hold, which a launch of the graph could not change");
+  }
   record(*session, op, *device, stack, [&] { op.redispatchBoxed(below, stack); });
 }
 
 }  // namespace
-
-bool in_captured_operator() noexcept { return work.captured != nullptr; }
-
-Requests* graph_requests() noexcept { return work.requests; }
-
-bool in_launched_operator() noexcept { return work.launched != nullptr; }
 
 void capture_operator(const c10::OperatorHandle& op, Stack* stack, const std::function<void()>& call) {
   if (captures_under_way.load(std::memory_order_relaxed) != 0 && !in_captured_operator()) {
@@ -563,23 +448,6 @@ void refuse_foreign_thread() {
         "from a dispatch mode in Python; begin the capture in this thread and outside of the mode, or use "
         "another stream here");
   }
-}
-
-PhiloxPosition captured_position(const at::PhiloxCudaState& state) {
-  if (!state.captured_) {
-    return {state.seed_.val, state.offset_.val};
-  }
-  return work.captured->emplace_back(CapturedPosition{state.seed_.ptr, state.offset_.ptr, state.offset_intragraph_})
-      .read();
-}
-
-std::optional<PhiloxPosition> launched_position() {
-  if (work.launched == nullptr) {
-    return std::nullopt;
-  }
-  TORCH_CHECK(work.next < work.launched->size(),
-              "an operator draws more random numbers in a launch of its graph than when it was captured");
-  return (*work.launched)[work.next++].read();
 }
 
 void register_graph_capture() {

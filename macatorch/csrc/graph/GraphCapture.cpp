@@ -27,6 +27,7 @@
 #include "graph/CompositeMembers.h"
 #include "graph/FailedCapture.h"
 #include "graph/Node.h"
+#include "graph/PythonCall.h"
 #include "graph/Session.h"
 #include "graph/Turn.h"
 #include "graph/Waits.h"
@@ -374,17 +375,21 @@ void fallback(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     op.redispatchBoxed(below, stack);
     return;
   }
-  const bool ours = is_whole(op) && !below.has(DispatchKey::Python);
+  const bool python = below.has(DispatchKey::Python);
   const size_t count = op.schema().arguments().size();
   const std::optional<c10::DeviceIndex> device =
-      ours ? device_of(at::ArrayRef<IValue>(stack->data() + (stack->size() - count), count)) : std::nullopt;
+      python || is_whole(op) ? device_of(at::ArrayRef<IValue>(stack->data() + (stack->size() - count), count))
+                             : std::nullopt;
   const std::shared_ptr<Session> session = device ? session_of(*device) : nullptr;
   if (C10_UNLIKELY(session == nullptr && has_begun)) {
     forget_ended();
   }
-  if (session == nullptr || computes_nothing(op)) {
+  if (python && session != nullptr && call_python(op, stack, kCaptureKey)) {
+    return;
+  }
+  if (python || session == nullptr || computes_nothing(op)) {
     op.redispatchBoxed(below, stack);
-    if (session != nullptr && makes_memory(op)) {
+    if (!python && session != nullptr && makes_memory(op)) {
       session->owns(stack->back().toTensor());
     }
     return;

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -92,6 +93,11 @@ def nested() -> torch.Tensor:
     return torch.nested.nested_tensor([torch.randn(2, 4), torch.randn(3, 4)], device="cuda")
 
 
+def jagged() -> torch.Tensor:
+    offsets = torch.tensor([0, 2, 5], device="cuda")
+    return torch.nested.nested_tensor_from_jagged(torch.randn(5, 4, device="cuda"), offsets, min_seqlen=2, max_seqlen=3)
+
+
 def quantized(x: torch.Tensor) -> torch.Tensor:
     return torch.quantize_per_tensor(x, 0.05, 64, torch.quint8)
 
@@ -143,6 +149,10 @@ CASES: Dict[str, Tuple[Callable[[], torch.Tensor], Callable[[torch.Tensor], Any]
     "nested parts": (nested, lambda s: [part * 2 for part in s.unbind()]),
     "nested norm": (nested, lambda s: F.layer_norm(s, (4,), ones(4), ones(4))),
     "nested of parts": (dense, lambda x: torch.nested.as_nested_tensor([x[:2], x[2:]]) * 2),
+    "jagged layer": (jagged, lambda s: F.linear(s, ones(3, 4), ones(3))),
+    "jagged functions": (jagged, lambda s: torch.softmax(s * s + 1, -1)),
+    "jagged sum": (jagged, lambda s: s.sum(1)),
+    "jagged padded": (jagged, lambda s: s.to_padded_tensor(7.0)),
     "quantised": (dense, quantized),
     "quantised channels": (
         dense,
@@ -170,16 +180,21 @@ def test_a_launch_computes_what_the_function_computes(name: str) -> None:
         assert all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(left, expected))
 
 
-def test_scales_are_read_at_each_launch() -> None:
+def test_scales_and_offsets_are_read_at_each_launch() -> None:
     x, step, zero = dense(), scales().double(), torch.zeros(6, dtype=torch.long, device="cuda")
+    values, offsets = torch.randn(5, 4, device="cuda"), torch.tensor([0, 2, 5], device="cuda")
 
-    graph, result = captured(lambda: torch.quantize_per_channel(x, step, zero, 0, torch.qint8))
+    def function() -> List[torch.Tensor]:
+        channels = torch.quantize_per_channel(x, step, zero, 0, torch.qint8)
+        return [channels, torch.nested.nested_tensor_from_jagged(values, offsets, min_seqlen=2, max_seqlen=3).sum(1)]
+
+    graph, result = captured(function)
     for number in (1, 3):
         step.uniform_(0.01, 1)
         zero.fill_(number)
+        offsets[1] = number + 1 if number == 1 else number
         graph.replay()
-        expected = torch.quantize_per_channel(x, step, zero, 0, torch.qint8)
-        assert all(torch.equal(a, b) for a, b in zip(members(result), members(expected)))
+        assert all(torch.equal(a, b) for a, b in zip(members(result), members(function())))
 
 
 def test_packed_weights_are_those_of_the_capture() -> None:
@@ -283,14 +298,19 @@ def test_training_with_sparse_gradients(kind: Any) -> None:
     trained(step, kind(10, 4, sparse=True, **options), lambda: index.copy_(torch.randint(0, 10, (2, 2))))
 
 
-def test_training_on_nested_tensors() -> None:
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_training_on_nested_tensors(layout: str) -> None:
     torch.manual_seed(0)
-    values = torch.randn(5, 4, device="cuda")
+    values, offsets = torch.randn(5, 4, device="cuda"), torch.tensor([0, 2, 5], device="cuda")
 
     def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> torch.Tensor:
         optimizer.zero_grad(set_to_none=True)
-        result = model(torch.nested.as_nested_tensor([values[:2], values[2:]]))
-        loss = sum(part.square().sum() for part in result.unbind())
+        if layout == "jagged":
+            result = model(torch.nested.nested_tensor_from_jagged(values, offsets))
+            loss = result.values().square().sum()
+        else:
+            result = model(torch.nested.as_nested_tensor([values[:2], values[2:]]))
+            loss = sum(part.square().sum() for part in result.unbind())
         loss.backward()
         optimizer.step()
         return loss
@@ -311,6 +331,50 @@ def test_training_through_a_sparse_matrix() -> None:
         return loss
 
     trained(step, nn.Linear(4, 4), matrix.values().normal_)
+
+
+class Wrapper(torch.Tensor):
+    """A tensor in a tensor."""
+
+    inner: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor) -> Wrapper:
+        wrapper = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+        wrapper.inner = inner
+        return wrapper
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, arguments=(), options=None):
+        plain = [value.inner if isinstance(value, Wrapper) else value for value in arguments]
+        return Wrapper(function(*plain, **(options or {})))
+
+
+class Names(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: List[str] = []
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        self.seen.append(str(function))
+        return function(*arguments, **(options or {}))
+
+
+def test_what_a_subclass_and_a_mode_call_is_captured() -> None:
+    x, mode = dense(), Names()
+
+    def function() -> Tuple[torch.Tensor, torch.Tensor]:
+        with mode:
+            product = x * 2
+        return product, (Wrapper(x) * 3 + 1).inner
+
+    graph, (product, wrapped) = captured(function)
+    assert mode.seen == ["aten.mul.Tensor"]
+    for _ in range(2):
+        x.normal_()
+        graph.replay()
+        assert torch.equal(product, x * 2) and torch.equal(wrapped, x * 3 + 1)
+    assert mode.seen == ["aten.mul.Tensor"]
 
 
 def test_graphs_give_the_memory_of_members_back() -> None:
@@ -351,6 +415,7 @@ coo, csr = dense.to_sparse(), dense.to_sparse_csr()
 twice = torch.sparse_coo_tensor(torch.tensor([[0, 0, 1]], device="cuda"), torch.ones(3, device="cuda"), (4,))
 matrix = torch.sparse_coo_tensor(torch.tensor([[0, 0], [1, 1]], device="cuda"), torch.ones(2, device="cuda"), (6, 6))
 nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], device="cuda")
+jagged = torch.nested.nested_tensor_from_jagged(torch.ones(5, 4, device="cuda"), torch.tensor([0, 2, 5], device="cuda"))
 scale, zero = torch.tensor(0.1, device="cuda"), torch.tensor(3, device="cuda")
 embedding = nn.Embedding(6, 4, sparse=True).cuda()
 adam = torch.optim.SparseAdam(embedding.parameters())
@@ -376,6 +441,7 @@ cases = {
     "product of compressed": lambda: csr @ csr,
     "sparse adam": adam_step,
     "padded": lambda: torch.nested.to_padded_tensor(nested, 0.0),
+    "jagged parts": lambda: jagged.unbind(),
     "scale as tensor": lambda: torch.quantize_per_tensor(dense, scale, zero, torch.quint8),
     "dynamic scale": lambda: torch.quantize_per_tensor_dynamic(dense, torch.quint8, False),
     "packed weights": lambda: torch.ops.quantized.linear_prepack(weight, None),

@@ -1,11 +1,17 @@
 #include "graph/FailedCapture.h"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <torch/version.h>
 
+#include <functional>
+#include <mutex>
 #include <type_traits>
+#include <unordered_map>
+#include <utility>
 
 namespace macatorch {
 namespace {
@@ -55,9 +61,94 @@ void tidy(State& state, unsigned long long id) {
   }
 }
 
+// Later releases find the graph of a capture by its stream, while the capture goes on; and the latest give the pool of
+// a failed one up themselves.
+template <class Graph, class = void>
+constexpr bool kFindsGraph = false;
+template <class Graph>
+constexpr bool kFindsGraph<Graph, std::void_t<decltype(Graph::get_currently_capturing_graph())>> = true;
+
+template <class Graph>
+struct Pools : Graph {
+  template <class Own>
+  static auto given_up(int) -> decltype(static_cast<void>(&Own::allocated_pool_), std::true_type());
+  template <class>
+  static std::false_type given_up(...);
+};
+constexpr bool kGivesPoolsUp = decltype(Pools<CUDAGraph>::given_up<Pools<CUDAGraph>>(0))::value;
+
+template <class State>
+void leave_capture(State& state, unsigned long long id) {
+  if constexpr (!kKnowsGraphs<State>) {
+    const std::lock_guard<std::mutex> lock(state.capture_states_mutex_);
+    state.capture_states_.erase(id);
+  }
+}
+
+/// What ends a capture for the allocators and the generators.
+template <class Graph>
+std::function<void()> end_of(Graph& graph, unsigned long long id) {
+  const auto device = static_cast<c10::DeviceIndex>(Members::device(graph));
+  const auto pool = Members::pool(graph);
+  const auto states = Members::states(graph);
+  return [id, device, pool, states] {
+    for (const auto& entry : states) {
+      leave_capture(*entry.first, id);
+    }
+    c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
+    c10::cuda::CUDACachingAllocator::releasePool(device, pool);
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12  // pinned memory comes from the graph's pool as well
+    at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool);
+    at::getHostAllocator(at::kCUDA)->release_pool(pool);
+#endif
+  };
+}
+
+std::mutex ends_mutex;
+
+std::unordered_map<unsigned long long, std::function<void()>>& ends() {
+  static auto* const all = new std::unordered_map<unsigned long long, std::function<void()>>;
+  return *all;
+}
+
+template <class Graph>
+void note_graph(unsigned long long id) {
+  if constexpr (kFindsGraph<Graph> && !kGivesPoolsUp) {
+    try {
+      auto end = end_of(*Graph::get_currently_capturing_graph(), id);
+      const std::lock_guard<std::mutex> lock(ends_mutex);
+      ends()[id] = std::move(end);
+    } catch (const c10::Error&) {  // a capture without a CUDAGraph
+    }
+  }
+}
+
 }  // namespace
 
+void note_graph_of_capture(unsigned long long id) { note_graph<CUDAGraph>(id); }
+
+void forget_graph_of_capture(unsigned long long id) {
+  const std::lock_guard<std::mutex> lock(ends_mutex);
+  ends().erase(id);
+}
+
 void tidy_failed_capture(unsigned long long id) noexcept {
+  std::function<void()> end;
+  {
+    const std::lock_guard<std::mutex> lock(ends_mutex);
+    const auto found = ends().find(id);
+    if (found != ends().end()) {
+      end = std::move(found->second);
+      ends().erase(found);
+    }
+  }
+  if (end) {
+    try {
+      end();
+    } catch (const c10::Error&) {  // the allocator had left the pool already
+    }
+    return;
+  }
   const c10::DeviceIndex count = c10::cuda::device_count();
   for (c10::DeviceIndex device = 0; device < count; ++device) {
     try {

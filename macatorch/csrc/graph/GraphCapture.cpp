@@ -107,6 +107,8 @@ void capture_ends(unsigned long long id, int failed) {
   forget_ended();
   if (failed != 0) {
     tidy_failed_capture(id);
+  } else {
+    forget_graph_of_capture(id);
   }
 }
 
@@ -126,9 +128,16 @@ std::shared_ptr<Session> session_of(c10::DeviceIndex device) {
   if (status == mcCaptureInvalidated) {
     C10_CUDA_CHECK(cudaErrorStreamCaptureInvalidated);
   }
-  const std::lock_guard<std::mutex> lock(sessions_mutex);
-  const auto found = sessions().find(id);
-  return found == sessions().end() ? nullptr : found->second;
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard<std::mutex> lock(sessions_mutex);
+    const auto found = sessions().find(id);
+    session = found == sessions().end() ? nullptr : found->second;
+  }
+  if (session != nullptr && !session->is_noted.exchange(true)) {
+    note_graph_of_capture(id);
+  }
+  return session;
 }
 
 /// Operators that make memory or tell about tensors: nothing is computed, so nothing is to be repeated.

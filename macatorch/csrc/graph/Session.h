@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -16,6 +17,7 @@ class Session {
  public:
   explicit Session(const void* thread) : begun_by(thread) {}
   const void* const begun_by;
+  std::atomic<bool> is_noted{false};  // note_graph_of_capture has been called
 
   /// Keeps what a plain tensor holds, to put it back.
   void save(const at::Tensor& tensor);

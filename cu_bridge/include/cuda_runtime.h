@@ -184,6 +184,8 @@ inline cudaError_t cudaThreadExit() { return ::cudaDeviceReset(); }
 #include <string.h>
 #include <time.h>
 
+#include <new>
+
 #define __DEVICE_LAUNCH_PARAMETERS_H__  // device_launch_parameters.h has nothing that is not here
 #include "mxmaca/atomics.h"
 #include "mxmaca/device_library.h"

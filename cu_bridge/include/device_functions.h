@@ -271,9 +271,12 @@ MXMACA_LOAD(__ldcg)
 MXMACA_LOAD(__ldcs)
 MXMACA_LOAD(__ldlu)
 #undef MXMACA_LOAD
-// Fetched again each time.
+// Fetched again each time: programs read so what they wait for.
 template <class T>
 MXMACA_HD T __ldcv(const T* pointer) {
+#ifdef __CUDA_ARCH__
+  mxmaca::spun();
+#endif
   asm volatile("" ::: "memory");
   const T value = *pointer;
   asm volatile("" ::: "memory");

@@ -9,13 +9,6 @@
 
 namespace mxmaca {
 
-// A thread that spins on a lock or a flag must let the threads run that it waits for. In a phase none does (cucc's
-// loops.py), and there is no other thread to change to.
-static inline void spun() {
-  static thread_local unsigned calls = 0;
-  if ((++calls & 1023U) == 0 && ::__cudaKernelEnter()->wholeBlocks != mcBlocksInPhases) yield();
-}
-
 template <class T, class Change>
 static inline T change_atomically(T* address, Change change) {
   using Word = typename std::conditional<
@@ -39,15 +32,20 @@ static inline T change_atomically(T* address, Change change) {
 #define MXMACA_SYSTEM(result, name, parameters, arguments) \
   static inline result name##_system parameters { return name arguments; }
 
-// Sums and differences wrap, as those of the processor do.
-#define MXMACA_BUILTIN(type, name, builtin, sign)                                                          \
-  static inline type name(type* address, type value) { return builtin(address, value, __ATOMIC_SEQ_CST); } \
-  static inline type name##_block(type* address, type value) {                                             \
-    using Wide = unsigned long long;                                                                       \
-    const type old = *address;                                                                             \
-    *address = static_cast<type>(static_cast<Wide>(old) sign static_cast<Wide>(value));                    \
-    return old;                                                                                            \
-  }                                                                                                        \
+// Sums and differences wrap, as those of the processor do. `atomicAdd(p, 0)` is how programs read a flag that they wait
+// for.
+#define MXMACA_BUILTIN(type, name, builtin, sign)                                       \
+  static inline type name(type* address, type value) {                                  \
+    if (value == 0) mxmaca::spun();                                                     \
+    return builtin(address, value, __ATOMIC_SEQ_CST);                                   \
+  }                                                                                     \
+  static inline type name##_block(type* address, type value) {                          \
+    using Wide = unsigned long long;                                                    \
+    if (__builtin_constant_p(value) && value == 0) mxmaca::spun();                      \
+    const type old = *address;                                                          \
+    *address = static_cast<type>(static_cast<Wide>(old) sign static_cast<Wide>(value)); \
+    return old;                                                                         \
+  }                                                                                     \
   MXMACA_SYSTEM(type, name, (type * address, type value), (address, value))
 
 #define MXMACA_INTEGERS(name, builtin, sign)        \

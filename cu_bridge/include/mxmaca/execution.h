@@ -77,6 +77,29 @@ static inline void yield() {
   ::__cudaThreadYield();
 }
 
+// Threads that go round a loop until another one has done something must let the others run: those of their block, and
+// blocks that have not begun (the note in grid.h). In a phase none waits for its own block (cucc's loops.py), and
+// there is no other thread to change to.
+static inline void give_way() {
+  if (::__cudaKernelEnter()->wholeBlocks == mcBlocksInPhases) {
+    ::__cudaThreadYield();
+  } else {
+    yield();
+  }
+}
+
+// What functions call that such a loop may consist of.
+static inline void spun() {
+  static thread_local unsigned calls = 0;
+  if ((++calls & 1023U) == 0) give_way();
+}
+
+// What cucc puts into loops that read volatile memory (spins.py).
+static inline void spinning() {
+  static thread_local unsigned rounds = 0;
+  if ((++rounds & 31U) == 0) give_way();
+}
+
 // The whole grid of a cooperative launch.
 static inline void grid_sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   barrier(mcBarrierGrid, 0, file, line);
@@ -108,9 +131,10 @@ constexpr KernelFact fact(int) {
 
 // ---- The loop -------------------------------------------------------------------------------------------------------
 
-// Goes on with the next of the loop's blocks.
+// Goes on with the next of the loop's blocks, unless the runtime has given them to others.
 __attribute__((always_inline)) inline bool next_block(mcKernelContext* context, mcDim3& index,
                                                       unsigned long long& blocks) {
+  blocks = context->blocks;
   if (--blocks == 0) return false;
   if (++index.x == context->gridDim.x) {
     index.x = 0;
@@ -298,8 +322,11 @@ static inline int __syncthreads_and(int predicate, MXMACA_SITE) {
 }
 
 // Threads of a block run on one processor and blocks meet at the end of the launch, so a fence has nothing to add but
-// order between processors.
-static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+// order between processors. Loops that wait for a flag of another block often have one.
+static inline void __threadfence() {
+  mxmaca::spun();
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 static inline void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 

@@ -318,6 +318,7 @@ inline void store(void* pointer, T value) {
 }
 template <class T>
 inline T load_ordered(const void* pointer) {
+  ::mxmaca::spun();  // a flag that the thread waits for
   T result;
   __atomic_load(static_cast<const T*>(pointer), &result, __ATOMIC_SEQ_CST);
   return result;

@@ -21,4 +21,11 @@ inline __host__ __device__ void let_others_run() {
 #endif
 }
 
+// The same now and then, for what a loop may call that waits.
+inline __host__ __device__ void let_others_run_sometimes() {
+#ifdef __CUDA_ARCH__
+  spun();
+#endif
+}
+
 }  // namespace mxmaca

@@ -1,9 +1,26 @@
 #include "execution/grid.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
+#include <utility>
 
 namespace mc {
+namespace {
+
+constexpr std::chrono::milliseconds kBetween{1};
+// Each has a stack of the system's, and stacks for its block's threads.
+constexpr size_t kMostThreads = 2048;
+
+}  // namespace
+
+bool Launch::take(uint64_t* first, uint64_t* count) {
+  *first = next.fetch_add(chunk, std::memory_order_relaxed);
+  if (*first >= blocks) return helpers.take(first, count);
+  *count = std::min(chunk, blocks - *first);
+  return true;
+}
 
 void Launch::fail(mcError_t code, const std::string& text) {
   const std::lock_guard<std::mutex> lock(errorMutex);
@@ -11,6 +28,49 @@ void Launch::fail(mcError_t code, const std::string& text) {
   what = text;
   error.store(code);
   if (gridBarrier != nullptr) gridBarrier->abort();
+}
+
+void Helpers::giveBack(uint64_t first, uint64_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ranges_.push_back({first, count});
+}
+
+bool Helpers::take(uint64_t* first, uint64_t* count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (ranges_.empty()) return false;
+  *first = ranges_.back().first;
+  *count = ranges_.back().count;
+  ranges_.pop_back();
+  return true;
+}
+
+bool Helpers::any() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !ranges_.empty();
+}
+
+void Helpers::call(Launch& launch, void (*run)(Launch& launch)) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_ < kBetween || threads_.size() >= kMostThreads) return;
+  last_ = now;
+  try {
+    threads_.emplace_back([&launch, run] { run(launch); });
+  } catch (const std::system_error&) {
+    // Those that are there go on; perhaps one of them is what the block waits for.
+  }
+}
+
+void Helpers::join() {
+  for (;;) {
+    std::vector<std::thread> threads;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      threads = std::exchange(threads_, {});
+    }
+    if (threads.empty()) return;
+    for (std::thread& thread : threads) thread.join();
+  }
 }
 
 bool GridBarrier::wait() {

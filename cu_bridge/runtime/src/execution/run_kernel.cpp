@@ -59,6 +59,11 @@ Worker& ownWorker() {
   return own->worker;
 }
 
+void runHere(Launch& launch) {
+  threadState.device = launch.device;
+  ownWorker().run(launch);
+}
+
 class Pool {
  public:
   // Runs the launch on the calling thread and on idle ones. Two launches at once: the second keeps to its own thread.
@@ -110,8 +115,7 @@ class Pool {
       ++running_;
       Launch* const job = job_;
       lock.unlock();
-      threadState.device = job->device;
-      ownWorker().run(*job);
+      runHere(*job);
       lock.lock();
       if (--running_ == 0) done_.notify_one();
     }
@@ -171,7 +175,9 @@ mcError_t runGrid(const mcKernelEntry& kernel, const LaunchArguments& arguments,
   if (arguments.cooperative) {
     runCooperative(launch);
   } else {
+    launch.runHere = &runHere;
     pool().run(launch);
+    launch.helpers.join();
   }
   if (checkMode) {
     const bool clean = check::leave(("kernel " + demangled(kernel.name)).c_str());

@@ -1,5 +1,6 @@
 #include "execution/worker.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -95,9 +96,9 @@ void Worker::run(Launch& launch) {
   currentWorker = this;
   launchNumber_.store(++launches_, std::memory_order_relaxed);
   while (launch.error.load(std::memory_order_relaxed) == 0) {
-    const uint64_t first = launch.next.fetch_add(launch.chunk, std::memory_order_relaxed);
-    if (first >= launch.blocks) break;
-    runBlocks(first, std::min(launch.chunk, launch.blocks - first));
+    uint64_t first, count;
+    if (!launch.take(&first, &count)) break;
+    runBlocks(first, count);
   }
   launchNumber_.store(0, std::memory_order_relaxed);
   currentWorker = outer;
@@ -176,8 +177,10 @@ void Worker::release(Queue& waiting) {
 }
 
 void Worker::runBlocks(uint64_t first, uint64_t count) {
-  while (count != 0 && !failed_) {
-    setBlock(first);
+  chunkFirst_ = first;
+  chunkCount_ = count;
+  while (chunkCount_ != 0 && !failed_) {
+    setBlock(chunkFirst_);
     live_ = threads_;
     split_ = false;
     blocksLeft_ = 0;
@@ -185,8 +188,8 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
     if (forward && !passesIntMax(launch_->grid, launch_->block, context_.block.x)) {
       order_.clear();
       // A grid in which some block must be run by single threads is run block by block.
-      context_.blocks = uint64_t{launch_->grid.x} * launch_->block.x > 0x80000000U ? 1 : count;
-      blocksLeft_ = count - context_.blocks;
+      context_.blocks = uint64_t{launch_->grid.x} * launch_->block.x > 0x80000000U ? 1 : chunkCount_;
+      blocksLeft_ = chunkCount_ - context_.blocks;
     } else {
       order_.resize(threads_);
       std::iota(order_.begin(), order_.end(), 0U);
@@ -196,7 +199,7 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
       split_ = true;
       std::memset(ended_, 0, sizeof ended_);
       std::memset(met_, 0, sizeof met_);
-      blocksLeft_ = count - 1;
+      blocksLeft_ = chunkCount_ - 1;
     }
     enterRange(0);
     Fiber* const fiber = takeFiber();
@@ -221,9 +224,9 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
       return;
     }
     // A chunk without parked threads has been run to its end.
-    const uint64_t done = count - blocksLeft_;
-    first += done;
-    count -= done;
+    const uint64_t done = chunkCount_ - blocksLeft_;
+    chunkFirst_ += done;
+    chunkCount_ -= done;
   }
 }
 
@@ -415,6 +418,8 @@ void Worker::park(unsigned thread) {
 }
 
 void Worker::yield() {
+  if ((++yields_ & 255U) == 0) letOthersBegin();
+  if (context_.wholeBlocks == mcBlocksInPhases) return;
   Fiber* const self = currentFiber_;
   self->state = State::kYielded;
   Fiber* next = nullptr;
@@ -429,6 +434,22 @@ void Worker::yield() {
     next = ready_.pop();
   }
   switchTo(next);
+}
+
+// The note in grid.h.
+void Worker::letOthersBegin() {
+  if (launch_->error.load(std::memory_order_relaxed) != 0) failHere(mcErrorLaunchFailure, "another block has failed");
+  if (launch_->gridBarrier != nullptr) return;
+  const bool phases = context_.wholeBlocks == mcBlocksInPhases;
+  const uint64_t rest = blocksLeft_ + (phases ? context_.blocks - 1 : 0);
+  if (rest != 0) {
+    chunkCount_ -= rest;
+    launch_->helpers.giveBack(chunkFirst_ + chunkCount_, rest);
+    blocksLeft_ = 0;
+    if (phases) context_.blocks = 1;
+  }
+  if (launch_->untaken()) launch_->helpers.call(*launch_, launch_->runHere);
+  sched_yield();  // the block that this one waits for may want the processor
 }
 
 }  // namespace mc

@@ -139,6 +139,7 @@ class Worker {
   void loop();  // of fiberMain
   void begin(Launch& launch);
   void runBlocks(uint64_t first, uint64_t count);
+  void letOthersBegin();
   void setBlock(uint64_t linear);
   mcDim3 threadIndex(unsigned linear) const;
   void enterRange(unsigned position);
@@ -175,12 +176,14 @@ class Worker {
   Fiber* currentFiber_ = nullptr;
 
   // The block that has parked threads.
-  bool split_ = false;           // some thread has waited: the block is no single loop any more
-  unsigned threads_ = 0;         // in a block
-  unsigned started_ = 0;         // threads that some loop has taken on, in schedule order
-  unsigned rangeStart_ = 0;      // where the running loop began
-  unsigned live_ = 0;            // threads that have not ended
-  uint64_t blocksLeft_ = 0;      // of the chunk, behind the block that was split
+  bool split_ = false;       // some thread has waited: the block is no single loop any more
+  unsigned threads_ = 0;     // in a block
+  unsigned started_ = 0;     // threads that some loop has taken on, in schedule order
+  unsigned rangeStart_ = 0;  // where the running loop began
+  unsigned live_ = 0;        // threads that have not ended
+  uint64_t blocksLeft_ = 0;  // of the chunk, behind the block that was split
+  uint64_t chunkFirst_ = 0, chunkCount_ = 0;
+  unsigned yields_ = 0;
   std::vector<unsigned> order_;  // thread numbers in schedule order, unless forward
   uint32_t ended_[kMaxThreads / kWarpSize] = {};
   uint32_t inWarp_[kMaxThreads / kWarpSize] = {};  // lanes that wait for a warp operation

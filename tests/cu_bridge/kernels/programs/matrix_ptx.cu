@@ -20,8 +20,10 @@ __global__ void product(const T* a, const T* b, float* c) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
                : "r"(at));
-  const uint32_t bt = static_cast<uint32_t>(__cvta_generic_to_shared(&right[lane % 16 * 8]));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(y[0]), "=r"(y[1]) : "r"(bt));
+  // Without a space of memory the address is a plain one.
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.b16 {%0, %1}, [%2];"
+               : "=r"(y[0]), "=r"(y[1])
+               : "l"(&right[lane % 16 * 8]));
   float d[4] = {1, 1, 1, 1};
   if (brain) {
     asm volatile(

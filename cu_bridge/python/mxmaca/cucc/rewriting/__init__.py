@@ -23,6 +23,7 @@ from . import (
     launches,
     phases,
     shared_memory,
+    spins,
     variables,
     waits,
 )
@@ -74,6 +75,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
         edits += block_atomics.edits(source)
+        edits += spins.edits(source)
         for kernel in found.kernels:
             edits += kernels.device_edits(source, kernel, choices.named, children)
         if choices.named:

@@ -7,7 +7,7 @@ from .expressions import Tokens
 from .source import CLOSERS, WORD, Token
 from .waits import Unfit
 
-# Programs wait by them: for a lock, for a flag. `atomicAdd(p, 0)` and its kin give no thread the processor either way.
+# Programs wait by them for other threads of their block: for a lock, for a flag.
 SPINNING = ("atomicCAS", "atomicExch")
 
 
@@ -52,11 +52,11 @@ def _spins(tokens: Tokens) -> Iterator[Token]:
         loop = tokens[at : statement_end(tokens, at)]
         if not ex.has(loop, *SPINNING):
             continue
-        if not (_counts(loop) if token.text == "for" else token.text == "do" and _tries_again(loop)):
+        if not (counts(loop) if token.text == "for" else token.text == "do" and _tries_again(loop)):
             yield token
 
 
-def _counts(loop: Tokens) -> bool:
+def counts(loop: Tokens) -> bool:
     """Whether a `for` ends whatever memory holds: nothing in its body changes what its end depends on."""
     close = ex.closing(loop, 1)
     header, body = loop[2:close], loop[close + 1 :]

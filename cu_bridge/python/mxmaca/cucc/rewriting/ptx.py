@@ -341,9 +341,10 @@ class Translation:
             if len(targets) != count:
                 return None
             transposed = str(load.group("trans") is not None).lower()
+            row = self.address(arguments[1], None if load.group("space") is None else "shared")
             lines = [
                 f"uint32_t parts[{count}];",
-                f"mxmaca::ptx::load_matrices<{count}, {transposed}>({self.address(arguments[1], 'shared')}, parts);",
+                f"mxmaca::ptx::load_matrices<{count}, {transposed}>({row}, parts);",
             ]
             lines += [f"mxmaca::ptx::put({self.target(text)}, parts[{i}]);" for i, text in enumerate(targets)]
             return "{ " + " ".join(lines) + " }"

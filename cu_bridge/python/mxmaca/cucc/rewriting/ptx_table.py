@@ -265,7 +265,9 @@ ATOM = re.compile(
     rf"(?P<kind>atom|red){ORDER}{SPACE}{ORDER.replace('order', 'order2')}\.(?P<f>\w+)(?:\.noftz)?\.(?P<t>\w+)"
 )
 COPY = re.compile(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::\w+)*")
-LOAD_MATRICES = re.compile(r"ldmatrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?\.shared(?:::cta)?\.b16")
+LOAD_MATRICES = re.compile(
+    r"ldmatrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?P<space>\.shared(?:::cta)?)?\.b16"
+)
 MULTIPLY_MATRICES = re.compile(
     r"mma\.sync\.aligned\.m16n8k(?P<k>8|16)\.row\.col\.(?P<d>f32|f16)\.(?P<t>b?f16)\.(?P=t)\.(?P=d)"
 )

@@ -31,6 +31,12 @@
 #ifndef __forceinline__
 #define __forceinline__ inline __attribute__((always_inline))
 #endif
+#ifndef __builtin_align__
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#endif
+#ifndef __inline_hint__
+#define __inline_hint__
+#endif
 #ifndef __align__
 #define __align__(n) __attribute__((aligned(n)))
 #endif

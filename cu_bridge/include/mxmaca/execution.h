@@ -112,6 +112,11 @@ inline unsigned dynamic_shared_bytes() { return ::__cudaKernelEnter()->dynamicSh
 template <class T>
 struct DynamicShared {
   operator T*() const { return static_cast<T*>(dynamic_shared()); }
+  // A cast reads the memory as another type.
+  template <class Other>
+  explicit operator Other*() const {
+    return static_cast<Other*>(dynamic_shared());
+  }
   T* operator&() const { return static_cast<T*>(dynamic_shared()); }
 };
 

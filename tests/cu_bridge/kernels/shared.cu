@@ -256,3 +256,43 @@ CASE(bitonic_sort_of_1024_threads) {
   auto& v = x.get();
   for (int i = 1; i < 1024; ++i) EXPECT(v[i - 1] <= v[i]);
 }
+
+// Declared outside of functions, and read as other types by every kind of cast.
+extern __shared__ unsigned char pool[];
+namespace {
+struct Two {
+  int a, b;
+};
+extern __shared__ __align__(16) Two twos[];
+template <class T>
+__device__ T* behind(T* first) {
+  return first + 1;
+}
+__device__ int sum_of(int i) { return twos[i].a + twos[i].b; }
+}  // namespace
+__global__ void one_pool(float* out) {
+  float* floats = (float*)pool;
+  const int* same = (int*)&pool;
+  int* ints = reinterpret_cast<int*>(pool) + blockDim.x;
+  const int t = threadIdx.x, last = blockDim.x - 1;
+  floats[t] = t;
+  ints[t] = 2 * t;
+  __syncthreads();
+  const float mixed = floats[last - t] + ints[last - t] + float(same - (int*)floats);
+  __syncthreads();
+  twos[t] = Two{t, int(blockIdx.x)};
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + t] = mixed + sum_of(last - t) + behind(&twos[0])[t == last ? -1 : t].a;
+}
+CASE(dynamic_shared_memory_outside_of_functions_through_casts) {
+  for (const int threads : {32, 96}) {
+    Array<float> out(20 * threads);
+    one_pool<<<20, threads, threads * 8>>>(out.data());
+    DONE();
+    const auto& v = out.get();
+    for (int i = 0; i < 20 * threads; ++i) {
+      const int t = i % threads, other = threads - 1 - t;
+      EXPECT(v[i] == 3 * other + other + i / threads + (t == threads - 1 ? 0 : t + 1));
+    }
+  }
+}

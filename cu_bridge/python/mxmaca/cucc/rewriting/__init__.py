@@ -65,6 +65,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     Raises:
         CuccError: the text cannot be understood; the message names file and line.
     """
+    source = shared_memory.without_reinterpretation(source)
     found = kernels.rewrite(source)
     bodies = [(kernel.body, kernel.end) for kernel in found.kernels] if device else []
     # As with nvcc, device code launches in relocatable code only.

@@ -4,7 +4,7 @@ The threads of a block run on one processor, so a static one is `static thread_l
 T x[];`, becomes a reference to where the block's dynamic shared memory is.
 """
 
-from typing import List, Tuple
+from typing import Iterator, List, Tuple
 
 from .declarations import ATTRIBUTES, PREFIX, alignment, at_namespace_scope, specifiers
 from .source import WORD, Edit, Source, Token
@@ -33,6 +33,33 @@ def edits(source: Source) -> List[Edit]:
         words = "thread_local" if "static" in before or behind.text == "static" else "static thread_local"
         result.append(Edit(token.start, token.end, f"{words} {alignment(source, token.end, stop)}"))
     return result
+
+
+def without_reinterpretation(source: Source) -> Source:
+    """The text in which no `reinterpret_cast` is applied to dynamic shared memory that is declared outside of functions.
+
+    That cast takes no class, which such a variable becomes: the address of its first element is the same pointer. The
+    other passes read the changed text.
+    """
+    found: List[Edit] = []
+    for token in source.find(PREFIX + "shared__"):
+        behind = source.token(token.end)
+        if "extern" not in specifiers(source, token.start) and behind.text != "extern":
+            continue
+        if at_namespace_scope(source, token.start):
+            name, _ = _name(source, token.end, source.declaration_end(token.end))
+            found += [Edit(use.start, use.end, f"&{name.text}[0]") for use in _reinterpreted(source, name.text)]
+    return Source(source.edited(found)) if found else source
+
+
+def _reinterpreted(source: Source, name: str) -> Iterator[Token]:
+    for use in source.find(name):
+        before = source.before(use.start)
+        angle = source.before(before.start)
+        if (before.text, angle.text, source.token(use.end).text) == ("(", ">", ")"):
+            cast = source.before(source.opening_angle(angle.start))
+            if cast.text == "reinterpret_cast":
+                yield use
 
 
 def _dynamic(source: Source, start: int, stop: int) -> List[Edit]:

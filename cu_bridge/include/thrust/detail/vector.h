@@ -31,6 +31,19 @@ void device_free(device_ptr<T> pointer) {
   if (error != cudaSuccess) throw system_error(error);
 }
 
+// With objects in it: made, and destroyed, on the host, whose memory it is.
+template <class T>
+device_ptr<T> device_new(std::size_t count = 1) {
+  const device_ptr<T> made = device_malloc<T>(count);
+  for (std::size_t i = 0; i < count; ++i) new (static_cast<void*>(made.get() + i)) T();
+  return made;
+}
+template <class T>
+void device_delete(device_ptr<T> first, std::size_t count = 1) {
+  for (std::size_t i = 0; i < count; ++i) first.get()[i].~T();
+  device_free(first);
+}
+
 template <class T>
 class device_allocator {
  public:

@@ -1,7 +1,11 @@
-// cuComplex.h's functions on both sides against std::complex, and the choices of nv/target.
+// cuComplex.h's functions on both sides against std::complex, the choices of nv/target, division that rounds up.
+#include <crt/device_functions.h>
+#include <crt/host_defines.h>
+#include <crt/math_functions.h>
 #include <cuComplex.h>
 
 #include <complex>
+#include <cuda/cmath>
 #include <nv/target>
 
 #include "../check.h"
@@ -75,5 +79,7 @@ int main() {
   sides<<<1, 1>>>(where);
   CHECK(cudaDeviceSynchronize() == cudaSuccess && where[0] == 1 && where[1] == 70);
   CHECK(side() == 2 && dispatched() == 1);
+  static_assert(cuda::ceil_div(10, 4) == 3 && cuda::ceil_div(8u, 4) == 2 && cuda::round_up(9, 4) == 12, "");
+  static_assert(cuda::round_down(11LL, 4) == 8 && cuda::ceil_div(0xffffffffU, 2U) == 0x80000000U, "");
   return summary();
 }

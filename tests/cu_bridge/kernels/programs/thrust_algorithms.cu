@@ -1,6 +1,8 @@
 // thrust: vectors, iterators, policies, algorithms.
 #include <thrust/binary_search.h>
 #include <thrust/copy.h>
+#include <thrust/device_delete.h>
+#include <thrust/device_new.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/extrema.h>
@@ -12,6 +14,8 @@
 #include <thrust/iterator/permutation_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
+#include <thrust/limits.h>
+#include <thrust/optional.h>
 #include <thrust/partition.h>
 #include <thrust/random.h>
 #include <thrust/reduce.h>
@@ -120,5 +124,15 @@ int main() {
   cudaPointerAttributes attributes;
   CHECK(cudaPointerGetAttributes(&attributes, address) == cudaSuccess);
   CHECK(attributes.type == cudaMemoryTypeManaged && thrust::reduce(shared.begin(), shared.end()) == 30);
+
+  struct Counted {
+    int value = 5;
+    ~Counted() { value = -1; }
+  };
+  const thrust::device_ptr<Counted> objects = thrust::device_new<Counted>(3);
+  CHECK(objects.get()[2].value == 5);
+  thrust::device_delete(objects, 3);
+  const thrust::optional<int> none = thrust::nullopt;
+  CHECK(!none && thrust::numeric_limits<short>::max() == 32767);
   return summary();
 }

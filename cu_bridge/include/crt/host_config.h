@@ -1,0 +1,2 @@
+// What host compiler it is: nothing has to be said about it.
+#pragma once

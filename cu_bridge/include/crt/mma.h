@@ -1,0 +1,4 @@
+// mma.h, where CUDA has it too.
+#pragma once
+
+#include "../mma.h"

@@ -1,5 +1,5 @@
-// Complex numbers of CUDA's libraries, for C as well. Quotients and absolute values neither overflow nor underflow before
-// their result does.
+// Complex numbers of CUDA's libraries, for C as well. Quotients and absolute values neither overflow nor underflow
+// before their result does.
 #pragma once
 #define CU_COMPLEX_H_
 

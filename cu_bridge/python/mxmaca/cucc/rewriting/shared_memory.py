@@ -36,7 +36,7 @@ def edits(source: Source) -> List[Edit]:
 
 
 def without_reinterpretation(source: Source) -> Source:
-    """The text in which no `reinterpret_cast` is applied to dynamic shared memory that is declared outside of functions.
+    """The text without `reinterpret_cast` of dynamic shared memory that is declared outside of functions.
 
     That cast takes no class, which such a variable becomes: the address of its first element is the same pointer. The
     other passes read the changed text.

@@ -82,11 +82,38 @@ __global__ void warps() {
   if (lane % 8 == 0) EXPECT(tail == 8.0f);
 }
 
+// An operator that takes references to values which it might change.
+struct Minus {
+  template <class T>
+  __device__ T operator()(T& a, T& b) const {
+    return a - b;
+  }
+};
+template <int items>
+__global__ void differences() {
+  using Differences = cub::BlockAdjacentDifference<int, 64>;
+  __shared__ typename Differences::TempStorage storage;
+  const auto square = [](int i) { return i * i; };
+  const int first = threadIdx.x * items, last = 64 * items - 1;
+  int values[items], left[items], right[items];
+  for (int i = 0; i < items; ++i) values[i] = square(first + i);
+  Differences(storage).SubtractLeft(values, left, Minus());
+  __syncthreads();
+  Differences(storage).SubtractRight(values, right, Minus(), square(last + 1));
+  for (int i = 0; i < items; ++i) {
+    const int at = first + i;
+    EXPECT(left[i] == (at == 0 ? 0 : 2 * at - 1));
+    EXPECT(right[i] == -(2 * at + 1));
+  }
+}
+
 int main() {
   int* data;
   cudaMallocManaged(&data, 512 * sizeof *data);
   for (int i = 0; i < 512; ++i) data[i] = i;
   collectives<<<3, threads>>>(data);
   warps<<<2, 128>>>();
+  differences<1><<<2, 64>>>();
+  differences<5><<<2, 64>>>();
   return summary();
 }

@@ -66,18 +66,18 @@ class BlockDiscontinuity {
     __syncthreads();
   }
   template <int Items, class Flag, class Op>
-  __device__ void set_heads(Flag (&heads)[Items], T (&input)[Items], Op& op, const T* before) {
-    const T* previous = thread_ == 0 ? before : &storage_.last[thread_ - 1].Alias();
+  __device__ void set_heads(Flag (&heads)[Items], T (&input)[Items], Op& op, T* before) {
+    T* previous = thread_ == 0 ? before : &storage_.last[thread_ - 1].Alias();
     for (int i = 0; i < Items; ++i) {
       heads[i] = previous == nullptr ? 1 : detail::with_index(op, *previous, input[i], thread_ * Items + i);
       previous = &input[i];
     }
   }
   template <int Items, class Flag, class Op>
-  __device__ void set_tails(Flag (&tails)[Items], T (&input)[Items], Op& op, const T* after) {
-    const T* const next = thread_ == threads - 1 ? after : &storage_.first[thread_ + 1].Alias();
+  __device__ void set_tails(Flag (&tails)[Items], T (&input)[Items], Op& op, T* after) {
+    T* const next = thread_ == threads - 1 ? after : &storage_.first[thread_ + 1].Alias();
     for (int i = 0; i < Items; ++i) {
-      const T* const following = i + 1 < Items ? &input[i + 1] : next;
+      T* const following = i + 1 < Items ? &input[i + 1] : next;
       tails[i] = following == nullptr ? 1 : detail::with_index(op, input[i], *following, thread_ * Items + i + 1);
     }
   }
@@ -124,20 +124,20 @@ class BlockAdjacentDifference {
     __syncthreads();
   }
   template <int Items, class Out, class Op>
-  __device__ void left(T (&input)[Items], Out (&output)[Items], Op& op, const T* before, int valid) {
+  __device__ void left(T (&input)[Items], Out (&output)[Items], Op& op, T* before, int valid) {
     put(input);
     for (int i = Items - 1; i >= 0; --i) {
-      const T* const previous = i > 0 ? &input[i - 1] : thread_ > 0 ? &storage_.last[thread_ - 1].Alias() : before;
+      T* const previous = i > 0 ? &input[i - 1] : thread_ > 0 ? &storage_.last[thread_ - 1].Alias() : before;
       output[i] = previous == nullptr || thread_ * Items + i >= valid ? input[i] : op(input[i], *previous);
     }
   }
   template <int Items, class Out, class Op>
-  __device__ void right(T (&input)[Items], Out (&output)[Items], Op& op, const T* after, int valid) {
+  __device__ void right(T (&input)[Items], Out (&output)[Items], Op& op, T* after, int valid) {
     put(input);
     for (int i = 0; i < Items; ++i) {
-      const T* const next = i + 1 < Items           ? &input[i + 1]
-                            : thread_ + 1 < threads ? &storage_.first[thread_ + 1].Alias()
-                                                    : after;
+      T* const next = i + 1 < Items           ? &input[i + 1]
+                      : thread_ + 1 < threads ? &storage_.first[thread_ + 1].Alias()
+                                              : after;
       const bool alone =
           next == nullptr || thread_ * Items + i >= valid || (after == nullptr && thread_ * Items + i + 1 >= valid);
       output[i] = alone ? input[i] : op(input[i], *next);

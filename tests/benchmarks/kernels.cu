@@ -38,19 +38,51 @@ __global__ void series(const float* x, float* y) {
   y[i] = sum;
 }
 
-// The same sum by a function that waits: each thread has a stack of its own.
-__device__ __noinline__ void halve(float* s, int t) {
+// The same sum by a function that waits, which cucc takes in.
+__device__ void halve(float* s, int t) {
   for (int k = 128; k > 0; k >>= 1) {
     if (t < k) s[t] += s[t + k];
     __syncthreads();
   }
 }
-__global__ void block_sum_stacks(const float* x, float* out) {
+__global__ void block_sum_function(const float* x, float* out) {
   __shared__ float s[256];
   s[threadIdx.x] = x[blockIdx.x * 256 + threadIdx.x];
   __syncthreads();
   halve(s, threadIdx.x);
   if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+
+// By a method, which cucc does not take in: each thread has a stack of its own.
+struct Halves {
+  static __device__ __noinline__ void halve(float* s, int t) { ::halve(s, t); }
+};
+__global__ void block_sum_stacks(const float* x, float* out) {
+  __shared__ float s[256];
+  s[threadIdx.x] = x[blockIdx.x * 256 + threadIdx.x];
+  __syncthreads();
+  Halves::halve(s, threadIdx.x);
+  if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+
+// The sum as programs have it: by warps, then the first warp over their sums.
+__device__ float warp_reduce(float v) {
+  for (int o = warpSize / 2; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);
+  return v;
+}
+__device__ float block_reduce(float v) {
+  static __shared__ float shared[32];
+  const int lane = threadIdx.x % warpSize, warp = threadIdx.x / warpSize;
+  v = warp_reduce(v);
+  if (lane == 0) shared[warp] = v;
+  __syncthreads();
+  v = threadIdx.x < blockDim.x / warpSize ? shared[lane] : 0;
+  if (warp == 0) v = warp_reduce(v);
+  return v;
+}
+__global__ void block_sum_warps(const float* x, float* out) {
+  const float sum = block_reduce(x[blockIdx.x * 256 + threadIdx.x]);
+  if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
 __attribute__((noinline)) void plain(int n, float a, const float* x, float* y) {
@@ -84,6 +116,8 @@ int main(int count, char** arguments) {
     line("saxpy", repeats, [&] { saxpy<<<n / 256, 256>>>(n, 1e-9f, x, y); });
     line("block_sum", repeats, [&] { block_sum<<<n / 256, 256>>>(x, y); });
     line("warp_sum", repeats, [&] { warp_sum<<<n / 256, 256>>>(x, y); });
+    line("function", repeats, [&] { block_sum_function<<<n / 256, 256>>>(x, y); });
+    line("warps", repeats, [&] { block_sum_warps<<<n / 256, 256>>>(x, y); });
     line("stacks", 1, [&] { block_sum_stacks<<<n / 256, 256>>>(x, y); });
     if (!scaling) line("series_17", 1, [&] { series<<<n / 256, 256>>>(x, y); });
     for (int power : {17, 20, 22}) {

@@ -26,6 +26,8 @@ NAMES = {
     "saxpy": "saxpy",
     "block_sum": "block reduction, nine barriers",
     "warp_sum": "warp reduction, five shuffles",
+    "function": "block reduction in a function",
+    "warps": "block reduction by warps in functions",
     "stacks": "block reduction on stacks",
     "series_17": "200 operations, 2^17 threads",
     "series_20": "200 operations, 2^20 threads",
@@ -93,7 +95,7 @@ def result(times: Times, walls: List[Times]) -> Dict[str, object]:
     Ratios to the plain loop over as many elements, round by round, and times by the clock on two cores to those on one.
     """
     rows = []
-    for kernel in ("saxpy", "block_sum", "warp_sum", "stacks", "series_17"):
+    for kernel in ("saxpy", "block_sum", "warp_sum", "function", "warps", "stacks", "series_17"):
         ratios = sorted(value / loop for value, loop in zip(times[kernel], times["loop"]))
         rows.append(
             {

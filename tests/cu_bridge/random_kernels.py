@@ -78,6 +78,7 @@ class Kernel:
         self.arrays = ["s", "q"] + (["dynamic"] if chance.random() < 0.3 else [])
         self.group = chance.random() < 0.3
         self.plain = chance.random() < 0.7  # nothing of what phases.py does not take
+        self.functions: List[Function] = []  # those that it may call
 
     def pick(self, *choices: str) -> str:
         return self.chance.choice(choices)
@@ -228,7 +229,32 @@ class Kernel:
         self.scopes[-1].append(f"{name}.x")
         return text
 
+    def call(self) -> str:
+        """A call of a function that waits. It begins and ends with a barrier."""
+        function = self.chance.choice(self.functions)
+        value, more, target = self.expression(), self.atom(), self.assignable()
+        self.dirty, self.seen = set(), set()
+        if function.by_reference:
+            name = f"r{self.count}"
+            self.count += 1
+            return f"int {name} = {value}; {function.called(self.chance, name)}; {target} ^= {name};"
+        call = function.called(self.chance, value)
+        if self.chance.random() < 0.3:
+            name = self.fresh(f"{value} {more}", False)
+            self.scopes[-1].append(name)
+            return f"{self.pick('int', 'long')} {name} = {call};"
+        return self.pick(
+            f"{target} = {call};",
+            f"{target} += {call};",
+            f"{target} ^= {call} * 3 + {more};",
+            f"{call};",
+            f"if ({call} > {more}) {target} += 2;",
+            f"out[blockIdx.x * 256 + t] = {call};" if function.of_kernels(self) else f"{target} -= {call};",
+        )
+
     def simple(self) -> str:
+        if self.functions and self.chance.random() < 0.12:
+            return self.call()
         if self.chance.random() < 0.08:
             return self.count_up()
         if not self.plain and self.chance.random() < 0.1:
@@ -399,11 +425,70 @@ class Kernel:
         return f"__global__ void {self.name}(const int* in, int* out, int n, int m) {{\n{lines}\n}}\n"
 
 
+class Function(Kernel):
+    """A function that waits. Its names are those of the kernels, and mean others."""
+
+    def __init__(self, chance: random.Random, name: str, others: "List[Function]") -> None:
+        super().__init__(chance, name)
+        self.functions = others[-2:]
+        self.arrays = ["s", "q"] + (["own"] if chance.random() < 0.5 else [])
+        self.by_reference = chance.random() < 0.25
+        self.template = chance.choice(["", "", "int kFactor", "class T", "class T, int kFactor"])
+        self.template = "" if self.by_reference and "class" in self.template else self.template
+
+    def of_kernels(self, caller: Kernel) -> bool:
+        """Whether only kernels call it so: a function has no `out`."""
+        return not isinstance(caller, Function)
+
+    def called(self, chance: random.Random, value: str) -> str:
+        arguments = {"": "", "int kFactor": "<3>", "class T": chance.choice(["", "<int>"])}
+        arguments["class T, int kFactor"] = "<int, 4>"
+        given = arguments[self.template]
+        value = f"(int)({value})" if "class" in self.template and not given else value
+        return f"{self.name}{given}(in, {chance.choice(['n', '3'])}, m, s, q, counts, {value})"
+
+    def text(self) -> str:
+        value, factor = ("T" if "class" in self.template else "int"), "kFactor" if "kFactor" in self.template else "2"
+        self.scopes[0].append("v")
+        head = [
+            "const int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);",
+            "const int size = blockDim.x * blockDim.y * blockDim.z;",
+            "__shared__ int own[256];" if "own" in self.arrays else "",
+            "cooperative_groups::thread_block block = cooperative_groups::this_thread_block();" if self.group else "",
+            "const int rounds = m + 1;",
+            self.pick("", "", f"if (m > 5) return{'' if self.by_reference else ' v'};"),
+            self.pick("", "v += 1;", f"v = v * {factor} - 1;"),
+            "own[t] = v ^ 9;" if "own" in self.arrays else "",
+            "__syncthreads();",
+        ]
+        body = self.block(1, self.chance.randrange(2, 7))
+        result = "" if self.by_reference else f" {self.pick('v', self.atom(), f'v + {self.atom()}')}"
+        tail = [self.barrier()]
+        if not self.by_reference and self.chance.random() < 0.2:
+            tail.append(self.pick(f"if (n == 3) return{result};", "if (t & 1) return 4;", "if (n > 9) { return 1; }"))
+        tail.append("v -= 3;" if self.by_reference else f"return{result};")
+        lines = "\n".join("  " + line for line in head + body + tail if line)
+        template = f"template <{self.template}> " if self.template else ""
+        kind, given = ("void", "int& v") if self.by_reference else (value, f"{value} v")
+        return (
+            f"{template}__device__ {kind} {self.name}(const int* in, int n, int m, int* s, int* q, int* counts,"
+            f" {given}) {{\n{lines}\n}}\n"
+        )
+
+
 def program(seed: int, count: int) -> str:
     """A program of that many random kernels."""
     chance = random.Random(seed)
     kernels = [Kernel(chance, f"k{seed}_{number}") for number in range(count)]
-    texts = [kernel.text() for kernel in kernels]
+    functions: List[Function] = []
+    texts = []
+    for number, kernel in enumerate(kernels):
+        if number % 2:
+            functions.append(Function(chance, f"waits{seed}_{number}", functions))
+            functions[-1].plain = True
+            texts.append(functions[-1].text())
+            kernel.functions = functions[-3:]
+        texts.append(kernel.text())
     names = ", ".join(f'{{"{kernel.name}", {kernel.name}}}' for kernel in kernels)
     return PRELUDE + "".join(texts) + MAIN % (names, ", ".join(SHAPES))
 

@@ -15,8 +15,12 @@
 // Relocatable device code has them in common, since device functions of several files then run in one thread.
 #ifdef __CUDACC_RDC__
 #define MXMACA_OF_THREAD __attribute__((weak, visibility("hidden"))) __thread
-#else
+#elif defined(__CUDA_ARCH__)
 #define MXMACA_OF_THREAD static __attribute__((unused)) __thread
+#else
+// Device functions are compiled for the host as well, where nothing is ever written to these. A compiler that sees that
+// computes with their first values, and the address of `s[blockDim.x / 32 - 1]` is none that a linker can make.
+#define MXMACA_OF_THREAD static __attribute__((used)) __thread
 #endif
 MXMACA_OF_THREAD uint3 threadIdx = {0, 0, 0};
 MXMACA_OF_THREAD uint3 blockIdx = {0, 0, 0};
@@ -258,6 +262,28 @@ __attribute__((always_inline)) inline WholeWarps<Phases> whole_warps(const Phase
   return {phases};
 }
 
+// What it is given for one in which some warps shuffle and others do not: they are told by the index in a row.
+template <class Phases>
+struct WholeRows {
+  const Phases& phases;
+};
+template <class Phases>
+__attribute__((always_inline)) inline WholeRows<Phases> whole_rows(const Phases& phases) {
+  return {phases};
+}
+
+// What it is given for a template that keeps values of its types over waits: classes are left to the stacks.
+template <class... T>
+constexpr bool are_numbers = (std::is_arithmetic<T>::value && ...);
+template <class... T, class Phases>
+__attribute__((always_inline)) inline auto where_numbers(const Phases& phases) {
+  if constexpr (are_numbers<T...>) {
+    return phases;
+  } else {
+    return OneLoop();
+  }
+}
+
 template <class Body, class... Parameters>
 __attribute__((always_inline)) inline void run_blocks(const Body& body, const OneLoop&, Types<Parameters...>,
                                                       mcKernelContext* context,
@@ -281,6 +307,17 @@ __attribute__((always_inline)) inline void run_blocks(const Body& body, const Wh
                                                       typename Same<Parameters>::type... parameters) {
   const mcDim3 block = context->blockDim;
   if (context->wholeBlocks && block.x * block.y * block.z % 32 == 0) {
+    run_phases<Phases, Parameters...>(phases.phases, context, parameters...);
+  } else {
+    run_threads<Body, Parameters...>(body, context, parameters...);
+  }
+}
+
+template <class Body, class Phases, class... Parameters>
+__attribute__((always_inline)) inline void run_blocks(const Body& body, const WholeRows<Phases>& phases,
+                                                      Types<Parameters...>, mcKernelContext* context,
+                                                      typename Same<Parameters>::type... parameters) {
+  if (context->wholeBlocks && context->blockDim.x % 32 == 0) {
     run_phases<Phases, Parameters...>(phases.phases, context, parameters...);
   } else {
     run_threads<Body, Parameters...>(body, context, parameters...);

@@ -7,7 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from compiling import SCHEDULES, Cucc, clean_environment
+from compiling import SCHEDULES, Cucc, clean_environment, run_program
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
 KERNELS = HERE / "kernels"
@@ -64,7 +64,7 @@ def test_at_least_sixty_features_have_a_kernel_of_their_own() -> None:
 
 def test_kernels_become_phases_where_that_is_right_and_only_there(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     """Speed hangs on the first, results on the second; their values are checked with the other kernels."""
-    for stem, count in (("phases", 16), ("phase_calls", 16)):
+    for stem, count in (("phases", 16), ("phase_calls", 16), ("phase_functions", 26)):
         done = cucc("-Wstacks", "--keep", "--keep-dir", tmp_path, "-c", KERNELS / f"{stem}.cu", "-o", tmp_path / "x.o")
         text = (tmp_path / f"{stem}.device.ii").read_text(encoding="utf-8")
         kernels = re.findall(r" void ((?:fits|keeps)_\w+)\(.*?decltype\(__mxmaca_body\)[^,;]*(,?)", text, re.DOTALL)
@@ -77,6 +77,30 @@ def test_kernels_become_phases_where_that_is_right_and_only_there(cucc: Cucc, tm
         assert sorted(said) == sorted(name for name, comma in kernels if not comma)
     cucc("-G", "--keep", "--keep-dir", tmp_path, "-c", KERNELS / "phases.cu", "-o", tmp_path / "phases.o")
     assert "__mxmaca_phases" not in (tmp_path / "phases.device.ii").read_text(encoding="utf-8")
+
+
+FALLS_BACK = """#include <type_traits>
+struct Box { int v; };
+template <class T> __device__ int plain_or_member(T v) {
+  __syncthreads();
+  if constexpr (std::is_same<T, int>::value) return v * 2; else return v.v;
+}
+__global__ void k(int* o) { int t = threadIdx.x; o[t] = plain_or_member(t); }
+int main() {
+  int* o;
+  cudaMallocManaged(&o, 256);
+  k<<<1, 64>>>(o);
+  return cudaDeviceSynchronize() != cudaSuccess || o[5] != 10;
+}
+"""
+
+
+def test_what_does_not_compile_with_its_functions_compiles_without_them(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "box.cu").write_text(FALLS_BACK, encoding="utf-8")
+    done = cucc("-Wstacks", tmp_path / "box.cu", "-o", tmp_path / "box")
+    assert "error" not in done.stderr
+    assert "'plain_or_member' waits, and what the kernel becomes with it does not compile" in done.stderr
+    assert run_program(tmp_path / "box", MACA_STATE_DIR=str(tmp_path)).returncode == 0
 
 
 # ---- Wrong kernels ---------------------------------------------------------------------------------------------------

@@ -84,3 +84,24 @@ class Array {
   T* device_ = nullptr;
   std::vector<T> host_;
 };
+
+// For kernels that write a number for each thread of two blocks, and read one.
+namespace two_blocks {
+
+const int kThreads = 64;
+
+inline int at(int i) { return i * 13 % 37; }
+inline int of(int b, int t) { return at(b * kThreads + t); }
+// Launches two blocks on in[i] = at(i) and compares what each thread wrote.
+template <class Kernel, class Expected>
+void check(Kernel kernel, Expected expected) {
+  auto in = Array<int>::of(2 * kThreads, [](size_t i) { return at(int(i)); });
+  Array<int> out(2 * kThreads, -1);
+  kernel(in.data(), out.data());
+  DONE();
+  const auto& v = out.get();
+  for (int b = 0; b < 2; ++b)
+    for (int t = 0; t < kThreads; ++t) EXPECT(v[b * kThreads + t] == expected(b, t));
+}
+
+}  // namespace two_blocks

@@ -8,22 +8,9 @@
 
 namespace cg = cooperative_groups;
 
-const int kThreads = 64;
+using namespace two_blocks;
 
-static int at(int i) { return i * 13 % 37; }
-// Launches two blocks on in[i] = at(i) and compares what each thread wrote.
-template <class Kernel, class Expected>
-void check(Kernel kernel, Expected expected) {
-  auto in = Array<int>::of(2 * kThreads, [](size_t i) { return at(int(i)); });
-  Array<int> out(2 * kThreads, -1);
-  kernel(in.data(), out.data());
-  DONE();
-  const auto& v = out.get();
-  for (int b = 0; b < 2; ++b)
-    for (int t = 0; t < kThreads; ++t) EXPECT(v[b * kThreads + t] == expected(b, t));
-}
 #define RUN(...) [](int* in, int* out) { __VA_ARGS__<<<2, kThreads>>>(in, out); }
-static int of(int b, int t) { return at(b * kThreads + t); }
 
 __global__ void fits_two_counters(const int* in, int* out) {
   __shared__ int s[kThreads];
@@ -164,14 +151,14 @@ __device__ int turned(cg::thread_block block, int v) {
   return other;
 }
 __device__ int turned_twice(cg::thread_block block, int v) { return turned(block, turned(block, v) + 1); }
-__global__ void keeps_call_of_a_call(const int* in, int* out) {
+__global__ void fits_call_of_a_call(const int* in, int* out) {
   cg::thread_block block = cg::this_thread_block();
   const int v = turned_twice(block, in[blockIdx.x * kThreads + threadIdx.x]);
   block.sync();
   out[blockIdx.x * kThreads + threadIdx.x] = v;
 }
 CASE(a_function_that_calls_one_that_waits) {
-  check(RUN(keeps_call_of_a_call), [](int b, int t) { return of(b, t) + 1; });
+  check(RUN(fits_call_of_a_call), [](int b, int t) { return of(b, t) + 1; });
 }
 
 __device__ int fewer(int n) { return n < 2 ? n : fewer(n - 1) + 1; }

@@ -269,7 +269,7 @@ CASE(a_loop_that_begins_elsewhere_in_each_thread) {
   check(RUN(keeps_varying_loop), [](int b, int) { return sum(b); });
 }
 
-__global__ void keeps_first_warp(const int* in, int* out) {
+__global__ void fits_first_warp(const int* in, int* out) {
   int v = in[blockIdx.x * blockDim.x + threadIdx.x];
   if (threadIdx.x < 32) {
     for (int o = 16; o > 0; o >>= 1) v += __shfl_down_sync(0xffffffffu, v, o);
@@ -277,7 +277,7 @@ __global__ void keeps_first_warp(const int* in, int* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x % 32 == 0 ? v : 0;
 }
 CASE(shuffles_of_one_warp_only) {
-  check(RUN(keeps_first_warp), [](int b, int t) { return t == 0 ? sum(b, 0, 32) : t % 32 == 0 ? value(b, t) : 0; });
+  check(RUN(fits_first_warp), [](int b, int t) { return t == 0 ? sum(b, 0, 32) : t % 32 == 0 ? value(b, t) : 0; });
 }
 
 __global__ void keeps_kept_array(const int* in, int* out) {
@@ -299,13 +299,13 @@ __device__ int exchanged(int v) {
   __syncthreads();
   return other;
 }
-__global__ void keeps_call(const int* in, int* out) {
+__global__ void fits_call(const int* in, int* out) {
   int v = exchanged(in[blockIdx.x * blockDim.x + threadIdx.x]);
   __syncthreads();
   out[blockIdx.x * blockDim.x + threadIdx.x] = v;
 }
 CASE(a_function_that_waits) {
-  check(RUN(keeps_call), [](int b, int t) { return value(b, kThreads - 1 - t); });
+  check(RUN(fits_call), [](int b, int t) { return value(b, kThreads - 1 - t); });
 }
 
 __global__ void keeps_effect_in_shuffle(const int* in, int* out) {

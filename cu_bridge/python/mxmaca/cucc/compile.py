@@ -39,6 +39,8 @@ class Pass:
         self.preprocessed, self.text, self.object = (folder / f"{self.name}{end}" for end in (".i", ".ii", ".o"))
         self.drops_bodies = device and flags.drops_bodies()
         self.dropped = False  # the host's bodies (bodies.py)
+        self.bold = True  # Choices.bold
+        self.was_bold = False
         self.problem: Optional[Exception] = None
         self.said = ""
         self.identity = ""
@@ -68,7 +70,9 @@ class Pass:
         dropped = bodies.drop(source) if self.drops_bodies else []
         self.dropped = bool(dropped)
         source = Source(source.edited(dropped)) if dropped else source
-        self.result = rewriting.rewrite(source, self.device, self.flags.choices())
+        choices = self.flags.choices()._replace(bold=self.bold)
+        self.result = rewriting.rewrite(source, self.device, choices)
+        self.was_bold = self.result.bold
         written = self.result.text
         if not self.device:
             where = os.path.abspath(self.flags.options.value("output") or self.source.path)
@@ -114,9 +118,15 @@ class Compilation:
             thread.start()
         for thread in threads:
             thread.join()
-        if device.dropped and self._wants_bodies(device, host, folder):
+        if isinstance(device.problem, Failed) and device.was_bold and not messages.only_repeats(host.said, device.said):
+            # A name or a type may have been mistaken in what a kernel became.
             device = Pass(self.tools, self.flags, source, folder, True, pic)
-            device.drops_bodies = False
+            device.bold = False
+            device.run()
+        if device.dropped and self._wants_bodies(device, host, folder):
+            bold = device.bold
+            device = Pass(self.tools, self.flags, source, folder, True, pic)
+            device.drops_bodies, device.bold = False, bold
             device.run()
         self._report(device, host)
         if not host.object.exists():  # -fsyntax-only

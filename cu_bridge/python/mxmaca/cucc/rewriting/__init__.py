@@ -10,20 +10,21 @@ The rest of the file is not looked at. No line is added or removed, so that the 
 sanitizers speak of the user's lines.
 """
 
-from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple
+from typing import AbstractSet, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from ..errors import CuccError
 from . import (
     block_atomics,
-    blocks,
     callees,
     declarations,
     expressions,
+    functions,
     inline_ptx,
+    inlining,
     kernels,
     launches,
     phases,
     shared_memory,
-    spins,
     variables,
     waits,
 )
@@ -47,6 +48,7 @@ class Choices(NamedTuple):
     named: bool = False  # for debuggers: a thread's code is a function of the kernel's name
     warn: FrozenSet[str] = frozenset()  # the kinds of nvcc's own warnings that are asked for
     phases: bool = True  # kernels may become loops between their waits (phases.py)
+    bold: bool = True  # with the functions in them that wait (inlining.py), and of types known by name alone
 
 
 class Result(NamedTuple):
@@ -57,6 +59,18 @@ class Result(NamedTuple):
     device_functions: Set[str]  # unqualified names
     warnings: List[Warned]
     declared_both: Set[str]  # unqualified names of __host__ __device__ functions of other files
+    bold: bool  # something in it may not compile, without which it would (Choices.bold)
+
+
+class Generated(NamedTuple):
+    """A kernel as a lambda's body in phases, or why there is none and where."""
+
+    text: Optional[str]
+    why: str = ""
+    place: int = 0
+    bold: bool = False  # with functions that wait, or types that are known by their names alone
+    rows: bool = False  # for blocks whose rows are whole warps
+    numbers: Sequence[str] = ()  # the types that must be numbers
 
 
 def rewrite(source: Source, device: bool, choices: Choices) -> Result:
@@ -73,10 +87,11 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     launched = launches.rewrite(source, bodies, children)
     data = variables.rewrite(source, device, choices.relocatable, choices.hidden)
     shared = shared_memory.edits(source)
+    bold = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
         edits += block_atomics.edits(source)
-        edits += spins.edits(source)
+        edits += waits.spin_edits(source)
         for kernel in found.kernels:
             edits += kernels.device_edits(source, kernel, choices.named, children)
         if choices.named:
@@ -87,12 +102,20 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
         else:
             known = expressions.PURE | expressions.EFFECTS
             # In relocatable code a function of the name may stand in another file.
-            functions = None if choices.relocatable else callees.Callees(source, {*waits.WAITS, blocks.BLOCK}, known)
+            called = None if choices.relocatable else callees.Callees(source, {*waits.WAITS, waits.BLOCK}, known)
+            waiting = None
+            if choices.phases and not choices.relocatable:
+                waiting = functions.Functions(source, found.kernels)
             loops = []
             for kernel in found.kernels:
                 launching = any(kernel.body < place < kernel.end for place in launched.places)
                 fit = choices.phases and not launching
-                loops.append(_loops(source, kernel, edits, data.words, fit, functions, children))
+                generated = Generated(None)
+                if fit:
+                    words = data.words
+                    generated = _phases(source, kernel, edits, words, called, waiting, choices.bold)
+                bold = bold or generated.bold
+                loops.append(_loops(source, kernel, generated, children))
             edits += [edit for edit, _ in loops]
             found.warnings.extend(warned for _, warned in loops if warned is not None)
     else:
@@ -102,20 +125,54 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     for kind, place, text in sorted(found.warnings + launched.warnings, key=lambda warned: warned.place):
         if kind in choices.warn and not source.line(place)[2]:
             warnings.append(Warned(kind, source.where(place), text))
-    return Result(source.edited(edits), data.found, data.functions, warnings, data.declared_both)
+    return Result(source.edited(edits), data.found, data.functions, warnings, data.declared_both, bold)
+
+
+def _phases(
+    source: Source,
+    kernel: kernels.Kernel,
+    edits: Sequence[Edit],
+    variable_words: AbstractSet[str],
+    called: Optional[callees.Callees],
+    waiting: Optional[functions.Functions],
+    bold: bool,
+) -> Generated:
+    """The kernel's body as a lambda's body in phases. A kernel that does not wait has none, and no reason.
+
+    Args:
+        edits: of other passes.
+        variable_words: the words of the declarations of device variables.
+        called: functions of the text; none where there may be others of their names.
+        waiting: those of them that wait.
+        bold: they may be taken in, and types may be known by their names alone.
+    """
+    expanded: Optional[inlining.Expanded] = None
+    try:
+        if waiting is not None and bold:
+            expanded = inlining.expand(source, kernel, waiting)
+        elif waiting is not None:
+            inlining.refuse(source, kernel, waiting)
+        own = any(source.text.find(wait, kernel.body, kernel.end) >= 0 for wait in (*waits.WAITS, waits.BLOCK))
+        if expanded is None and not own:
+            return Generated(None)
+        made = phases.Phases(source, kernel, edits, variable_words, called, expanded, bold)
+        text = made.generate()
+        numbers = sorted(made.kept.numbers)
+        return Generated(text, "", 0, expanded is not None or bool(numbers), made.rows, numbers)
+    except waits.Unfit as problem:
+        why, place = problem.why, problem.token.start if problem.token else kernel.body
+        if expanded is not None:
+            # The variables of functions have numbers in their names.
+            why, place = inlining.NUMBERED.sub("", why), expanded.place(place) if problem.token else place
+        return Generated(None, why, place)
+    except CuccError as problem:
+        return Generated(None, str(problem), kernel.body)
 
 
 def _loops(
-    source: Source,
-    kernel: kernels.Kernel,
-    edits: List[Edit],
-    variable_words: Set[str],
-    fit: bool,
-    functions: Optional[callees.Callees],
-    children: bool,
+    source: Source, kernel: kernels.Kernel, generated: Generated, children: bool
 ) -> Tuple[Edit, Optional[declarations.Warned]]:
     """The call of a kernel's loops over threads, behind its body as a lambda, and why these loops end at waits."""
-    generated = phases.generate(source, kernel, edits, variable_words, functions) if fit else phases.Generated(None)
     text, warned = generated.text, None
     if generated.why:
         sentence = f"the threads of kernel '{kernel.name}' run on stacks of their own: {generated.why}"
@@ -128,8 +185,19 @@ def _loops(
         first = "const ::mxmaca::Phase& __mxmaca_phase" + (", " if parameters else "")
         lambdas = (
             f"; {kernels.body_type(children)} __mxmaca_phases = []({first}{parameters}) __attribute__((always_inline)) "
-            f"{text}{source.marker(kernel.end - 1, quiet=False)}"
+            f"{_of_numbers(text, generated.numbers)}{source.marker(kernel.end - 1, quiet=False)}"
         )
-        shuffles = "__mxmaca_lanes_0" in text
-        run += ", ::mxmaca::whole_warps(__mxmaca_phases)" if shuffles else ", __mxmaca_phases"
+        loops = "__mxmaca_phases"
+        if generated.rows:
+            loops = f"::mxmaca::whole_rows({loops})"
+        elif "__mxmaca_lanes_0" in text:
+            loops = f"::mxmaca::whole_warps({loops})"
+        if generated.numbers:
+            loops = f"::mxmaca::where_numbers<{', '.join(generated.numbers)}>({loops})"
+        run += ", " + loops
     return Edit(kernel.end, kernel.end, lambdas + kernels.device_end(source, kernel, run + ")", children)), warned
+
+
+def _of_numbers(text: str, numbers: Sequence[str]) -> str:
+    """A lambda's body that is empty, also for the compiler, where a template's types are no numbers."""
+    return f"{{ if constexpr (::mxmaca::are_numbers<{', '.join(numbers)}>) {text} }}" if numbers else text

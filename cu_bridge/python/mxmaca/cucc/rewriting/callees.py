@@ -8,9 +8,8 @@ from typing import AbstractSet, Dict, FrozenSet, Iterator, NamedTuple, Optional,
 from . import expressions as ex
 from .declarations import behind_attributes
 from .expressions import CASTS, Tokens
-from .loops import spin
 from .source import WORD, Source, word_set
-from .waits import Unfit
+from .waits import Unfit, spin
 
 # Words that stand before a parenthesis and call nothing.
 STATEMENTS = word_set("if for while switch return sizeof alignof do else")

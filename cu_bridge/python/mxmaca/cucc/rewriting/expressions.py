@@ -249,15 +249,29 @@ def calls_unnamed(tokens: Tokens) -> bool:
             continue
         elif (
             before is not None
-            and before.kind == WORD
-            and before.text not in NO_TYPES
-            or not inner
-            or inner[0].kind != WORD
-            or variables.intersection(texts(inner))
-            or not all(one.kind == WORD or one.text in CAST_PARTS for one in inner)
+            and before.text == ">"
+            and _is_cast(tokens, start - 1)
+            or (
+                before is not None
+                and before.kind == WORD
+                and before.text not in NO_TYPES
+                or not inner
+                or inner[0].kind != WORD
+                or variables.intersection(texts(inner))
+                or not all(one.kind == WORD or one.text in CAST_PARTS for one in inner)
+            )
         ):
             return True
     return False
+
+
+def _is_cast(tokens: Tokens, angle: int) -> bool:
+    """Whether the `>` there ends the type of `static_cast<type>` or its kin."""
+    depth, at = 1, angle - 1
+    while at > 0 and depth:
+        depth += (tokens[at].text == ">") - (tokens[at].text == "<")
+        at -= 1
+    return at >= 0 and tokens[at].text in CASTS
 
 
 def listed(tokens: Tokens) -> Set[str]:
@@ -298,6 +312,12 @@ def dereferences(tokens: Tokens) -> bool:
             if is_builtin([text for text in inner if text != "*"]):
                 return True
     return False
+
+
+def may_be_type(tokens: Tokens, close: int) -> bool:
+    """Whether what stands in the parentheses that end there may be a type. In doubt: yes."""
+    inner = tokens[opening(tokens, close) + 1 : close]
+    return all(one.kind == WORD or one.text in CAST_PARTS for one in inner)
 
 
 def addresses(tokens: Tokens) -> Iterator[Tuple[int, int]]:

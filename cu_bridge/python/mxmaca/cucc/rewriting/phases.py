@@ -17,30 +17,44 @@ A shuffle is such a wait as well: one loop puts the lanes' values into an array,
 
 No types are known here (expressions.py), so only what is understood in full is taken: everything else is `Unfit`, and
 the kernel keeps its threads' stacks. Wanted are: waits as statements of their own, or in `for` and `if` whose
-conditions are the same for all threads (constants, parameters, block indices); no `return` before the last wait;
-variables that live across a wait of arithmetic, vector or pointer type; and calls only of functions that do not wait,
-which are listed or defined in the same text (callees.py). A block of cooperative groups is one with its `sync`.
+conditions are the same for all threads (constants, parameters, block indices); no `return` before the last wait but
+those behind such conditions; variables that live across a wait of arithmetic, vector or pointer type; and calls only of
+functions that do not wait, which are listed or defined in the same text (callees.py): those that wait have been taken
+into the kernel (inlining.py). A block of cooperative groups is one with its `sync`. Shuffles may stand in an `if` that
+whole warps take: each loop then asks its condition.
 """
 
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..errors import CuccError
+from . import block_atomics, inlining, shared_memory
 from . import expressions as ex
-from .blocks import BLOCK, blocks, with_barriers
 from .callees import Callee, Callees, calls, changed
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
-from .loops import semicolon, spin, statement_end
 from .source import WORD, Edit, Source, Token, word_set
-from .waits import BARRIERS, TAKEN, WAITS, Shuffle, Unfit
+from .types import Kept
+from .waits import (
+    ALL_LANES,
+    BARRIERS,
+    TAKEN,
+    WAITS,
+    Shuffle,
+    Unfit,
+    Warps,
+    blocks,
+    semicolon,
+    spin,
+    spin_edits,
+    statement_end,
+    template_words,
+    with_barriers,
+    with_constants,
+)
 
 KEYWORDS = word_set("if for while do else return sizeof break continue")
 INDICES = word_set("blockIdx blockDim gridDim warpSize")
 WORDS = INTEGERS | word_set("float double const true false sizeof min max")
 SHARED = "__mxmaca_shared__"
-# An element for each thread takes room on one stack. In units of eight bytes for each thread.
-MOST_ROOM = 20
-BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "double": 8}
 
 
 class Variable(NamedTuple):
@@ -59,38 +73,6 @@ class Piece(NamedTuple):
     declares: Optional[Variable] = None
 
 
-class Generated(NamedTuple):
-    """A kernel as a lambda's body in phases, or why there is none and where."""
-
-    text: Optional[str]
-    why: str = ""
-    place: int = 0
-
-
-def generate(
-    source: Source,
-    kernel: Kernel,
-    edits: Sequence[Edit],
-    variable_words: AbstractSet[str],
-    callees: Optional[Callees] = None,
-) -> Generated:
-    """The kernel's body as a lambda's body in phases. A kernel without a wait of its own has none, and no reason.
-
-    Args:
-        edits: of other passes.
-        variable_words: the words of the declarations of device variables.
-        callees: functions of the text; none where there may be others of their names.
-    """
-    if not any(source.text.find(wait, kernel.body, kernel.end) >= 0 for wait in (*WAITS, BLOCK)):
-        return Generated(None)
-    try:
-        return Generated(Phases(source, kernel, edits, variable_words, callees).generate())
-    except Unfit as problem:
-        return Generated(None, problem.why, problem.token.start if problem.token else kernel.body)
-    except CuccError as problem:
-        return Generated(None, str(problem), kernel.body)
-
-
 class Phases:
     """One kernel."""
 
@@ -101,11 +83,23 @@ class Phases:
         edits: Sequence[Edit],
         variable_words: AbstractSet[str],
         callees: Optional[Callees],
+        expanded: Optional[inlining.Expanded] = None,
+        named: bool = True,
     ) -> None:
-        self.source, self.callees = source, callees
+        self.program, self.callees = source, callees
+        program_start = kernel.start
+        if expanded is not None:
+            source, kernel = expanded.source, expanded.kernel
+            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *spin_edits(source)]
+        self.source = source
         self.edits = [edit for edit in edits if kernel.body < edit.start and edit.end < kernel.end]
         tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))
+        parameters = {word for start, end in kernel.parameters for word in source.words(start, end)}
+        words = template_words(self.program, program_start)
+        tokens = with_constants(self.program, tokens, parameters | ex.declared(tokens) | set(words))
+        types = {name for before, name in zip(words, words[1:]) if before in ("class", "typename")}
         self.tokens: Tokens = with_barriers(tokens, blocks(tokens))
+        self.types = types  # of the template's parameters
         self.output: List[str] = []
         self.region: List[Piece] = []
         self.visible: List[Variable] = []
@@ -113,8 +107,12 @@ class Phases:
         self.pure: Set[str] = set()
         self.varying: Set[str] = {"threadIdx"}
         self.kinds: Dict[str, List[str]] = {}  # each variable's type; none where it is not understood
-        self.expanded = self.room = 0
         self.lanes = 0
+        self.guards: List[Tuple[str, Set[str]]] = []  # conditions of whole warps around the place, and their names
+        self.guarded = 0
+        self.rows = False
+        self.kept = Kept(self.program, types, named)
+        self.warps = Warps()
         self.taken = ""  # the value of the shuffle in the statement that is looked at, and the names in it
         self.taken_uses: Set[str] = set()
         self.shared: List[Token] = []  # the declarations of shared memory
@@ -167,14 +165,17 @@ class Phases:
             return
         # `(a) * p` is taken for `(A) *p`, so that no value of the device's memory is kept for a constant.
         for at in range(2, len(self.tokens) if ex.has(declared, "*") else 0):
-            if ex.texts(self.tokens[at - 2 : at + 1]) == [")", "*", name] and self._text(at + 1) not in ASSIGNMENTS:
+            may_cast = ex.texts(self.tokens[at - 2 : at + 1]) == [")", "*", name] and ex.may_be_type(
+                self.tokens, at - 2
+            )
+            if may_cast and self._text(at + 1) not in ASSIGNMENTS:
                 raise Unfit(f"`(…) * {name}` may read memory", self.tokens[at])
         self.uniform.add(name)
 
     def _own_parameter(self, name: str, kind: Tokens) -> None:
         """A parameter that the threads change: each has its own, which begins with the launch's value."""
-        kept = self._kept_type(kind)
-        array = self._array(name, kept, self._first(name))
+        kept = self.kept.type_of(kind)
+        array = self.kept.array(name, kept, self._first(name))
         self.output.append(
             f" {kept} {array}[::mxmaca::most_threads];"
             f" __mxmaca_phase([&](int __mxmaca_thread) {{ {array}[__mxmaca_thread] = {name}; }});"
@@ -253,6 +254,9 @@ class Phases:
             at = stop
         outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
         for position, (at, stop, waits) in enumerate(statements):
+            if top and self._ends(at, stop) and any(waiting for _, _, waiting in statements[position:]):
+                self._rest(at, stop, end)
+                break
             later = next((start for start, _, waiting in statements[position + 1 :] if waiting), None)
             behind = ex.names(self.tokens[later:end]) if later is not None else set()
             if waits:
@@ -267,7 +271,9 @@ class Phases:
 
     def _waiting(self, at: int, stop: int, behind: Set[str]) -> None:
         word = self._text(at)
-        if word in BARRIERS and ex.texts(self.tokens[at + 1 : stop]) == ["(", ")", ";"]:
+        if word in BARRIERS and self._is_whole(word, self.tokens[at + 1 : stop]):
+            if self.guards and word == "__syncthreads":
+                raise Unfit("a barrier within an `if` whose condition may differ between warps", self.tokens[at])
             self._close()
         elif word == "{":
             self._close()
@@ -280,6 +286,11 @@ class Phases:
             raise Unfit(f"a wait within '{word}'", self.tokens[at])
         else:
             self._shuffle(self.tokens[at:stop], behind)
+
+    def _is_whole(self, word: str, behind: Tokens) -> bool:
+        """Whether a barrier is one of all threads, or of all lanes of a warp."""
+        mask = "".join(ex.without(behind, "(", ")", ";")).lower().rstrip("ul")
+        return not mask or (word == "__syncwarp" and mask in ALL_LANES)
 
     def _nested(self, head: str, at: int, stop: int) -> None:
         """A block, or the statement behind `for (…)` or `if (…)`."""
@@ -335,17 +346,63 @@ class Phases:
 
     def _if(self, at: int, stop: int) -> None:
         body = ex.closing(self.tokens, at + 1) + 1
-        if not self._is_uniform(self.tokens[at + 2 : body - 1]):
-            raise Unfit("a wait within an `if` whose condition may differ between threads", self.tokens[at])
         self._close()
         end = statement_end(self.tokens, body)
         condition = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
+        if not self._is_uniform(self.tokens[at + 2 : body - 1]):
+            used = self.tokens[at + 2 : body - 1]
+            if not self._is_of_warps(used):
+                raise Unfit("a wait within an `if` whose condition may differ between threads", self.tokens[at])
+            self._guarded(at, condition, ex.names(used), body, end)
+            if end < stop:
+                self._guarded(at, f"(!{condition})", ex.names(used), end + 1, stop)
+            return
         self._nested(f"{self._marker(at)}if {condition} ", body, end)
         if end < stop:
             self._nested(" else ", end + 1, stop)
 
+    def _ends(self, at: int, stop: int) -> bool:
+        """Whether the statement is `if (…) return;`."""
+        if self._text(at) != "if":
+            return False
+        behind = ex.texts(self.tokens[ex.closing(self.tokens, at + 1) + 1 : stop])
+        return behind in (["return", ";"], ["{", "return", ";", "}"])
+
+    def _rest(self, at: int, stop: int, end: int) -> None:
+        """What follows `if (…) return;` to the kernel's end: the other threads do it."""
+        body = ex.closing(self.tokens, at + 1) + 1
+        condition, used = self.tokens[at + 2 : body - 1], ex.names(self.tokens[at + 2 : body - 1])
+        text = f"(!{self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)})"
+        self._close()
+        if self._is_uniform(condition):
+            self.output.append(f"{self._marker(at)}if {text} {{")
+            self._block(stop, end, top=True)
+            self.output.append("}")
+        elif self._is_of_warps(condition):
+            self._guarded(at, text, used, stop, end, top=True)
+        else:
+            raise Unfit("`return` before the last wait", self.tokens[at])
+
+    def _guarded(self, at: int, condition: str, used: Set[str], start: int, stop: int, top: bool = False) -> None:
+        """What some warps do and others do not: each loop asks the condition, which stays as it is meanwhile.
+
+        Where no warp does it nothing of it runs: what is the same for all threads may be wrong to compute then.
+        """
+        self.rows = True
+        self.guarded += 1
+        some = f"__mxmaca_some_{self.guarded}"
+        self.output.append(f"{self._marker(at)}{{ bool {some} = false;")
+        self.region.append(Piece(f" {some} |= {condition};", used))
+        self._close()
+        self.guards.append((condition, used))
+        self.output.append(f" if ({some}) {{")
+        braces = not top and self._text(start) == "{"
+        self._block(start + braces, stop - braces, top)
+        self.guards.pop()
+        self.output.append("}}")
+
     def _shuffle(self, statement: Tokens, behind: Set[str]) -> None:
-        shuffle = Shuffle(self.source, statement)
+        shuffle = Shuffle(self.program, statement)
         call = f"decltype({self._spell(shuffle.call)})"
         value, lane = self._spell(shuffle.value), self._spell(shuffle.lane)
         width = self._spell(shuffle.width) if shuffle.width else "32"
@@ -374,8 +431,12 @@ class Phases:
         returns = any(ex.texts(statement[at : at + 2]) == ["return", ";"] for at in range(len(statement)))
         if ex.has(statement, "return") and not (last and returns):
             raise Unfit("`return` before the last wait", statement[0])
-        called = (statement[of].text for of in calls(statement))
-        harmless = {name for name in called if self._callee(name) is not None}
+        called = {statement[of].text for of in calls(statement)}
+        harmless = {
+            name for name in called if self._callee(name) is not None or (name in self.types and self.kept.named)
+        }
+        # A cast to a template's type waits for nothing if that is a number.
+        self.kept.numbers |= called & self.types
         if not ex.is_known(statement, ex.PURE | ex.EFFECTS | harmless):
             raise Unfit(_unknown(statement, harmless), statement[0])
         if ex.has(statement, "break", "continue") and first not in ("for", "while", "do"):
@@ -451,6 +512,9 @@ class Phases:
                 self.pure.add(name)
                 self.visible.append(Variable(name, declared, used))
                 self.region.append(Piece(marker + declared, used, self.visible[-1]))
+                self.warps.declare(name, value, self.pure)
+                if self._is_of_warps(value):
+                    self.warps.whole.add(name)
                 return
         self.varying.add(name)
         if name not in behind:
@@ -460,41 +524,18 @@ class Phases:
             return
         if ex.texts(value[:1]) == ["{"]:
             raise Unfit(f"'{name}' cannot be kept over a wait: it begins with a list", name_token)
-        kept = self._kept_type(kind)
-        array = self._array(name, kept, name_token)
+        kept = self.kept.type_of(kind)
+        array = self.kept.array(name, kept, name_token)
         self.output.append(f" {kept} {array}[::mxmaca::most_threads];")
         alias = f"{kept}& {name} = {array}[__mxmaca_thread];"
         self.visible.append(Variable(name, alias, set()))
         assigned = f" {name} = {self._spell(value)};" if value else ""
         self.region.append(Piece(f"{marker}{alias}{assigned}", used, self.visible[-1]))
 
-    def _array(self, name: str, kept: str, where: Optional[Token]) -> str:
-        """The name of the array that keeps a variable of all threads.
-
-        Raises:
-            Unfit: there is no room for it.
-        """
-        vector = kept if kept in ex.VECTORS else ""
-        self.room += max(1, BYTES.get(vector[:-1], 4) * int(vector[-1]) // 8) if vector else 1
-        if self.room > MOST_ROOM:
-            raise Unfit(f"there are too many variables to keep '{name}' over a wait", where)
-        self.expanded += 1
-        return f"__mxmaca_of_{name}_{self.expanded}"
-
-    def _kept_type(self, kind: Tokens) -> str:
-        """The type of the elements of an array that keeps the variables of all threads.
-
-        Raises:
-            Unfit: such an array cannot be made, or be assigned to.
-        """
-        words = ex.without(kind, "const", "__restrict", "__restrict__")
-        if ex.is_builtin(words):
-            return " ".join(words)
-        star = max((at for at, token in enumerate(kind) if token.text == "*"), default=0)
-        named = all(token.kind == WORD or token.text == "::" for token in kind[:star])
-        if not star or not named or "auto" in words or words[-1] != "*":
-            raise Unfit(f"a variable of type '{' '.join(words)}' cannot be kept over a wait", kind[0])
-        return self._spell(kind[: star + 1])
+    def _is_of_warps(self, value: Tokens) -> bool:
+        """Whether the expression has one value for all threads of a warp, in blocks whose rows are whole warps."""
+        whole = self.warps.whole & self.pure
+        return self._is_uniform(self.warps.replaced(value, self.pure), whole)
 
     def _deduced(self, value: Tokens) -> List[str]:
         """A type for a variable of deduced type: it is no pointer to a variable if nothing in its value can be one."""
@@ -519,20 +560,25 @@ class Phases:
         """The end of a loop over the threads."""
         if not self.region:
             return
-        declared = [piece.declares for piece in self.region]
         wanted: Set[str] = set().union(*(piece.uses for piece in self.region))
+        text = self._needed(wanted) + "".join(piece.text for piece in self.region)
+        if self.guards:
+            asked: Set[str] = set().union(*(used for _, used in self.guards))
+            conditions = " && ".join(condition for condition, _ in self.guards)
+            text = f"{self._needed(asked)} if ({conditions}) {{ {text}\n}}"
+        self.output.append(f" __mxmaca_phase([&](int __mxmaca_thread) __attribute__((always_inline)) {{ {text}\n}});")
+        self.region = []
+
+    def _needed(self, wanted: Set[str]) -> str:
+        """What brings variables of earlier regions into a loop's scope."""
+        declared = [piece.declares for piece in self.region]
+        wanted = set(wanted)
         needed: List[str] = []
         for variable in reversed(self.visible):
             if variable.name in wanted and not any(one is variable for one in declared):
                 needed.insert(0, variable.text)
                 wanted |= variable.uses
-        self.output.append(
-            " __mxmaca_phase([&](int __mxmaca_thread) __attribute__((always_inline)) { "
-            + " ".join(needed)
-            + "".join(piece.text for piece in self.region)
-            + "\n});"
-        )
-        self.region = []
+        return " ".join(needed)
 
 
 def _unknown(statement: Tokens, harmless: AbstractSet[str]) -> str:

@@ -75,6 +75,8 @@ class Source:
         self._partners: Dict[int, int] = {}
         self._markers: Optional[List[Marker]] = None
         self._raw: List[Tuple[int, int]] = []
+        self.constants: Dict[str, str] = {}  # numbers that names stand for (waits.py)
+        self.overloaded: Dict[str, bool] = {}  # names of CUDA's that the program may have functions of (waits.py)
         place = text.find('R"')
         while place >= 0:
             prefixes = (TOKEN.match(text, start) for start in range(max(place - 2, 0), place + 1))
@@ -132,6 +134,19 @@ class Source:
             if not part and not self._in_literal(at):
                 yield Token(word, at, end, WORD if is_word else OTHER)
             at = self.text.find(word, end)
+
+    def find_between(self, word: str, start: int, end: int) -> Iterator[Token]:
+        """The places of a word between two others, outside of literals."""
+        at = self.text.find(word, start, end)
+        while at >= 0:
+            behind = at + len(word)
+            if not (self._continues(at - 1) or self._continues(behind)) and not self._in_literal(at):
+                yield Token(word, at, behind, WORD)
+            at = self.text.find(word, behind, end)
+
+    def is_code(self, place: int) -> bool:
+        """Whether the token that begins there is outside of literals."""
+        return not self._in_literal(place)
 
     def _continues(self, place: int) -> bool:
         char = self.text[place : place + 1] if place >= 0 else ""

@@ -35,7 +35,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--device", default=UPSTREAMS, help="backend of the dispatch keys to register for")
     parser.add_argument("--host", default="CPU", help="backend of the dispatch keys whose kernels compute")
-    parser.add_argument("--without", nargs="*", default=[], metavar="SOURCE", help="files of csrc/ops that are left out")
+    parser.add_argument(
+        "--without", nargs="*", default=[], metavar="SOURCE", help="files of csrc/ops that are left out"
+    )
     return parser.parse_args()
 
 

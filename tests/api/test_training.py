@@ -244,6 +244,8 @@ BACKENDS = ["MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"]
 def test_attention_of_every_backend(backend, causal):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
+    if backend == "CUDNN_ATTENTION" and torch.__version__.startswith(("2.1.", "2.4.")):
+        pytest.skip("up to torch 2.4 it is chosen where TORCH_CUDNN_SDPA_ENABLED is set alone")
     dtype = torch.float16
     q, k, v = (torch.randn(2, 4, 16, 32) for _ in range(3))
     expected = F.scaled_dot_product_attention(q, k, v, is_causal=causal)

@@ -194,8 +194,7 @@ CASE(loops_that_read_volatile_memory) {
 __device__ void until(int* flags, int i, int style) {
   volatile int* seen = flags;
   bool again = true;
-  if (style == 0)
-    do {
+  if (style == 0) do {
       again = *(seen + i) == 0;
     } while (again);
   if (style == 1)
@@ -211,8 +210,7 @@ __device__ void until(int* flags, int i, int style) {
     while (flag.load(cuda::memory_order_acquire) == 0) {
     }
   }
-  if (style == 5)
-    do
+  if (style == 5) do
       again = __ldcv(flags + i) == 0;
     while (again);
   if (style == 6)
@@ -262,4 +260,30 @@ CASE(blocks_that_wait_for_all_others) {
   for (int b = 0; b < blocks; ++b) {
     for (int r = 0; r < rounds; ++r) EXPECT(v[b * rounds + r] == (b + r) % blocks + r);
   }
+}
+
+// The name is one that this distribution's own headers have for something else.
+__device__ volatile int counter;
+__device__ void meet(int count) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(const_cast<int*>(&counter), 1);
+    while (counter < count);
+  }
+  __syncthreads();
+}
+__global__ void waits_for_all_blocks(const int* in, int* between, int* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  between[i] = in[i] + 1;
+  meet(gridDim.x);
+  out[i] = between[(i + 777) % n];
+}
+CASE(a_grid_waits_by_a_volatile_variable) {
+  const int n = 64 * 256;
+  auto in = Array<int>::of(n, [](size_t i) { return int(i); });
+  Array<int> between(n), out(n);
+  waits_for_all_blocks<<<64, 256>>>(in.data(), between.data(), out.data(), n);
+  DONE();
+  const auto& v = out.get();
+  for (int i = 0; i < n; ++i) EXPECT(v[i] == (i + 777) % n + 1);
 }

@@ -47,6 +47,7 @@ from .waits import (
     spin_edits,
     statement_end,
     template_words,
+    volatile_variables,
     with_barriers,
     with_constants,
 )
@@ -90,7 +91,8 @@ class Phases:
         program_start = kernel.start
         if expanded is not None:
             source, kernel = expanded.source, expanded.kernel
-            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *spin_edits(source)]
+            spins = spin_edits(source, volatile_variables(self.program))
+            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *spins]
         self.source = source
         self.edits = [edit for edit in edits if kernel.body < edit.start and edit.end < kernel.end]
         tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))

@@ -367,29 +367,37 @@ def _is_of_warp(text: str) -> bool:
 # ---- Loops that read volatile memory --------------------------------------------------------------------------------
 
 
-def spin_edits(source: Source) -> Iterator[Edit]:
+def spin_edits(source: Source, outer: AbstractSet[str] = frozenset()) -> Iterator[Edit]:
     """Calls in loops that read volatile memory, which let other threads run.
 
     On hardware the warps of a block proceed side by side, and so do blocks; here a thread runs until it waits. A loop
     that goes round until another thread has stored something must say so. In CUDA such a loop reads memory that is
     `volatile`, or else compilers move the load out of it. So each loop of a function that mentions such memory, but for
     those that count to an end, calls `mxmaca::spinning`.
+
+    Args:
+        outer: volatile variables that the text does not declare.
     """
-    mentions = [token for token in source.find("volatile") if _is_qualifier(source, token)]
-    if not mentions:
-        return
     bodies: Dict[int, Set[str]] = {}
-    for token in mentions:
-        body, name = _function_around(source, token.start), _declared_name(source, token)
+    for token in source.find("volatile"):
+        body = _function_around(source, token.start) if _is_qualifier(source, token) else None
         if body is not None:
-            bodies.setdefault(body, {"volatile"}).add(name)
-        elif name and _is_variable(source, token):
-            # Of a variable the functions are meant that have its name.
-            around = (_function_around(source, use.start) for use in source.find(name))
-            for body in (brace for brace in around if brace is not None):
+            bodies.setdefault(body, {"volatile"}).add(_declared_name(source, token))
+    for name in outer | volatile_variables(source):
+        for use in source.find(name):
+            # Headers mean variables of their own.
+            body = None if source.line(use.start)[2] else _function_around(source, use.start)
+            if body is not None:
                 bodies.setdefault(body, {"volatile"}).add(name)
     for body, names in bodies.items():
         yield from _volatile_loops(list(source.tokens(body, source.closing(body) + 1)), names - {""})
+
+
+def volatile_variables(source: Source) -> Set[str]:
+    """The names of variables outside of functions that are volatile."""
+    mentions = [token for token in source.find("volatile") if _is_qualifier(source, token)]
+    outside = [token for token in mentions if _function_around(source, token.start) is None]
+    return {_declared_name(source, token) for token in outside if _is_variable(source, token)} - {""}
 
 
 def _is_qualifier(source: Source, token: Token) -> bool:

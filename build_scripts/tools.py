@@ -75,6 +75,8 @@ def locked() -> int:
     """The descriptor of the lock on ``.venv``, held. Children inherit it, so one that outlives us is waited for."""
     if not FOLDER.is_dir() and (FOLDER.exists() or FOLDER.is_symlink()):
         raise ToolsError(f"{FOLDER} is no folder; remove it")
+    if FOLDER.is_symlink():
+        raise ToolsError(f"{FOLDER} is a link, and the folder behind it would be emptied; remove the link")
     while True:
         FOLDER.mkdir(exist_ok=True)
         path = FOLDER / LOCK

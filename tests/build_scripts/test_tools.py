@@ -101,6 +101,17 @@ def test_a_failed_installation_counts_for_nothing_and_what_was_moved_is_made_ane
     assert works(moved, "first")
 
 
+def test_an_environment_of_another_checkout_behind_a_link_is_left_alone(checkout: Path) -> None:
+    make(checkout)
+    other = checkout.with_name("other")
+    shutil.copytree(str(checkout), str(other), ignore=shutil.ignore_patterns(".venv"))
+    (other / ".venv").symlink_to(checkout / ".venv")
+    words, environment = command(other)
+    done = subprocess.run(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert done.returncode != 0 and "is a link" in done.stderr and "remove the link" in done.stderr
+    assert works(checkout, "first")
+
+
 def test_only_what_was_finished_in_this_place_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     venv = tmp_path / ".venv"
     monkeypatch.setattr(tools, "FOLDER", venv)

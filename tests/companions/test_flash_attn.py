@@ -296,7 +296,7 @@ def five_losses(model, x, wrapped=None):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_five_steps_of_training_equal_the_cpus(compiled):
-    if compiled and torch.__version__ < "2.4":
+    if compiled and torch.__version__.startswith(("2.1.", "2.2.", "2.3.")):
         pytest.skip("flash_attn's operators are known to torch.compile from 2.4 on")
     x = torch.randn(2, 37, 64)
     on_cpu, on_device = Model(False), Model(True)

@@ -1,7 +1,6 @@
 // cuSPARSE's matrices in blocks: products and triangular solvers.
 
 #include "blocks.h"
-
 #include "pivots.h"
 
 using namespace mxmaca;

@@ -166,7 +166,7 @@ def points(axis: Any, groups: Dict[str, Dict[str, Row]]) -> None:
     axis.set_ylim(-1, len(order))
     axis.grid(axis="both", linewidth=0.3)
     axis.set_xlabel("ratio of times; left of the line is faster than the reference")
-    axis.legend(fontsize=7, loc="lower right")
+    axis.legend(fontsize=7, loc="upper left")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ static inline void yield() {
 }
 
 // Threads that go round a loop until another one has done something must let the others run: those of their block, and
-// blocks that have not begun (the note in grid.h). In a phase none waits for its own block (cucc's loops.py), and
+// blocks that have not begun (the note in grid.h). In a phase none waits for its own block (cucc's waits.py), and
 // there is no other thread to change to.
 static inline void give_way() {
   if (::__cudaKernelEnter()->wholeBlocks == mcBlocksInPhases) {
@@ -98,7 +98,7 @@ static inline void spun() {
   if ((++calls & 1023U) == 0) give_way();
 }
 
-// What cucc puts into loops that read volatile memory (spins.py).
+// What cucc puts into loops that read volatile memory (waits.py).
 static inline void spinning() {
   static thread_local unsigned rounds = 0;
   if ((++rounds & 31U) == 0) give_way();

@@ -82,6 +82,7 @@ MXMACA_EXPORT Status cublasXtGetPinningMemMode(cublasXtHandle_t handle, cublasXt
 }
 MXMACA_EXPORT Status cublasXtSetCpuRoutine(cublasXtHandle_t handle, cublasXtBlasOp_t blasOp, cublasXtOpType_t type,
                                            void* blasFunctor) {
+  // The device is the host's processor: a share for a routine of the program's would take nothing off it.
   static_cast<void>(blasFunctor);
   return checkHybrid(handle, blasOp, type);
 }

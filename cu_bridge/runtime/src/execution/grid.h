@@ -5,7 +5,7 @@
 // On hardware some hundreds of blocks run at once, and programs count on it: a barrier of the whole grid by a counter,
 // a work list, a row of a triangular system that waits for another one. A pool of few threads would wait for ever, each
 // of them in a block that waits for one which has not begun. So a block whose threads have waited for a while in loops
-// (cucc's spins.py) gives back the blocks that its thread was to run after it, and as long as there are blocks that
+// (cucc's waits.py) gives back the blocks that its thread was to run after it, and as long as there are blocks that
 // nobody runs, one more thread is made for them every millisecond. Kernels that do not wait never come here.
 #pragma once
 

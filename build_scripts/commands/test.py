@@ -136,6 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
         suites.run(todo)
     if suites.failed:
         print("failed: " + ", ".join(suites.failed))
+        print("\n".join(suites.short_failures()))
     print(suites.summary())
     return 1 if suites.failed else 0
 

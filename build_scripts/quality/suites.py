@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List, Mapping, NamedTuple, Sequence
+from typing import List, Mapping, NamedTuple, Optional, Sequence
 
 from .. import cache
 from ..releases import CHECKOUT
@@ -31,6 +31,7 @@ class Suites:
     def __init__(self, extra: Sequence[str]) -> None:
         self.extra, self.counts, self.started = list(extra), Counter(), time.monotonic()  # type: ignore[var-annotated]
         self.failed: List[str] = []
+        self.failures: List[str] = []  # what failed, each with its suite, for the end of a long log
         self.printing, self.adding = threading.Lock(), threading.Lock()
         # A debugger wants the terminal for itself.
         alone = any(word in ("-s", "--pdb", "--trace", "--capture=no") for word in self.extra)
@@ -84,7 +85,7 @@ class Suites:
                 status = environment.run(command, CHECKOUT, variables, lambda line: self._say(suite, line))
         self._say(suite, f"== {time.monotonic() - started:.0f} s")
         with self.adding:
-            self._add(report)
+            self._add(suite, report)
             # 5: no test was collected, as with -k.
             if status not in (0, 5):
                 self.failed.append(suite.title)
@@ -93,29 +94,45 @@ class Suites:
         with self.printing:
             print(f"{suite.title} | {line}" if self.lanes > 1 else line, flush=True)
 
-    def _add(self, report: Path) -> None:
+    def _add(self, suite: Suite, report: Path) -> None:
         try:
-            suites = ElementTree.parse(str(report)).getroot().iter("testsuite")
+            root = ElementTree.parse(str(report)).getroot()
         except (OSError, ElementTree.ParseError):
             self.counts["errors"] += 1
+            self.failures.append(f"{suite.title}: pytest left no report")
             return
-        for suite in suites:
-            facts = {key: int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
+        for part in root.iter("testsuite"):
+            facts = {key: int(part.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
             self.counts["failed"] += facts["failures"]
             self.counts["errors"] += facts["errors"]
             self.counts["skipped"] += facts["skipped"]
             self.counts["passed"] += facts["tests"] - facts["failures"] - facts["errors"] - facts["skipped"]
+        for case in root.iter("testcase"):
+            for problem in [*case.findall("failure"), *case.findall("error")]:
+                name = f"{case.get('classname')}::{case.get('name')}"
+                self.failures.append(f"{suite.title}: {name}: {_first_line(problem.get('message'))}")
 
     def check(self, title: str, failures: Sequence[str]) -> None:
         """A check that is no pytest suite counts as one test."""
         self.counts["failed" if failures else "passed"] += 1
         if failures:
             self.failed.append(title)
+            self.failures += [f"{title}: {failure}" for failure in failures]
             for failure in failures:
                 print(f"{title}: {failure}")
+
+    def short_failures(self, limit: int = 20) -> List[str]:
+        """The first `limit` failures, a line of at most 200 characters each, and how many more there are."""
+        lines = [line if len(line) <= 200 else f"{line[:197]}..." for line in self.failures[:limit]]
+        more = len(self.failures) - limit
+        return lines + ([f"and {more} more"] if more > 0 else [])
 
     def summary(self) -> str:
         """One line in pytest's words."""
         order = ("failed", "passed", "skipped", "errors")
         words = ", ".join(f"{self.counts[key]} {key}" for key in order if self.counts[key] or key == "passed")
         return f" {words} in {time.monotonic() - self.started:.2f}s ".center(80, "=")
+
+
+def _first_line(message: Optional[str]) -> str:
+    return next((line.strip() for line in (message or "").splitlines() if line.strip()), "no message")

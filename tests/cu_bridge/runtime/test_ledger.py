@@ -478,15 +478,17 @@ def test_a_child_forked_before_the_device_is_used_has_an_account_of_its_own(run_
 import os
 assert runtime.physical_devices()[0].memory_used == 0  # opens the ledger, and uses no device
 reading, writing = os.pipe()
+child_reading, child_writing = os.pipe()
 child = os.fork()
 if child == 0:
     os.close(writing)
     ok = malloc(100 << 20)[0] == 0 and used() == 100
+    os.write(child_writing, b"1")  # only now: what the parent takes would count in the line above
     os.read(reading, 1)
     os._exit(0 if ok and used() == 120 else 1)
 os.close(reading)
-while used() != 100:
-    pass
+os.close(child_writing)
+assert os.read(child_reading, 1) == b"1" and used() == 100
 assert malloc(20 << 20)[0] == 0 and used() == 120
 assert sorted(use.memory >> 20 for use in runtime.physical_devices()[0].processes) == [20, 100]
 os.close(writing)

@@ -229,35 +229,6 @@ typedef enum CUmoduleLoadingMode_enum {
   CU_MODULE_LAZY_LOADING = 2,
 } CUmoduleLoadingMode;
 
-typedef enum CUlibraryOption_enum {
-  CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
-  CU_LIBRARY_BINARY_IS_PRESERVED = 1,
-} CUlibraryOption;
-
-typedef enum CUjit_option_enum {
-  CU_JIT_MAX_REGISTERS = 0,
-  CU_JIT_INFO_LOG_BUFFER = 3,
-  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
-  CU_JIT_ERROR_LOG_BUFFER = 5,
-  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-  CU_JIT_LOG_VERBOSE = 12,
-} CUjit_option;
-
-typedef enum CUjitInputType_enum {
-  CU_JIT_INPUT_CUBIN = 0,
-  CU_JIT_INPUT_PTX = 1,
-  CU_JIT_INPUT_FATBINARY = 2,
-} CUjitInputType;
-
-typedef enum CUtensorMapDataType_enum { CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0 } CUtensorMapDataType;
-typedef enum CUtensorMapInterleave_enum { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 } CUtensorMapInterleave;
-typedef enum CUtensorMapSwizzle_enum { CU_TENSOR_MAP_SWIZZLE_NONE = 0 } CUtensorMapSwizzle;
-typedef enum CUtensorMapL2promotion_enum { CU_TENSOR_MAP_L2_PROMOTION_NONE = 0 } CUtensorMapL2promotion;
-typedef enum CUtensorMapFloatOOBfill_enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 } CUtensorMapFloatOOBfill;
-typedef struct CUtensorMap_st {
-  uint64_t opaque[16] __attribute__((aligned(64)));
-} CUtensorMap;
-
 // The interface's names stand for the newest form of each function.
 #define cuDeviceTotalMem cuDeviceTotalMem_v2
 #if MXMACA_CUDA_MAJOR >= 13
@@ -294,9 +265,6 @@ typedef struct CUtensorMap_st {
 #define cuStreamWaitValue64 cuStreamWaitValue64_v2
 #define cuIpcOpenMemHandle cuIpcOpenMemHandle_v2
 #define cuModuleGetGlobal cuModuleGetGlobal_v2
-#define cuLinkCreate cuLinkCreate_v2
-#define cuLinkAddData cuLinkAddData_v2
-#define cuLinkAddFile cuLinkAddFile_v2
 #define cuMemHostRegister cuMemHostRegister_v2
 #define cuGetProcAddress cuGetProcAddress_v2
 
@@ -424,10 +392,6 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream stream);
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuGraphExecDestroy(CUgraphExec exec);
-CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);
-CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, uint64_t value, unsigned int flags);
-CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);
-CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr address, uint64_t value, unsigned int flags);
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* userData);
 CUresult cuEventCreate(CUevent* event, unsigned int flags);
 CUresult cuEventDestroy(CUevent event);
@@ -438,23 +402,11 @@ CUresult cuEventElapsedTime(float* ms, CUevent start, CUevent end);
 
 CUresult cuModuleLoad(CUmodule* module, const char* path);
 CUresult cuModuleLoadData(CUmodule* module, const void* image);
-CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
-                            void** values);
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image);
 CUresult cuModuleUnload(CUmodule module);
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode);
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name);
 CUresult cuModuleGetGlobal(CUdeviceptr* pointer, size_t* bytes, CUmodule module, const char* name);
-CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jitOptions, void** jitValues,
-                           unsigned int jitCount, CUlibraryOption* options, void** values, unsigned int count);
-CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jitOptions, void** jitValues,
-                               unsigned int jitCount, CUlibraryOption* options, void** values, unsigned int count);
-CUresult cuLibraryUnload(CUlibrary library);
-CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library);
-CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name);
-CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel);
-CUresult cuFuncGetModule(CUmodule* module, CUfunction function);
-CUresult cuFuncLoad(CUfunction function);
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function);
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config);
@@ -474,18 +426,6 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gr
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
                                    unsigned int blockX, unsigned int blockY, unsigned int blockZ,
                                    unsigned int sharedBytes, CUstream stream, void** arguments);
-CUresult cuLinkCreate(unsigned int count, CUjit_option* options, void** values, CUlinkState* state);
-CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,
-                       unsigned int count, CUjit_option* options, void** values);
-CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char* path, unsigned int count,
-                       CUjit_option* options, void** values);
-CUresult cuLinkComplete(CUlinkState state, void** cubin, size_t* size);
-CUresult cuLinkDestroy(CUlinkState state);
-CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, unsigned int rank, void* address,
-                                const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
-                                const uint32_t* elementStrides, CUtensorMapInterleave interleave,
-                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
-                                CUtensorMapFloatOOBfill fill);
 
 CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource* resource, CUdevResourceType type);
 CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned int* groups, const CUdevResource* input,
@@ -501,3 +441,7 @@ CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green);
 #endif
 
 #include "mxmaca/driver_arrays.h"
+#include "mxmaca/driver_launch.h"
+#include "mxmaca/driver_libraries.h"
+#include "mxmaca/driver_memory.h"
+#include "mxmaca/driver_tensor_maps.h"

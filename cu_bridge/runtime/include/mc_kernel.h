@@ -152,6 +152,11 @@ MC_API mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction
 MC_API mcError_t mcKernelSetMaxDynamicShared(const void* hostFunction, unsigned int bytes);
 // Size and alignment of parameter `index`; InvalidValue past the last one.
 MC_API mcError_t mcKernelGetParameter(const void* hostFunction, unsigned int index, size_t* bytes, size_t* alignment);
+// The kernel's mangled name, which lives as long as its library.
+MC_API mcError_t mcKernelGetName(const char** name, const void* hostFunction);
+// The host functions of a module's compiled kernels (NULL: of all), by address. *count: room in, number out; with
+// `hostFunctions` NULL the number alone.
+MC_API mcError_t mcModuleGetKernels(const void** hostFunctions, size_t* count, mcModule_t module);
 // A kernel or variable of the module (NULL: of any) by mangled name, or by plain name for one with C linkage.
 MC_API mcError_t mcModuleGetKernel(const void** hostFunction, mcModule_t module, const char* name);
 MC_API mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, const char* name);

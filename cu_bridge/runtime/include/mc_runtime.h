@@ -181,6 +181,8 @@ MC_API mcError_t mcPhysicalImport(mcPhysicalMemory_t* memory, int fileDescriptor
 MC_API mcError_t mcMap(void* pointer, size_t bytes, size_t offset, mcPhysicalMemory_t memory);
 MC_API mcError_t mcUnmap(void* pointer, size_t bytes);
 MC_API mcError_t mcSetAccess(void* pointer, size_t bytes, int readable, int writable);
+// InvalidValue where nothing is mapped.
+MC_API mcError_t mcGetAccess(const void* pointer, int* readable, int* writable);
 
 // Memory and events of another process of the same user. The exporter must live as long as the memory is open.
 typedef struct mcIpcHandle {

@@ -247,6 +247,16 @@ CUresult cuMemSetAccess(CUdeviceptr memory, size_t size, const CUmemAccessDesc* 
   return result(mcSetAccess(address(memory), size, widest & 1, widest >> 1));
 }
 
+CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr memory) {
+  int readable = 0, writable = 0;
+  if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  RETURN_IF_WRONG(checkLocation(location->type, location->id));
+  RETURN_IF_WRONG(mcGetAccess(address(memory), &readable, &writable));
+  *flags = writable != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                         : readable != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* prop,
                                        CUmemAllocationGranularity_flags option) {
   if (granularity == nullptr || prop == nullptr || (option != 0 && option != 1)) return CUDA_ERROR_INVALID_VALUE;

@@ -10,9 +10,11 @@
 // NVIDIA's compilers make (cubin, PTX, fat binary) cannot run here and is refused as what it is.
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -25,7 +27,7 @@
 #include "mc_kernel.h"
 #include "mc_runtime.h"
 #include "module_image.h"
-#include "result.h"
+#include "modules.h"
 
 // Either a shared object, with the handle and the file that it was opened by, or an object file.
 struct CUmod_st {
@@ -35,8 +37,6 @@ struct CUmod_st {
 };
 
 namespace {
-
-CUresult fail(mcError_t error, const char* detail) { return result(mcSetLastError(error, detail)); }
 
 struct Modules {
   std::mutex mutex;
@@ -57,11 +57,6 @@ CUmod_st partsOf(CUmodule module) {
   return found == all.live.end() ? CUmod_st{} : *found->second;
 }
 
-bool isModule(CUmodule module) {
-  const CUmod_st parts = partsOf(module);
-  return parts.handle != nullptr || parts.object != nullptr;
-}
-
 CUresult keep(CUmodule* out, std::unique_ptr<CUmod_st> module) {
   Modules& all = modules();
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -69,9 +64,6 @@ CUresult keep(CUmodule* out, std::unique_ptr<CUmod_st> module) {
   all.live[module.get()] = std::move(module);
   return CUDA_SUCCESS;
 }
-
-// A library handle is a module's, a kernel's a function's.
-CUmodule moduleOf(CUlibrary library) { return reinterpret_cast<CUmodule>(library); }
 
 std::string folderEntry(int file) { return "/proc/self/fd/" + std::to_string(file); }
 
@@ -105,7 +97,16 @@ CUresult loadObject(CUmodule* out, const void* bytes, size_t size) {
   return error != mcSuccess ? result(error) : keep(out, std::move(module));
 }
 
-CUresult load(CUmodule* out, const void* image) {
+}  // namespace
+
+namespace mxmaca {
+
+bool isModule(CUmodule module) {
+  const CUmod_st parts = partsOf(module);
+  return parts.handle != nullptr || parts.object != nullptr;
+}
+
+CUresult loadModule(CUmodule* out, const void* image) {
   int count = 0;
   NEEDS_CONTEXT();
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -147,90 +148,52 @@ CUresult findFunction(CUfunction* function, CUmodule module, const char* name) {
   return CUDA_SUCCESS;
 }
 
-// Where the parameters lie in a packed buffer: each at the next place of its alignment.
-CUresult unpack(CUfunction function, void** extra, std::vector<void*>* arguments) {
-  char* buffer = nullptr;
-  size_t room = 0;
-  for (void** at = extra; *at != CU_LAUNCH_PARAM_END; at += 2) {
-    if (at[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      buffer = static_cast<char*>(at[1]);
-    } else if (at[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      room = *static_cast<size_t*>(at[1]);
-    } else {
-      return CUDA_ERROR_INVALID_VALUE;
+std::vector<CUfunction> functionsOf(CUmodule module) {
+  const CUmod_st parts = partsOf(module);
+  size_t count = 0;
+  mcModuleGetKernels(nullptr, &count, parts.object);
+  std::vector<const void*> kernels(count);
+  mcModuleGetKernels(kernels.data(), &count, parts.object);
+  kernels.resize(std::min(count, kernels.size()));
+  std::vector<CUfunction> functions;
+  link_map* own = nullptr;
+  if (parts.object == nullptr && dlinfo(parts.handle, RTLD_DI_LINKMAP, &own) != 0) return functions;
+  Modules& all = modules();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  for (const void* const kernel : kernels) {
+    // Those of a shared object are in one list with all others of the process.
+    Dl_info info;
+    link_map* home = nullptr;
+    if (own != nullptr) {
+      const int found = dladdr1(kernel, &info, reinterpret_cast<void**>(&home), RTLD_DL_LINKMAP);
+      if (found == 0 || home != own) continue;
     }
+    functions.push_back(static_cast<CUfunction>(const_cast<void*>(kernel)));
+    all.owners[functions.back()] = module;
   }
-  size_t offset = 0, bytes = 0, alignment = 1;
-  for (unsigned int i = 0; mcKernelGetParameter(function, i, &bytes, &alignment) == mcSuccess; ++i) {
-    offset = (offset + alignment - 1) / alignment * alignment;
-    if (buffer == nullptr || offset + bytes > room) return CUDA_ERROR_INVALID_VALUE;
-    arguments->push_back(buffer + offset);
-    offset += bytes;
-  }
-  mcGetLastError();  // the one that said that there is no further parameter
-  return CUDA_SUCCESS;
+  return functions;
 }
 
-constexpr int kLastJitOption = 40, kLastLibraryOption = 1;
-
-// Lists of options: ids from 0 on, and their values.
-template <class Option>
-mcError_t checkOptions(unsigned int count, const Option* options, void** values, int last) {
-  if (count != 0 && (options == nullptr || values == nullptr)) return mcErrorInvalidValue;
-  for (unsigned int i = 0; i < count; ++i) {
-    const int option = options[i];
-    if (option < 0 || option > last) return mcErrorInvalidValue;
-  }
-  return mcSuccess;
+CUmodule ownerOf(CUfunction function) {
+  Modules& all = modules();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto found = all.owners.find(function);
+  return found == all.owners.end() ? nullptr : found->second;
 }
 
-CUresult checkLibraryOptions(const CUjit_option* options, void** values, unsigned int count,
-                             const CUlibraryOption* libraryOptions, void** libraryValues, unsigned int libraryCount) {
-  RETURN_IF_WRONG(checkOptions(count, options, values, kLastJitOption));
-  RETURN_IF_WRONG(checkOptions(libraryCount, libraryOptions, libraryValues, kLastLibraryOption));
-  return CUDA_SUCCESS;
-}
-
-using Launcher = mcError_t (*)(const void*, mcDim3, mcDim3, void**, size_t, mcStream_t);
-
-// What a kernel does wrong while it runs. On hardware the launch has returned by then, and it is the next call that
-// fails: the error is a lasting one here as well.
-bool isFault(mcError_t error) {
-  return error == mcErrorAssert || error == mcErrorIllegalAddress || error == mcErrorLaunchFailure ||
-         error == mcErrorLaunchTimeout;
-}
-
-CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 block, unsigned int sharedBytes,
-                CUstream stream, void** arguments, void** extra) {
-  std::vector<void*> unpacked;
-  NEEDS_CONTEXT();
-  RETURN_IF_WRONG(mcKernelKnown(function));
-  if (extra != nullptr) {
-    if (arguments != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const CUresult error = unpack(function, extra, &unpacked);
-    if (error != CUDA_SUCCESS) return error;
-    arguments = unpacked.data();
-  }
-  const bool whole = mcStickyError() == mcSuccess;
-  mcProfileDriverCall(1);
-  const mcError_t error = launcher(function, grid, block, arguments, sharedBytes, own(stream));
-  mcProfileDriverCall(-1);
-  return whole && isFault(error) ? CUDA_SUCCESS : result(error);
-}
-
-}  // namespace
+}  // namespace mxmaca
 
 #pragma GCC visibility push(default)
 extern "C" {
 
-CUresult cuModuleLoadData(CUmodule* module, const void* image) { return load(module, image); }
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return load(module, image); }
+CUresult cuModuleLoadData(CUmodule* module, const void* image) { return loadModule(module, image); }
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return loadModule(module, image); }
 
 // The options speak of registers, caches and logs of an assembler; there is none.
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options,
                             void** values) {
   RETURN_IF_WRONG(checkOptions(count, options, values, kLastJitOption));
-  const CUresult error = load(module, image);
+  const CUresult error = loadModule(module, image);
   char* log = nullptr;
   size_t room = 0;
   for (unsigned int i = 0; i < count; ++i) {
@@ -257,7 +220,7 @@ CUresult cuModuleLoad(CUmodule* module, const char* path) {
   if ((kind == ImageKind::kModule || kind == ImageKind::kObject) && moduleSize(image.data()) > bytes) {
     return fail(mcErrorInvalidKernelImage, (std::string(path) + ", cut short").c_str());
   }
-  return load(module, image.data());
+  return loadModule(module, image.data());
 }
 
 CUresult cuModuleUnload(CUmodule module) {
@@ -315,140 +278,6 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *mode = CU_MODULE_EAGER_LOADING;
   return CUDA_SUCCESS;
-}
-
-CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* options, void** values,
-                           unsigned int count, CUlibraryOption* libraryOptions, void** libraryValues,
-                           unsigned int libraryCount) {
-  const CUresult error = checkLibraryOptions(options, values, count, libraryOptions, libraryValues, libraryCount);
-  return error != CUDA_SUCCESS ? error : load(reinterpret_cast<CUmodule*>(library), image);
-}
-CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* options, void** values,
-                               unsigned int count, CUlibraryOption* libraryOptions, void** libraryValues,
-                               unsigned int libraryCount) {
-  const CUresult error = checkLibraryOptions(options, values, count, libraryOptions, libraryValues, libraryCount);
-  return error != CUDA_SUCCESS ? error : cuModuleLoad(reinterpret_cast<CUmodule*>(library), path);
-}
-CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload(moduleOf(library)); }
-CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
-  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!isModule(moduleOf(library))) return fail(mcErrorInvalidResourceHandle, "library");
-  *module = moduleOf(library);
-  return CUDA_SUCCESS;
-}
-CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  return findFunction(reinterpret_cast<CUfunction*>(kernel), moduleOf(library), name);
-}
-CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const mcError_t error = mcKernelCheck(kernel);
-  if (error == mcSuccess) *function = reinterpret_cast<CUfunction>(kernel);
-  return result(error);
-}
-CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
-  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Modules& all = modules();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto found = all.owners.find(function);
-  if (found == all.owners.end()) return fail(mcErrorInvalidResourceHandle, "function");
-  *module = found->second;
-  return CUDA_SUCCESS;
-}
-
-// A kernel's symbol is a function's, from the start.
-CUresult cuFuncLoad(CUfunction function) { return result(mcKernelCheck(function)); }
-
-CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
-                        unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,
-                        CUstream stream, void** arguments, void** extra) {
-  return launch(&mcLaunchKernel, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
-                arguments, extra);
-}
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
-                                   unsigned int blockX, unsigned int blockY, unsigned int blockZ,
-                                   unsigned int sharedBytes, CUstream stream, void** arguments) {
-  return launch(&mcLaunchCooperative, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
-                arguments, nullptr);
-}
-
-namespace {
-constexpr int kPtxVersion = 5, kBinaryVersion = 6, kLastFunctionAttribute = 15;
-}  // namespace
-
-// What holds for a kernel here; the rest of the attributes speaks of registers and caches, of which there are none.
-CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const mcError_t error = mcKernelCheck(function);
-  if (error != mcSuccess) return result(error);
-  const mcKernelFacts facts = kernelFacts(function);
-  switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = static_cast<int>(facts.maxThreads); break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.maxDynamicShared); break;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(facts.staticShared); break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = mc::limits::kKernelRegisters; break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
-    default:
-      if (attribute < 0 || attribute > kLastFunctionAttribute) return CUDA_ERROR_INVALID_VALUE;
-      *value = attribute == kPtxVersion || attribute == kBinaryVersion ? mc::limits::kCapability : 0;
-  }
-  return CUDA_SUCCESS;
-}
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  RETURN_IF_WRONG(setFunctionAttribute(function, attribute, value));
-  return CUDA_SUCCESS;
-}
-CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
-  RETURN_IF_WRONG(checkCacheConfig(config));
-  return result(mcKernelCheck(function));
-}
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int blockSize,
-                                                     size_t dynamicSharedBytes) {
-  if (blocks == nullptr || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
-  const mcError_t error = mcKernelCheck(function);
-  if (error != mcSuccess) return result(error);
-  *blocks = static_cast<int>(mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(blockSize), dynamicSharedBytes));
-  return CUDA_SUCCESS;
-}
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int blockSize,
-                                                              size_t dynamicSharedBytes, unsigned int flags) {
-  constexpr unsigned int kDisableCachingOverride = 1;
-  RETURN_IF_WRONG(checkFlags(flags, kDisableCachingOverride));
-  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, blockSize, dynamicSharedBytes);
-}
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* blockSize, CUfunction function,
-                                                   CUoccupancyB2DSize dynamicSharedBytesOf, size_t dynamicSharedBytes,
-                                                   int blockSizeLimit, unsigned int flags) {
-  constexpr unsigned int kDisableCachingOverride = 1;
-  RETURN_IF_WRONG(checkFlags(flags, kDisableCachingOverride));
-  if (minGridSize == nullptr || blockSize == nullptr || blockSizeLimit < 0) return CUDA_ERROR_INVALID_VALUE;
-  RETURN_IF_WRONG(mcKernelCheck(function));
-  int device = 0;
-  mcDeviceProperties properties;
-  mcError_t error = mcGetDevice(&device);
-  if (error == mcSuccess) error = mcGetDeviceProperties(&properties, device);
-  RETURN_IF_WRONG(error);
-  constexpr int kWarp = 32;
-  int most = static_cast<int>(kernelFacts(function).maxThreads);
-  if (blockSizeLimit > 0 && blockSizeLimit < most) most = blockSizeLimit;
-  int bestSize = 0, bestBlocks = 0;
-  for (int warps = (most + kWarp - 1) / kWarp; warps > 0; --warps) {
-    const int size = warps * kWarp < most ? warps * kWarp : most;
-    const size_t bytes = dynamicSharedBytesOf != nullptr ? dynamicSharedBytesOf(size) : dynamicSharedBytes;
-    const auto blocks = static_cast<int>(mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(size), bytes));
-    if (blocks * size > bestBlocks * bestSize) {
-      bestSize = size;
-      bestBlocks = blocks;
-    }
-  }
-  *minGridSize = bestBlocks * properties.multiprocessors;
-  *blockSize = bestSize;
-  return CUDA_SUCCESS;
-}
-CUresult cuOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize, CUfunction function,
-                                          CUoccupancyB2DSize dynamicSharedBytesOf, size_t dynamicSharedBytes,
-                                          int blockSizeLimit) {
-  return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, function, dynamicSharedBytesOf,
-                                                   dynamicSharedBytes, blockSizeLimit, 0);
 }
 
 }  // extern "C"

@@ -1,28 +1,6 @@
 // Streams, events, captures and graphs.
 
 #include "contexts.h"
-#include "stream_work.h"
-
-namespace {
-
-template <class Value>
-CUresult writeValue(CUstream stream, CUdeviceptr target, Value value, unsigned int flags) {
-  constexpr unsigned int kNoMemoryBarrier = 1;
-  mcPointerAttributes attributes;
-  RETURN_IF_WRONG(mcStreamCheck(own(stream)));  // waits: the value is written at once
-  RETURN_IF_WRONG(checkFlags(flags, kNoMemoryBarrier));
-  RETURN_IF_WRONG(mcPointerGetAttributes(&attributes, address(target)));
-  const size_t offset = reinterpret_cast<uintptr_t>(address(target)) - reinterpret_cast<uintptr_t>(attributes.base);
-  if (attributes.kind == mcMemoryUnregistered || target % sizeof(Value) != 0 ||
-      attributes.size - offset < sizeof(Value)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const mxmaca::DeviceWork computes("cuStreamWriteValue");
-  __atomic_store_n(static_cast<Value*>(address(target)), value, __ATOMIC_RELEASE);
-  return CUDA_SUCCESS;
-}
-
-}  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -56,11 +34,29 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned 
   return result(mcGraphInstantiate(own(exec), own(graph)));
 }
 
-CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr target, uint32_t value, unsigned int flags) {
-  return writeValue(stream, target, value, flags);
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
+  RETURN_IF_WRONG(checkFlags(flags, cudaEventRecordExternal));
+  return result((flags & cudaEventRecordExternal) != 0 ? mcEventRecordExternal(own(event), own(stream))
+                                                       : mcEventRecord(own(event), own(stream)));
 }
-CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr target, uint64_t value, unsigned int flags) {
-  return writeValue(stream, target, value, flags);
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned int flags) {
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  struct Call {
+    CUstreamCallback callback;
+    CUstream stream;
+    void* data;
+  };
+  const auto run = [](void* kept) {
+    const Call& call = *static_cast<Call*>(kept);
+    call.callback(call.stream, result(mcStickyError()), call.data);
+    return mcSuccess;
+  };
+  // Callbacks cannot be captured.
+  mcCaptureStatus status = mcCaptureNone;
+  RETURN_IF_WRONG(mcStreamCaptureInfo(own(stream), &status, nullptr, nullptr, nullptr, nullptr));
+  if (status != mcCaptureNone) return result(mcStreamCheck(own(stream)));
+  return result(mcStreamSubmit(own(stream), "host", "callback", mcTaskWaits | mcTaskAlways, run,
+                               new Call{callback, stream, data}, [](void* kept) { delete static_cast<Call*>(kept); }));
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned int flags) {
@@ -71,12 +67,8 @@ CUresult cuEventCreate(CUevent* event, unsigned int flags) {
 // Names of the first form, for callers that look symbols up by name; the form itself is the same.
 #undef cuStreamDestroy
 #undef cuEventDestroy
-#undef cuStreamWriteValue32
-#undef cuStreamWriteValue64
 FIRST_FORM(cuStreamDestroy, (CUstream))
 FIRST_FORM(cuEventDestroy, (CUevent))
-FIRST_FORM(cuStreamWriteValue32, (CUstream, CUdeviceptr, uint32_t, unsigned int))
-FIRST_FORM(cuStreamWriteValue64, (CUstream, CUdeviceptr, uint64_t, unsigned int))
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -217,6 +217,19 @@ mcError_t mcModuleGetKernel(const void** hostFunction, mcModule_t module, const 
   return mcSuccess;
 }
 
+mcError_t mcModuleGetKernels(const void** hostFunctions, size_t* count, mcModule_t module) {
+  const Reading<Registry> all;
+  const size_t room = hostFunctions == nullptr ? 0 : *count;
+  size_t found = 0;
+  for (const auto& [host, kernel] : all->compiled) {
+    if (module != nullptr && kernel.module != module) continue;
+    if (found < room) hostFunctions[found] = reinterpret_cast<const void*>(host);
+    ++found;
+  }
+  *count = found;
+  return mcSuccess;
+}
+
 mcError_t mcModuleGetVariable(void** address, size_t* bytes, mcModule_t module, const char* name) {
   const Reading<Registry> all;
   const auto found = findNamed(all->variables, module, name);
@@ -265,6 +278,23 @@ mcError_t mcKernelGetFacts(mcKernelFacts* facts, const void* hostFunction) {
   *facts = {bound != 0 ? std::min(bound, limits::kThreadsPerBlock) : limits::kThreadsPerBlock,
             kernel.compiled.maxDynamicShared, kernel.compiled.staticShared};
   return mcSuccess;
+}
+
+mcError_t mcKernelGetName(const char** name, const void* hostFunction) {
+  const Reading<Registry> all;
+  const auto compiled = all->compiled.find(numberOf(hostFunction));
+  if (compiled != all->compiled.end()) {
+    *name = compiled->second.entry->name;
+    return mcSuccess;
+  }
+  for (const mcModule* module : all->modules) {
+    for (const mcModule::Entry& entry : module->entries) {
+      if (entry.host != hostFunction) continue;
+      *name = entry.name;
+      return mcSuccess;
+    }
+  }
+  return fail(mcErrorInvalidDeviceFunction);
 }
 
 mcError_t mcKernelSetMaxDynamicShared(const void* hostFunction, unsigned int bytes) {

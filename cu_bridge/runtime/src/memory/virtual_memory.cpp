@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -233,4 +234,28 @@ mcError_t mcSetAccess(void* pointer, size_t bytes, int readable, int writable) {
   }
   const int protection = (readable != 0 ? PROT_READ : PROT_NONE) | (writable != 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
   return mprotect(pointer, bytes, protection) == 0 ? mcSuccess : mcErrorInvalidValue;
+}
+
+mcError_t mcGetAccess(const void* pointer, int* readable, int* writable) {
+  MC_RETURN_IF_STICKY();
+  const Writing<VirtualMemory> all;
+  const auto place = reinterpret_cast<uintptr_t>(pointer);
+  const auto after = all->mapped.upper_bound(place);
+  if (after == all->mapped.begin()) return mcErrorInvalidValue;
+  const auto found = std::prev(after);
+  if (place - found->first >= found->second->bytes) return mcErrorInvalidValue;
+  // The kernel knows what holds; only programs that ask have to pay for it.
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
+  if (maps == nullptr) return mcErrorOperatingSystem;
+  char line[512];
+  while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
+    unsigned long start = 0, end = 0;
+    char read = '-', write = '-';
+    if (std::sscanf(line, "%lx-%lx %c%c", &start, &end, &read, &write) != 4) continue;
+    if (place < start || place >= end) continue;
+    *readable = read == 'r';
+    *writable = write == 'w';
+    return mcSuccess;
+  }
+  return mcErrorInvalidValue;
 }

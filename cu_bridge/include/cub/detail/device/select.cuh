@@ -100,6 +100,26 @@ struct DevicePartition {
       *selected = kept;
     });
   }
+  // Into three: what the first predicate takes, what the second takes of the rest, and what is left; each in order.
+  template <class In, class First, class Second, class Rest, class Selected, class Count, class TakesFirst,
+            class TakesSecond>
+  CUB_RUNTIME_FUNCTION static cudaError_t If(MXMACA_STORAGE, In in, First first, Second second, Rest rest,
+                                             Selected selected, Count count, TakesFirst takes_first,
+                                             TakesSecond takes_second, cudaStream_t stream = 0) {
+    return MXMACA_TASK({
+      detail::Size in_first = 0, in_second = 0, left = 0;
+      for (detail::Size i = 0; i < static_cast<detail::Size>(count); ++i) {
+        if (takes_first(in[i]))
+          first[in_first++] = in[i];
+        else if (takes_second(in[i]))
+          second[in_second++] = in[i];
+        else
+          rest[left++] = in[i];
+      }
+      selected[0] = in_first;
+      selected[1] = in_second;
+    });
+  }
 };
 
 struct DeviceRunLengthEncode {

@@ -1,0 +1,4 @@
+// One of cub's public names.
+#pragma once
+
+#include "util_type.cuh"

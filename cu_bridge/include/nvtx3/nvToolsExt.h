@@ -15,8 +15,12 @@ extern "C" {
 
 // The runtime's function, declared here alone: this header is included where mc_runtime.h is not wanted. Kinds: 1 mark,
 // 2 push, 3 pop, 4 start, 5 end.
+#ifdef __CUDA_ARCH__  // no kernel marks anything, and a weak name would become a strong one where objects are joined
+static int64_t (*const mxmacaProfileMark)(int kind, const char* domain, const char* name, unsigned long long range) = 0;
+#else
 extern int64_t mxmacaProfileMark(int kind, const char* domain, const char* name,
                                  unsigned long long range) __asm__("mcProfileMark") __attribute__((weak));
+#endif
 
 static inline void nvtxMarkA(const char* message) {
   if (mxmacaProfileMark) mxmacaProfileMark(1, 0, message, 0);

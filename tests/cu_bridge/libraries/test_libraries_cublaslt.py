@@ -300,3 +300,37 @@ def test_matrices_change_order_and_type(lt: Lt) -> None:
     arguments = scalar(2), A, layouts[0], scalar(0), None, None, C, layouts[1], None
     lt.call("cublasLtMatrixTransform", lt.handle, transform, *arguments)
     assert ((2 * A).astype(numpy.float16) == C.T).all()
+
+
+def test_an_algorithm_is_found_configured_and_computes(lt: Lt) -> None:
+    algorithm, ids, count = numpy.zeros(8, numpy.uint64), numpy.full(4, -1, numpy.int32), ctypes.c_int()
+    kinds = (COMPUTE["32F"], R32F, R32F, R32F, R32F, R32F)
+    lt.call("cublasLtMatmulAlgoGetIds", lt.handle, *kinds, 4, ctypes.c_void_p(ids.ctypes.data), ctypes.byref(count))
+    assert count.value == 1 and list(ids[:2]) == [0, -1]
+    wrong = (COMPUTE["32F"], R32F, R32F, R64F, R32F, R32F)
+    place = ctypes.c_void_p(algorithm.ctypes.data)
+    assert lt.status("cublasLtMatmulAlgoInit", lt.handle, *wrong, 0, place) == NOT_SUPPORTED
+    lt.call("cublasLtMatmulAlgoInit", lt.handle, *kinds, 21, place)  # a number that some GPU has
+    value, written = ctypes.c_uint32(), ctypes.c_size_t()
+    for attribute, put in ((1, 20), (2, 3), (3, 1), (4, 1), (5, 7), (6, 12)):
+        value.value = put
+        lt.call("cublasLtMatmulAlgoConfigSetAttribute", place, attribute, ctypes.byref(value), ctypes.c_size_t(4))
+    for attribute, put in ((0, 21), (1, 20), (2, 3), (3, 1), (4, 1), (5, 7), (6, 12)):
+        arguments = (place, attribute, ctypes.byref(value), ctypes.c_size_t(4), ctypes.byref(written))
+        lt.call("cublasLtMatmulAlgoConfigGetAttribute", *arguments)
+        assert (value.value, written.value) == (put, 4), attribute
+    lt.call("cublasLtMatmulAlgoCapGetAttribute", place, 6, None, ctypes.c_size_t(0), ctypes.byref(written))
+    assert written.value == 4  # one tile
+    lt.call("cublasLtMatmulAlgoCapGetAttribute", place, 12, ctypes.byref(value), ctypes.c_size_t(4), None)
+    assert all(value.value & epilogue == epilogue for epilogue in (DEFAULT, RELU_BIAS, GELU_AUX_BIAS, DGELU_BGRAD))
+
+    a, b = random_array(GENERATOR, numpy.float32, 5, 7), random_array(GENERATOR, numpy.float32, 7, 3)
+    c, one, zero = numpy.zeros((3, 5), numpy.float32), numpy.float32([1]), numpy.float32([0])
+    layouts = [lt.layout(R32F, 5, 7, 5), lt.layout(R32F, 7, 3, 7), lt.layout(R32F, 5, 3, 5)]
+    stored = [numpy.ascontiguousarray(a.T), numpy.ascontiguousarray(b.T), c]
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*stored, one, zero)]
+    operation = lt.operation(COMPUTE["32F"], R32F)
+    arguments = (pointers[0], layouts[0], pointers[1], layouts[1], pointers[4], pointers[2], layouts[2])
+    lt.call("cublasLtMatmul", lt.handle, operation, pointers[3], *arguments, pointers[2], layouts[2], place, None,
+            ctypes.c_size_t(0), None)  # fmt: skip
+    close(c.T, a @ b)

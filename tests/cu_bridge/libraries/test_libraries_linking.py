@@ -12,6 +12,7 @@ from library_calls import find_openblas
 
 HEADERS = {
     "cublas_v2.h": "libcublas",
+    "cublas.h": "libcublas",
     "cublasXt.h": "libcublas",
     "cublasLt.h": "libcublasLt",
     "curand.h": "libcurand",
@@ -30,6 +31,10 @@ def test_a_program_of_all_libraries_runs(run_program: Callable[..., object]) -> 
 
 def test_device_states_give_the_numbers_of_the_hosts_generators(run_program: Callable[..., object]) -> None:
     run_program("quasi_random.cpp", "libcudart", "libcurand")
+
+
+def test_the_first_interface_of_cublas_computes_and_keeps_its_errors(run_program: Callable[..., object]) -> None:
+    run_program("libraries/first_cublas.cpp", "libcudart", "libcublas", MACA_BLAS_LIBRARY=find_openblas())
 
 
 @pytest.mark.parametrize("header", HEADERS)

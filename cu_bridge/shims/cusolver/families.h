@@ -523,6 +523,73 @@ inline Status Xtrtri(cublasFillMode_t uplo, cublasDiagType_t diag, Index n, cuda
                       kColumnMajor, letter(uplo), diag == CUBLAS_DIAG_UNIT ? 'U' : 'N', n, static_cast<T*>(A), lda));
   });
 }
+inline Status XsyevBatched_bufferSize(cusolverDnParams_t parameters, cusolverEigMode_t jobz, cublasFillMode_t uplo,
+                                      Index n, cudaDataType type, const void* A, Index lda, cudaDataType typeW,
+                                      const void* W, cudaDataType compute, size_t* device, size_t* host, Index batch) {
+  MXMACA_REQUIRE(batch >= 0);
+  return Xsyevd_bufferSize(parameters, jobz, uplo, n, type, A, lda, typeW, W, compute, device, host);
+}
+inline Status XsyevBatched(cusolverDnParams_t, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n,
+                           cudaDataType type, void* A, Index lda, cudaDataType typeW, void* W, cudaDataType compute,
+                           void*, size_t, void*, size_t, int* info, Index batch) {
+  if (typeW != realOf(type) || compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(type, T,
+                      return syevjBatched<T>(jobz, uplo, n, static_cast<T*>(A), lda, static_cast<Real<T>*>(W), nullptr,
+                                             0, info, nullptr, batch););
+}
+
+// Right eigenvectors alone, as the library documents. Of a real matrix the eigenvalues are real numbers (all real
+// parts, then all imaginary ones) or complex ones; its vectors are real, a conjugate pair's as LAPACK packs them.
+inline Status Xgeev_bufferSize(cusolverDnParams_t, cusolverEigMode_t left, cusolverEigMode_t right, Index n,
+                               cudaDataType, const void*, Index lda, cudaDataType, const void*, cudaDataType,
+                               const void*, Index, cudaDataType, const void*, Index ldvr, cudaDataType, size_t* device,
+                               size_t* host) {
+  MXMACA_REQUIRE(left == CUSOLVER_EIG_MODE_NOVECTOR && valid(right) && n >= 0 && lda >= least(n));
+  MXMACA_REQUIRE(right == CUSOLVER_EIG_MODE_NOVECTOR || ldvr >= least(n));
+  return needsNone(device, host);
+}
+template <class T>
+Status geev(char right, Index n, T* A, Index lda, cudaDataType typeW, void* W, T* VR, Index ldvr, int* info) {
+  // LAPACKE asks for a leading dimension of both kinds of vectors.
+  const Index room = VR == nullptr ? 1 : ldvr;
+  if constexpr (kComplex<T>) {
+    return report(info, MXMACA_BLAS(T, "LAPACKE_?geev",
+                                    BlasInt(int, char, char, BlasInt, T*, BlasInt, T*, T*, BlasInt, T*, BlasInt))(
+                            kColumnMajor, 'N', right, n, A, lda, static_cast<T*>(W), nullptr, 1, VR, room));
+  } else {
+    std::vector<T> real(static_cast<size_t>(n)), imaginary(static_cast<size_t>(n));
+    const Status status =
+        report(info, MXMACA_BLAS(T, "LAPACKE_?geev",
+                                 BlasInt(int, char, char, BlasInt, T*, BlasInt, T*, T*, T*, BlasInt, T*, BlasInt))(
+                         kColumnMajor, 'N', right, n, A, lda, real.data(), imaginary.data(), nullptr, 1, VR, room));
+    for (Index i = 0; i < n && status == CUSOLVER_STATUS_SUCCESS; ++i) {
+      const T x = real[static_cast<size_t>(i)], y = imaginary[static_cast<size_t>(i)];
+      if (typeW == CUDA_R_32F || typeW == CUDA_R_64F) {
+        static_cast<T*>(W)[i] = x;
+        static_cast<T*>(W)[n + i] = y;
+      } else {
+        static_cast<std::complex<T>*>(W)[i] = {x, y};
+      }
+    }
+    return status;
+  }
+}
+inline Status Xgeev(cusolverDnParams_t, cusolverEigMode_t left, cusolverEigMode_t right, Index n, cudaDataType type,
+                    void* A, Index lda, cudaDataType typeW, void* W, cudaDataType typeVL, void*, Index,
+                    cudaDataType typeVR, void* VR, Index ldvr, cudaDataType compute, void*, size_t, void*, size_t,
+                    int* info) {
+  MXMACA_REQUIRE(left == CUSOLVER_EIG_MODE_NOVECTOR && valid(right) && n >= 0 && lda >= least(n));
+  const bool vectors = right == CUSOLVER_EIG_MODE_VECTOR;
+  MXMACA_REQUIRE(!vectors || (ldvr >= least(n) && VR != nullptr));
+  const bool complexValues = (type == CUDA_R_32F && typeW == CUDA_C_32F) || (type == CUDA_R_64F && typeW == CUDA_C_64F);
+  if ((typeW != type && !complexValues) || typeVL != type || typeVR != type || compute != type) {
+    return CUSOLVER_STATUS_NOT_SUPPORTED;
+  }
+  return MXMACA_TYPED(type, T, {
+    return geev<T>(vectors ? 'V' : 'N', n, static_cast<T*>(A), lda, typeW, W,
+                   vectors ? static_cast<T*>(VR) : nullptr, ldvr, info);
+  });
+}
 #undef MXMACA_TYPED
 
 }  // namespace cusolver

@@ -304,6 +304,50 @@ def test_types_chosen_at_run_time(solver: Solver, letter: str) -> None:
     close((before @ wide(A)).astype(kind), numpy.eye(n), 1e3)
 
 
+@pytest.mark.parametrize("letter", "SDCZ")
+def test_eigenvalues_of_general_matrices_and_of_batches(solver: Solver, letter: str) -> None:
+    kind, n, batch = TYPES[letter], 7, 3
+    code, real, long, parameters = CODES[letter], CODES[letter] % 4, ctypes.c_int64, ctypes.c_void_p()
+    solver.call("cusolverDnCreateParams", ctypes.byref(parameters))
+    nothing = (None, ctypes.c_size_t(0), None, ctypes.c_size_t(0))
+    matrix = random_array(GENERATOR, kind, n, n)
+    complex_code = real + 4
+    # Complex eigenvalues of either matrix; of a real one also all real parts, then all imaginary ones.
+    for value_code in {complex_code, code}:
+        A, VR = solver.device(matrix), solver.zeros(kind, n, n)
+        W = solver.zeros(numpy.result_type(kind, numpy.complex64), n) if value_code >= 4 else solver.zeros(kind, 2 * n)
+        types = (code, A, long(n), value_code, W, code, None, long(n), code, VR, long(n), code)
+        sizes = ctypes.c_size_t(9), ctypes.c_size_t(9)
+        pointers = [ctypes.byref(size) for size in sizes]
+        solver.run("Xgeev_bufferSize", parameters, 0, 1, long(n), *types, *pointers)
+        solver.run("Xgeev", parameters, 0, 1, long(n), *types, *nothing, solver.info)
+        values = numpy.array(W) if value_code >= 4 else W[:n] + 1j * W[n:]
+        vectors = numpy.array(VR).astype(values.dtype)
+        if letter in "SD":  # a pair's vectors are a real and an imaginary part
+            for j in numpy.flatnonzero(values.imag > 0):
+                vectors[:, j] = VR[:, j] + 1j * VR[:, j + 1]
+                vectors[:, j + 1] = vectors[:, j].conj()
+        product = (wide(matrix) @ wide(vectors)).astype(values.dtype)
+        close(product, wide(vectors) * wide(values), 1e3)
+        close(numpy.linalg.norm(vectors, axis=0).astype(real_of(kind)), numpy.ones(n), 1e3)
+        A = solver.device(matrix)
+        again = solver.zeros(values.dtype if value_code >= 4 else kind, len(W))
+        types = (code, A, long(n), value_code, again, code, None, long(n), code, None, long(n), code)
+        solver.run("Xgeev", parameters, 0, 0, long(n), *types, *nothing, solver.info)
+        order = [numpy.sort_complex(each if value_code >= 4 else each[:n] + 1j * each[n:]) for each in (W, again)]
+        close(order[0], order[1], 1e4)
+
+    matrices = [hermitian(kind, n) for _ in range(batch)]
+    A = solver.device(numpy.concatenate(matrices, axis=1))
+    W, info = solver.zeros(real_of(kind), n, batch), solver.device(numpy.full(batch, -1, numpy.int32))
+    tail = (long(n), code, A, long(n), real, W, code, *nothing, info, long(batch))
+    solver.run("XsyevBatched", parameters, 1, LOWER, *tail)
+    assert (info == 0).all()
+    for i, each in enumerate(matrices):
+        vectors = A[:, i * n : (i + 1) * n]
+        close((wide(each) @ wide(vectors)).astype(kind), wide(vectors) * wide(W[:, i]), 1e3)
+
+
 def test_wrong_arguments_get_their_status(solver: Solver) -> None:
     A = solver.zeros(numpy.float32, 4, 4)
     for arguments in ((2, 4, A, 4), (0, -1, A, 4), (0, 4, A, 3)):

@@ -394,4 +394,5 @@ cusparseStatus_t cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n, con
 #endif
 
 #include "mxmaca/cusparse/blocks.h"
+#include "mxmaca/cusparse/conversions.h"
 #include "mxmaca/cusparse/tridiagonal.h"

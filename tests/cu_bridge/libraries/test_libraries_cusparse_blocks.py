@@ -380,3 +380,64 @@ def test_an_ilu_preconditioner_shortens_conjugate_gradients(sparse: Sparse) -> N
         counts.append(count)
         close(laplacian @ x, right, 1e7)
     assert counts[1] < 0.7 * counts[0]
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+@pytest.mark.parametrize("direction", [ROWS, COLUMNS])
+@pytest.mark.parametrize(("m", "n", "dim", "bases"), [(6, 8, 2, (0, 1)), (7, 5, 3, (1, 0)), (4, 4, 1, (0, 0))])
+def test_rows_become_blocks_and_blocks_rows(
+    sparse: Sparse, letter: str, direction: int, m: int, n: int, dim: int, bases: Tuple[int, int]
+) -> None:
+    dense = random_array(GENERATOR, TYPES[letter], m, n) * (GENERATOR.random((m, n)) < 0.3)
+    dense = dense.astype(TYPES[letter])
+    csr = scipy.sparse.csr_matrix(dense)
+    plain, blocked = (described(sparse, base) for base in bases)
+    offsets, columns = (sparse.device((each + bases[0]).astype(numpy.int32)) for each in (csr.indptr, csr.indices))
+    rows, across = -(-m // dim), -(-n // dim)
+    padded = numpy.zeros((rows * dim, across * dim), dense.dtype)
+    padded[:m, :n] = dense
+    wanted = Matrix(sparse, padded, dim, direction, bases[1])
+    block_offsets, count = sparse.device(numpy.zeros(rows + 1, numpy.int32)), ctypes.c_int(-1)
+    head = (direction, m, n, plain)
+    sparse.run("Xcsr2bsrNnz", *head, offsets, columns, dim, blocked, block_offsets, ctypes.byref(count))
+    assert count.value == wanted.nnz and (block_offsets == wanted.offsets).all()
+    values = sparse.device(numpy.full(max(count.value * dim * dim, 1), numpy.nan, dense.dtype))
+    inner = sparse.device(numpy.zeros(max(count.value, 1), numpy.int32))
+    data = sparse.device(csr.data.astype(dense.dtype))
+    sparse.run(f"{letter}csr2bsr", *head, data, offsets, columns, dim, blocked, values, block_offsets, inner)
+    assert (inner[: count.value] == wanted.inner).all() and (values[: len(wanted.values)] == wanted.values).all()
+    back = [sparse.device(numpy.zeros(wanted.nnz * dim * dim, kind)) for kind in (dense.dtype, numpy.int32)]
+    back_offsets = sparse.device(numpy.zeros(rows * dim + 1, numpy.int32))
+    tail = (dim, plain, back[0], back_offsets, back[1])
+    sparse.run(f"{letter}bsr2csr", direction, rows, across, blocked, values, block_offsets, inner, *tail)
+    arrays = (back[0], back[1] - bases[0], back_offsets - bases[0])
+    assert (scipy.sparse.csr_matrix(arrays, shape=padded.shape).toarray() == padded).all()
+    assert all((numpy.diff(row) > 0).all() for row in numpy.split(back[1], back_offsets[1:-1] - bases[0]))
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+def test_elements_are_counted_and_a_sparse_vector_multiplied(sparse: Sparse, letter: str) -> None:
+    kind, m, n = TYPES[letter], 5, 7
+    dense = (random_array(GENERATOR, kind, m, n) * (GENERATOR.random((m, n)) < 0.4)).astype(kind)
+    stored = numpy.zeros((m + 2, n), kind)
+    stored[:m] = dense
+    a, total = sparse.device(stored), ctypes.c_int(-1)
+    for direction, axis in ((ROWS, 1), (COLUMNS, 0)):
+        counts = sparse.device(numpy.full(n, -1, numpy.int32))
+        sparse.run(f"{letter}nnz", direction, m, n, described(sparse), a, m + 2, counts, ctypes.byref(total))
+        expected = (dense != 0).sum(axis=axis)
+        assert (counts[: len(expected)] == expected).all() and total.value == expected.sum()
+    alpha, beta = random_array(GENERATOR, kind, 1), random_array(GENERATOR, kind, 1)
+    for op in (0, 1, 2) if letter in "CZ" else (0, 1):
+        matrix = operation(op, wide(dense))
+        size, bytes_ = matrix.shape[1], ctypes.c_int()
+        indices = GENERATOR.permutation(size)[:3]
+        x, y = random_array(GENERATOR, kind, 3), random_array(GENERATOR, kind, matrix.shape[0])
+        spread = numpy.zeros(size, wide(x).dtype)
+        spread[indices] = x
+        result = sparse.device(y.copy())
+        sparse.run(f"{letter}gemvi_bufferSize", op, m, n, 3, ctypes.byref(bytes_))
+        room = sparse.device(numpy.zeros(bytes_.value, numpy.uint8))
+        tail = (sparse.device(x), sparse.device((indices + 1).astype(numpy.int32)), sparse.keep(beta), result, 1, room)
+        sparse.run(f"{letter}gemvi", op, m, n, sparse.keep(alpha), a, m + 2, 3, *tail)
+        close(result, wide(alpha) * (matrix @ spread) + wide(beta) * wide(y))

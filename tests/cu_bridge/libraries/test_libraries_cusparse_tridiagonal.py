@@ -81,3 +81,22 @@ def test_systems_are_large_enough_and_buffers_aligned(sparse: Sparse) -> None:
     assert sparse.status("cusparseDgtsv2", sparse.handle, 4, 1, *three, 3, room) == INVALID
     assert sparse.status("cusparseDgtsv2", sparse.handle, 4, 1, *three, 4, room[8:]) == INVALID
     assert sparse.status("cusparseDgtsvInterleavedBatch", sparse.handle, 3, 4, *three, 1, room) == INVALID
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+@pytest.mark.parametrize("m", [3, 4, 5, 40])
+def test_systems_with_five_diagonals_in_an_interleaved_batch(sparse: Sparse, letter: str, m: int) -> None:
+    kind, count = TYPES[letter], 3
+    diagonals = {k: random_array(GENERATOR, kind, m, count) for k in (-2, -1, 0, 1, 2)}
+    diagonals[0][0] = 0  # no elimination without exchanges gets on from here
+    for k, values in diagonals.items():  # what lies outside of the matrix must not be read
+        values[: max(-k, 0)] = numpy.nan
+        values[m - max(k, 0) :] = numpy.nan
+    x = random_array(GENERATOR, kind, m, count)
+    right = x.copy()
+    arrays = [sparse.device(each.T) for each in (*diagonals.values(), x)]  # the batch runs fastest
+    solved(sparse, letter + "gpsvInterleavedBatch", 0, m, *arrays, count)
+    for i in range(count):
+        matrix = sum(numpy.diag(wide(each[max(-k, 0) : m - max(k, 0), i]), k) for k, each in diagonals.items())
+        scale = float(numpy.linalg.cond(matrix.astype(complex)))
+        close((matrix @ wide(arrays[-1][i])).astype(kind), right[:, i], 100 * scale)

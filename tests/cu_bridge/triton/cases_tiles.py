@@ -283,13 +283,35 @@ def product(device, which):
     return Outcome(array(out), expected.astype(result), 1e-4 if result == "float32" else 0.0)
 
 
+@case(*[("bfloat16", *shape) for shape in ((16, 16, 16), (64, 64, 32), (16, 128, 64), (128, 32, 16))])
+def product_of_integers(device, which):
+    """Numbers that bf16 and all sums are exact in: each element of each operand has to meet its partner."""
+    _, m, n, k = which
+    x, y = (data("float32", count, seed).mul(7).round().clamp(-100, 100) for count, seed in ((m * k, 28), (k * n, 29)))
+    x, y = x.reshape(m, k).bfloat16(), y.reshape(k, n).bfloat16()
+    start = (data("int32", m * n, 30) % 1000).reshape(m, n).float()
+    out = torch.zeros_like(start, device=device)
+    dot_kernel[(1,)](x.to(device), y.to(device), start.to(device), out, M=m, N=n, K=k, PRECISION="ieee")
+    return Outcome(array(out), array(start.double() + x.double() @ y.double()).astype(np.float32))
+
+
+@case("bfloat16")
+def product_of_special_values(device, name):
+    """NaN and infinities reach the rows and columns that they stand in."""
+    x, y = (data(name, 16 * 16, seed, special=seed == 31).reshape(16, 16) for seed in (31, 32))
+    y[3, 5], y[2, 7] = float("inf"), float("nan")
+    out = torch.zeros(16, 16, device=device)
+    dot_kernel[(1,)](x.to(device), y.to(device), out.clone(), out, M=16, N=16, K=16, PRECISION="ieee")
+    return Outcome(array(out), array((x.double() @ y.double()).float()), 1e-4)
+
+
 @triton.jit
 def batched_kernel(x, y, out, B: tl.constexpr, M: tl.constexpr):
     at = tl.arange(0, B)[:, None, None] * M * M + tl.arange(0, M)[None, :, None] * M + tl.arange(0, M)[None, None, :]
     tl.store(out + at, tl.dot(tl.load(x + at), tl.load(y + at), input_precision="ieee"))
 
 
-@case("float32", "float16")
+@case("float32", "float16", "bfloat16")
 def batched_product(device, name):
     x, y = data(name, 4 * 16 * 16, 26).reshape(4, 16, 16), data(name, 4 * 16 * 16, 27).reshape(4, 16, 16)
     out = torch.zeros(4, 16, 16, device=device)

@@ -83,25 +83,47 @@ def test_a_tile_that_two_nests_need_is_loaded_once() -> None:
     assert lowered.scratch == 64 * 4
 
 
+LEVEL_3 = (
+    frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
+    | frozenset("cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3".split())
+)  # fmt: skip
+LEVEL_4 = LEVEL_3 | frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+
+
 def test_vectors_follow_the_processor() -> None:
     text = kernel("%b = arith.addf %a, %a : tensor<64xf32>")
-    wide = {
-        "avx",
-        "avx2",
-        "bmi1",
-        "bmi2",
-        "f16c",
-        "fma",
-        "abm",
-        "movbe",
-        "cx16",
-        "lahf_lm",
-        "popcnt",
-        "sse4_1",
-        "sse4_2",
-        "ssse3",
-    }
     assert "<4 x float>" in lower_module(text, TARGET).text
-    assert "<8 x float>" in lower_module(text, target_for(frozenset(wide))).text
-    level_4 = wide | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-    assert "<16 x float>" in lower_module(text, target_for(frozenset(level_4))).text
+    assert "<8 x float>" in lower_module(text, target_for(LEVEL_3)).text
+    assert "<16 x float>" in lower_module(text, target_for(LEVEL_4)).text
+
+
+def test_products_of_bf16_use_what_the_processor_has() -> None:
+    def text(columns: int, flags: frozenset) -> str:
+        left, right = "tensor<16x16xbf16>", f"tensor<16x{columns}xbf16>"
+        shape = f"tensor<16x{columns}xf32>"
+        lines = [
+            f"%l = arith.constant dense<1.0> : {left} loc(#loc1)",
+            f"%r = arith.constant dense<1.0> : {right} loc(#loc1)",
+            f"%z = arith.constant dense<0.0> : {shape} loc(#loc1)",
+            f"%d = tt.dot %l, %r, %z : {left} * {right} -> {shape} loc(#loc1)",
+            f'%s = "tt.reduce"(%d) <{{axis = 0 : i32}}> ({{',
+            "^bb0(%e: f32 loc(#loc1), %f: f32 loc(#loc1)):",
+            "%g = arith.addf %e, %f : f32 loc(#loc1)",
+            "tt.reduce.return %g : f32 loc(#loc1)",
+            f"}}) : ({shape}) -> tensor<{columns}xf32> loc(#loc1)",
+            f'%t = "tt.reduce"(%s) <{{axis = 0 : i32}}> ({{',
+            "^bb0(%e: f32 loc(#loc1), %f: f32 loc(#loc1)):",
+            "%g = arith.addf %e, %f : f32 loc(#loc1)",
+            "tt.reduce.return %g : f32 loc(#loc1)",
+            f"}}) : (tensor<{columns}xf32>) -> f32 loc(#loc1)",
+            "%u = tt.splat %t : f32 -> tensor<64xf32> loc(#loc1)",
+            "%b = arith.addf %a, %u : tensor<64xf32>",
+        ]
+        return lower_module(kernel("\n    ".join(lines)), target_for(flags)).text
+
+    pairs = LEVEL_4 | {"avx512_bf16"}
+    assert "dpbf16ps" in text(32, pairs)
+    # Too narrow for its vectors; a processor without it; one whose other vectors are narrower.
+    assert "dpbf16ps" not in text(8, pairs)
+    assert "dpbf16ps" not in text(32, LEVEL_4)
+    assert "dpbf16ps" not in text(32, LEVEL_3 | {"avx512_bf16"})

@@ -91,6 +91,40 @@ def test_flex_attention_and_graphs(compiled):
     )
 
 
+def test_an_output_that_a_graph_has_overwritten_cannot_be_read(compiled):
+    """Every operator raises upstream's words for it, and what the tensor would have been stays unread."""
+    compiled(
+        """
+    function = torch.compile(lambda a: a * a * a, mode="reduce-overhead")
+    a = torch.rand(4, device="cuda")
+    out = [function(a), function(a)][0]
+    for use in (
+        lambda: out + out, lambda: out.add_(1), lambda: out.sum(), lambda: out.cpu(), lambda: out @ out,
+        lambda: torch.cat([a, out]), lambda: torch.sort(out), lambda: out[0].item(), lambda: out.half() + 1,
+        lambda: a.copy_(out), lambda: torch.add(a, a, out=out), lambda: torch._foreach_add([out], 1),
+        lambda: out[out > 0], lambda: function(out),
+    ):
+        try:
+            use()
+        except RuntimeError as error:
+            assert "overwritten by a subsequent run" in str(error), error
+        else:
+            raise AssertionError("an output without memory was read")
+    """
+    )
+
+
+def test_eager_results_need_no_code_of_their_own(compiled):
+    """A guard compares dispatch keys: they are CUDA's alone, whichever function has made the tensor."""
+    compiled(
+        """
+    made = torch.empty(4, device="cuda")
+    for result in (made + 1, made.sum(0, keepdim=True), torch.sort(made)[0], made.clone(), made[1:], made @ x[:4, :4]):
+        assert torch._C._dispatch_keys(result) == torch._C._dispatch_keys(made), torch._C._dispatch_keys(result)
+    """
+    )
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch's C++ code wants a C++ compiler")
 def test_the_code_may_be_cpp_instead(compiled):
     """MACA_INDUCTOR=cpp: C++ code with eager's values, in its stream's order, and in no graph."""

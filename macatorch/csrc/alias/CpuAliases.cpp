@@ -59,7 +59,8 @@ class CpuAlias final : public TensorImpl {
 
   void set_device(c10::Device device) {
     device_opt_ = device;
-    key_set_ = (key_set_ - backend_keys(kHostBackend)) | backend_keys(kDeviceBackend);
+    // A difference of sets leaves the bits of backends as they are.
+    key_set_ = (key_set_ - backend_keys(kHostBackend)).remove_backend(kHostBackend) | backend_keys(kDeviceBackend);
   }
 
   static DispatchKeySet cpu_keys() {
@@ -204,6 +205,11 @@ at::Tensor CpuAliases::bind(const at::Tensor& device_tensor, bool write) {
   const TensorImpl* device = device_tensor.unsafeGetTensorImpl();
   TORCH_INTERNAL_ASSERT_DEBUG_ONLY(is_plain_cuda(*device));
   StorageImpl* source = device->unsafe_storage().unsafeGetStorageImpl();
+  if (C10_UNLIKELY(source == nullptr)) {
+    // Taken away, as from an output of a graph that has run again: this raises what was left to be said.
+    static_cast<void>(device->storage());
+    TORCH_CHECK(false, "a tensor without storage has no elements to compute with");
+  }
   if (write) {
     check_write(*source);
   }

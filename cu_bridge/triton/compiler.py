@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import pathlib
 import re
 from typing import Any, Callable, Dict, Tuple
@@ -37,6 +38,14 @@ def min_dot_size(target: GPUTarget) -> Callable[[Any, Any], Tuple[int, int, int]
         return (1, 1, depths.get(bits, 16))
 
     return smallest
+
+
+def _shows_assembly(options: Any) -> bool:
+    """Return whether a user looks at the stages or changes them. Else assembly text is made when it is asked for."""
+    if not HAS_KNOBS:
+        return any(os.environ.get(f"TRITON_KERNEL_{word}", "0") == "1" for word in ("DUMP", "OVERRIDE"))
+    asked = knobs.compilation.dump_ir or knobs.compilation.override
+    return bool(asked or getattr(options, "ir_override", None))
 
 
 @functools.lru_cache(maxsize=None)
@@ -160,19 +169,24 @@ class CUDABackend(BaseBackend):
         def asm(text: str, metadata: Dict[str, Any]) -> str:
             from triton.backends.nvidia import lowering
 
-            if text != kept["compiled"].llir:
-                # TRITON_KERNEL_OVERRIDE, or the option ir_override.
-                text_of_asm, machine_code = lowering.assemble(text, options)
-                kept["compiled"] = kept["compiled"]._replace(llir=text, asm=text_of_asm, object=machine_code)
-            return str(kept["compiled"].asm)
+            kept["llir"], kept["asm"] = text, lowering.assembly(text, options)
+            return str(kept["asm"])
 
         def cubin(text: str, metadata: Dict[str, Any]) -> bytes:
-            if text != kept["compiled"].asm:
+            from triton.backends.nvidia import lowering
+
+            if text != kept.get("asm", text):
                 raise NotImplementedError("assembly of one's own is not taken: LLVM text (.llir) or Triton's IR is")
+            llvm_text = kept.get("llir", text)
+            if llvm_text != kept["compiled"].llir:
+                # TRITON_KERNEL_OVERRIDE, or the option ir_override.
+                return bytes(lowering.assemble(llvm_text, options))
             return bytes(kept["compiled"].object)
 
         stages["ttir"] = lambda mod, metadata: self.make_ttir(mod, metadata, options)
-        stages["llir"], stages["asm"], stages["cubin"] = llir, asm, cubin
+        stages["llir"], stages["cubin"] = llir, cubin
+        if _shows_assembly(options):
+            stages.update(asm=asm, cubin=stages.pop("cubin"))
         if HAS_KNOBS and knobs.runtime.add_stages_inspection_hook is not None:
             knobs.runtime.add_stages_inspection_hook(self, stages, options, language, self.target.arch)
 

@@ -1,14 +1,16 @@
-"""A kernel as an NVIDIA device of capability 8.0 would run it, for those who read it: `asm["ttgir"]` and `asm["ptx"]`.
+"""What `asm` of a kernel holds once it is asked for: `asm["ttgir"]`, `asm["ptx"]` and `asm["asm"]`.
 
-Both are real: libtriton's own passes lay the tiles out for warps, and LLVM's backend for PTX writes the assembly.
-Nothing here runs them, so they are made when they are asked for, from the kernel's `asm["ttir"]`. NVIDIA's bitcode of
-libdevice is not there; the functions of a kernel that calls it stay declarations.
+The last is the machine code that runs, as text. The others are the kernel as an NVIDIA device of capability 8.0 would
+run it, for those who read it. Both are real: libtriton's own passes lay the tiles out for warps, and LLVM's backend for
+PTX writes the assembly. Nothing here runs them, so they are made when they are asked for, from the kernel's
+`asm["ttir"]`. NVIDIA's bitcode of libdevice is not there; the functions of a kernel that calls it stay declarations.
 """
 
 import tempfile
 from typing import Any, Callable, Dict, List, Tuple
 
 from triton._C.libtriton import ir, llvm, nvidia, passes
+from triton.backends.nvidia import lowering
 from triton.backends.nvidia.lowering import libllvm
 from triton.backends.nvidia.lowering.target import Target
 from triton.backends.nvidia.release import HAS_KNOBS, RELEASE
@@ -118,22 +120,24 @@ class Texts(Dict[str, Any]):
         self.metadata = metadata
 
     def __missing__(self, key: str) -> str:
-        if key not in ("ttgir", "ptx") or "ttir" not in self:
+        if key not in ("ttgir", "ptx", "asm") or "ttir" not in self:
             raise KeyError(f"Unknown key: '{key}'")
-        self[key] = value = view(key, self["ttir"], self.metadata)
+        self[key] = value = view(key, self, self.metadata)
         return value
 
 
-def view(key: str, ttir: str, metadata: Any) -> str:
-    """The kernel as `key` ("ttgir" or "ptx") names it. `metadata`: the compiled kernel's.
+def view(key: str, texts: Dict[str, Any], metadata: Any) -> str:
+    """The kernel as `key` ("ttgir", "ptx" or "asm") names it. `texts` and `metadata`: the compiled kernel's.
 
     Raises:
         NotImplementedError: the kernel was compiled for another capability.
         RuntimeError: a pass of libtriton has no lowering for capability 8.0 of something that the kernel does.
     """
+    if key == "asm":
+        return lowering.assembly(texts["llir"], metadata)
     if metadata.target.arch != _CAPABILITY:
         raise NotImplementedError(f"{key} is made for capability 8.0, and the kernel is for {metadata.target.arch}")
-    module = _module(ttir, metadata)
+    module = _module(texts["ttir"], metadata)
     if key == "ttgir":
         return str(module)
     _run(module, _machine_steps(), "make_llir")

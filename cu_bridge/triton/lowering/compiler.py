@@ -1,12 +1,12 @@
 """A module of Triton's IR to a module of the simulated device."""
 
 import os
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple
 
 from .errors import LoweringError
 from .function import FunctionLowering
 from .ir import Function, walk
-from .machine_code import compile_text, translate
+from .machine_code import assembly_text, compile_text, translate
 from .reading.reader import read_module
 from .target import Target, host_target
 from .text import ModuleText
@@ -17,7 +17,6 @@ class Compiled(NamedTuple):
 
     object: bytes
     llir: str
-    asm: str
     name: str
     scratch: int
     parameters: List[int]
@@ -101,13 +100,17 @@ def compile_module(ttir: str, options: object = None) -> Compiled:
     threads = 32 * int(getattr(options, "num_warps", 4))
     tables = table_text(lowered.name, lowered.parameters, work=max(1, lowered.work // threads))
     machine = compile_text(text, tables, lowered.name, target, fusion)
-    return Compiled(machine.object, machine.llir, machine.asm, lowered.name, lowered.scratch, lowered.parameters)
+    return Compiled(machine.object, machine.llir, lowered.name, lowered.scratch, lowered.parameters)
 
 
-def assemble(llir: str, options: object = None) -> Tuple[str, bytes]:
-    """Assembly text and object of LLVM text that `compile_module` gave, or that a user has changed."""
-    machine = translate(llir, host_target(), bool(getattr(options, "enable_fp_fusion", True)))
-    return machine.asm, machine.object
+def assemble(llir: str, options: object = None) -> bytes:
+    """The object of LLVM text that a user has changed."""
+    return translate(llir, host_target(), bool(getattr(options, "enable_fp_fusion", True))).object
+
+
+def assembly(llir: str, options: object = None) -> str:
+    """The assembly text of LLVM text that `compile_module` gave. `options`: those of the compilation, or metadata."""
+    return assembly_text(llir, host_target(), bool(getattr(options, "enable_fp_fusion", True)))
 
 
 def target_key() -> str:

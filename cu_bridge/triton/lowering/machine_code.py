@@ -11,7 +11,6 @@ from .target import Target
 class Machine(NamedTuple):
     object: bytes
     llir: str
-    asm: str
 
 
 def compile_text(text: str, tables: str, name: str, target: Target, fusion: bool) -> Machine:
@@ -44,6 +43,10 @@ def compile_text(text: str, tables: str, name: str, target: Target, fusion: bool
 
 
 def translate(llir: str, target: Target, fusion: bool) -> Machine:
-    """Machine code and assembly text of an optimised module."""
-    code = libllvm.machine_code(llir, target, fusion, binary=True)
-    return Machine(bytes(code), llir, libllvm.machine_code(llir, target, fusion, binary=False))
+    """Machine code of an optimised module."""
+    return Machine(bytes(libllvm.machine_code(llir, target, fusion, binary=True)), llir)
+
+
+def assembly_text(llir: str, target: Target, fusion: bool) -> str:
+    """The same as assembly text, which takes as long again."""
+    return str(libllvm.machine_code(llir, target, fusion, binary=False))

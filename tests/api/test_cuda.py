@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import release_facts
 import torch
 
 if sys.version_info >= (3, 11):
@@ -439,7 +440,7 @@ def test_nvtx_ranges():
         torch.cuda.nvtx.range_end(number)
 
 
-@pytest.mark.skipif(torch.__version__.startswith(("2.1.", "2.4.")), reason="up to torch 2.4 ranges go to libnvToolsExt")
+@release_facts.wants("nvtx_without_library")
 def test_another_nvtx_tool_of_the_users_is_left_alone(script):
     code = "import os, torch; print(torch.cuda.nvtx.range_push('a'), os.environ['NVTX_INJECTION64_PATH'])"
     assert script(code, {"NVTX_INJECTION64_PATH": "/nowhere/libtool.so"}) == "-2 /nowhere/libtool.so"

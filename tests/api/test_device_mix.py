@@ -2,11 +2,10 @@
 
 import numpy
 import pytest
+import release_facts
 import torch
 from torch.nn import functional as F
 
-# torch 2.7 reworded the check that the generated wrappers make.
-OLD_WORDS = torch.__version__.startswith(("2.1.", "2.4.", "2.6."))
 CPU, CUDA = "cpu", "cuda:0"
 
 
@@ -17,7 +16,7 @@ def by_iterator(first: str = CUDA, other: str = CPU) -> str:
 
 def by_wrapper(first: str, other: str, argument: str, operator: str) -> str:
     """The check of all others: `argument` of `operator` is on `other`, those before it on `first`."""
-    if OLD_WORDS:
+    if not release_facts.has("devices_are_checked_in_new_words"):
         detail = f" (when checking argument for argument {argument} in method wrapper_CUDA_{operator})"
         return by_iterator(first, other) + detail
     return (

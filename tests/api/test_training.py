@@ -6,6 +6,7 @@ import math
 from typing import Callable, List
 
 import pytest
+import release_facts
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -244,8 +245,8 @@ BACKENDS = ["MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"]
 def test_attention_of_every_backend(backend, causal):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    if backend == "CUDNN_ATTENTION" and torch.__version__.startswith(("2.1.", "2.4.")):
-        pytest.skip("up to torch 2.4 it is chosen where TORCH_CUDNN_SDPA_ENABLED is set alone")
+    if backend == "CUDNN_ATTENTION":
+        release_facts.need("attention_of_cudnn_is_chosen")
     dtype = torch.float16
     q, k, v = (torch.randn(2, 4, 16, 32) for _ in range(3))
     expected = F.scaled_dot_product_attention(q, k, v, is_causal=causal)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-import torch
+import release_facts
 
 KERNELS = """
 import os, pathlib, sys
@@ -77,7 +77,7 @@ scale[(1,)](values, 2.0, 100, BLOCK=128)
 print(values.sum().item())
 """
     )
-    at = " (at 0)" if torch.__version__.startswith(("2.4", "2.6")) else ""
+    at = "" if release_facts.has("triton_words_of_pointers") else " (at 0)"
     assert f"ValueError: Pointer argument{at} cannot be accessed from Triton (cpu tensor?)" in out
     assert out.count("Error") >= 2 and out.split()[-1] == "200.0"
 
@@ -224,7 +224,7 @@ except NotImplementedError as error:
     assert "300.0" in out if stage == "llir" else "refused" in out
 
 
-@pytest.mark.skipif(torch.__version__.startswith(("2.4", "2.6")), reason="arguments of 16 bits came with Triton 3.3")
+@release_facts.wants("triton_arguments_of_16_bits")
 def test_an_argument_of_half_is_rounded_once(kernels):
     """Zeros of both signs, subnormal numbers, the largest, infinity and NaN arrive as torch rounds them."""
     out = kernels(
@@ -249,7 +249,7 @@ for number in (0.0, -0.0, 3e-8, 6e-8, -1e-5, 0.1, 42.0, 2049.0, 65504.0, float("
     assert out.split() == ["True"] * 11
 
 
-@pytest.mark.skipif(torch.__version__.startswith(("2.4", "2.6", "2.12")), reason="Triton unloads kernels from 3.8 on")
+@release_facts.wants("triton_unloads_kernels")
 def test_a_kernel_that_nobody_holds_is_unloaded_when_it_is_done(kernels):
     """Its code goes after the launches that wait for their turn, and a capture that is under way goes on."""
     out = kernels(

@@ -296,8 +296,6 @@ def five_losses(model, x, wrapped=None):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_five_steps_of_training_equal_the_cpus(compiled):
-    if compiled and torch.__version__.startswith(("2.1.", "2.2.", "2.3.")):
-        pytest.skip("flash_attn's operators are known to torch.compile from 2.4 on")
     x = torch.randn(2, 37, 64)
     on_cpu, on_device = Model(False), Model(True)
     on_device.load_state_dict(on_cpu.state_dict())

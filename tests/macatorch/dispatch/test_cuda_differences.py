@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Tuple
 
 import pytest
+import release_facts
 import torch
 
 
@@ -42,7 +43,7 @@ def test_a_mean_without_nan_of_complex_numbers_goes_to_an_out(dtype: torch.dtype
     assert torch.nanmean(x[0, 0], out=torch.empty((), dtype=dtype, device="cuda")).item() == 1 + 2j
 
 
-@pytest.mark.skipif(torch.__version__.startswith(("2.1.", "2.4.")), reason="on the CPU only up to torch 2.4")
+@release_facts.wants("nonzero_static_on_the_device")
 def test_places_of_nonzero_elements_are_laid_out_by_columns() -> None:
     x = torch.tensor([[0.0, 1.0], [2.0, 0.0]], device="cuda")
     places = torch.nonzero_static(x, size=3)

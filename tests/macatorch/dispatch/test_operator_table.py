@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 import pytest
+import release_facts
 import torch
 
 SITE = Path(torch.__file__).parents[1]
@@ -55,7 +56,7 @@ def test_rows_beside_aten_are_held_where_the_release_has_the_operator() -> None:
     known = set(torch._C._dispatch_get_all_op_names())
     beside = operator_table.Table(TABLE, operators.torch_release(SITE)).beside()
     held = [(library, name, f) for library, name, f in beside if f"{library}::{name}" in known]
-    assert len(held) >= 7 or torch.__version__.startswith(("2.1.", "2.4."))  # the first came with 2.5
+    assert len(held) >= (7 if release_facts.has("operators_beside_aten") else 0)
     for library, name, function in held:
         found = OURS.findall(torch._C._dispatch_dump(f"{library}::{name}"))
         assert found == [("CUDA", "", operators.origin_of(function))], name

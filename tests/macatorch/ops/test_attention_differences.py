@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import release_facts
 import torch
 
-# Up to torch 2.4 cuDNN's form takes no bias, and is chosen where TORCH_CUDNN_SDPA_ENABLED is set alone.
-UNASKED = torch.__version__.startswith(("2.1.", "2.4."))
+UNASKED = not release_facts.has("attention_of_cudnn_is_chosen")
 
 # A backend, and what it cannot do: dtype, width of a head, a mask.
 IMPOSSIBLE = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable
 
 import pytest
+import release_facts
 import torch
 
 DRAWS = {
@@ -84,8 +85,8 @@ def test_dropout_between_recurrent_layers_repeats_and_has_its_gradient() -> None
 def test_attention_dropout_is_the_same_mask_forward_and_backward(backend: str) -> None:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    if backend == "CUDNN_ATTENTION" and torch.__version__.startswith(("2.1.", "2.4.")):
-        pytest.skip("up to torch 2.4 it is chosen where TORCH_CUDNN_SDPA_ENABLED is set alone")
+    if backend == "CUDNN_ATTENTION":
+        release_facts.need("attention_of_cudnn_is_chosen")
     q, k = (torch.randn(2, 2, 16, 16, device="cuda", dtype=torch.half) for _ in range(2))
     v = torch.randn(2, 2, 16, 16, device="cuda", dtype=torch.half, requires_grad=True)
     with sdpa_kernel(getattr(SDPBackend, backend)):

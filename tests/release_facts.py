@@ -1,0 +1,42 @@
+"""What tests want that not every release has: the rows of release_facts.toml. conftest.py makes this module known."""
+
+import importlib.metadata
+import sys
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROWS: Dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def numbers(version: str) -> Tuple[int, ...]:
+    """Major and minor number."""
+    return tuple(int(part) for part in version.split("+")[0].split(".")[:2])
+
+
+def installed(since: str, package: str = "torch") -> bool:
+    """Whether the package that is installed is of this release or a later one."""
+    return numbers(importlib.metadata.version(package)) >= numbers(since)
+
+
+def has(name: str) -> bool:
+    """Whether the installed release has what the row is about."""
+    row = ROWS[name]
+    return installed(row["since"], row.get("package", "torch"))
+
+
+def wants(name: str) -> Any:
+    """Marks a test that is left out where the release does not have it."""
+    return pytest.mark.skipif(not has(name), reason=ROWS[name]["reason"])
+
+
+def need(name: str) -> None:
+    """Leaves the running test out where the release does not have it."""
+    if not has(name):
+        pytest.skip(ROWS[name]["reason"])

@@ -126,6 +126,11 @@ def test_float8_moves_and_changes_shape(dtype: torch.dtype) -> None:
     x = bytes_.view(dtype).cuda()
     bits = x.view(torch.uint8)
     assert torch.equal(torch.cat([x, x], 1).view(torch.uint8), torch.cat([bits, bits], 1))
+    for out in (torch.empty(0, dtype=dtype, device="cuda"), torch.empty(2, 6, 5, 8, dtype=dtype, device="cuda")):
+        assert torch.cat([x, x], 1, out=out) is out
+        assert torch.equal(out.view(torch.uint8), torch.cat([bits, bits], 1))
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        torch.cat([x[:1], x[1:]], out=x)
     assert torch.equal(x.transpose(1, 3).contiguous().view(torch.uint8), bits.transpose(1, 3))
     assert torch.equal(x[:, 1:].clone().view(torch.uint8), bits[:, 1:])
     assert torch.equal(x.cpu().view(torch.uint8).cuda(), bits)

@@ -1,19 +1,23 @@
 #include <ATen/ATen.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/abs_ops.h>
+#include <ATen/ops/cat_ops.h>
 #include <ATen/ops/histc_ops.h>
 #include <ATen/ops/trace_ops.h>
+
+#include <vector>
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
 #include "arguments/Device.h"
+#include "arguments/Release.h"
 #include "dispatch/Unboxed.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
 namespace {
 
-// Integers and booleans that CUDA's kernel takes and the CPU's does not.
+// Dtypes that CUDA's kernel takes and the CPU's does not.
 
 bool is_integer(const at::Tensor& tensor) { return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false); }
 
@@ -62,6 +66,52 @@ at::Tensor trace(const at::Tensor& self) {
 at::Tensor& abs_out(const at::Tensor& self, at::Tensor& out) {
   return self.scalar_type() == at::kBool ? at::logical_or_out(out, self, self)
                                          : Unboxed<at::_ops::abs_out, spec_abs_out>::call(self, out);
+}
+
+// Up to torch 2.4 the CPU's kernel that joins small tensors knows no 8-bit floats, and the one for large tensors does.
+// Joining moves bytes alone, so that bytes are joined there.
+constexpr bool kBytesAreJoined = !MACATORCH_TORCH_AT_LEAST(2, 5);
+
+/// Tensors of one dtype of 8-bit floats as bytes; none if they are not.
+std::vector<at::Tensor> bytes_of(const at::ITensorListRef& tensors) {
+  std::vector<at::Tensor> bytes;
+  if (tensors.size() == 0 || !at::isFloat8Type(tensors.front().scalar_type())) {
+    return bytes;
+  }
+  const at::ScalarType dtype = tensors.front().scalar_type();
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.scalar_type() != dtype) {
+      return {};
+    }
+    bytes.push_back(tensor.view(at::kByte));
+  }
+  return bytes;
+}
+
+at::Tensor cat(const at::ITensorListRef& tensors, int64_t dim) {
+  if constexpr (kBytesAreJoined) {
+    const std::vector<at::Tensor> bytes = bytes_of(tensors);
+    if (!bytes.empty()) {
+      return at::cat(bytes, dim).view(tensors.front().scalar_type());
+    }
+  }
+  return Unboxed<at::_ops::cat, spec_cat>::call(tensors, dim);
+}
+
+at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& out) {
+  if constexpr (kBytesAreJoined) {
+    const std::vector<at::Tensor> bytes = bytes_of(tensors);
+    if (!bytes.empty() && out.scalar_type() == tensors.front().scalar_type()) {
+      at::Tensor joined = out.view(at::kByte);
+      at::cat_out(joined, bytes, dim);
+      if (joined.sizes() != out.sizes()) {
+        // Both headers are over one storage, which has grown.
+        out.as_strided_(joined.sizes(), joined.strides(), joined.storage_offset());
+      }
+      return out;
+    }
+  }
+  return Unboxed<at::_ops::cat_out, spec_cat_out>::call(tensors, dim, out);
 }
 
 }  // namespace

@@ -6,9 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import release_facts
 import torch
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="AOTInductor compiles its C++ wrapper with g++")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="AOTInductor compiles its C++ wrapper with g++"),
+    release_facts.wants("packages_of_aot_inductor"),
+]
 
 MODEL = """
     import torch
@@ -82,7 +86,7 @@ def test_a_cpp_program_runs_a_package(process, packed: Path, tmp_path: Path) -> 
     folder = Path(torch.__file__).parent
     source = tmp_path / "run.cpp"
     source.write_text(CPP)
-    standard = "-std=c++20" if torch.__version__ >= "2.12" else "-std=c++17"
+    standard = "-std=c++20" if release_facts.has("headers_in_cpp20") else "-std=c++17"
     command = ["g++", standard, "-O0", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", str(source)]
     command += ["-DUSE_CUDA", f"-I{folder / 'include'}", f"-I{folder / 'include/torch/csrc/api/include'}"]
     command += [f"-L{folder / 'lib'}", f"-Wl,-rpath,{folder / 'lib'}", "-Wl,--no-as-needed"]

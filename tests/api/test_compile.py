@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+import release_facts
 
 PROLOGUE = """
     import torch
@@ -77,6 +78,7 @@ def test_training_code_has_eagers_gradients(compiled):
     )
 
 
+@release_facts.wants("flex_attention")
 def test_flex_attention_and_graphs(compiled):
     """Attention from a template, and compiled regions that are captured as graphs: kernels, and a library's product."""
     compiled(

@@ -3,10 +3,13 @@
 from typing import Callable
 
 import pytest
+import release_facts
 import torch
 
 if not torch.distributed.is_nccl_available():
     pytest.skip("this build has no NCCL", allow_module_level=True)
+
+pytestmark = release_facts.wants("symmetric_memory")
 
 Run = Callable[..., str]
 

@@ -200,6 +200,7 @@ print("softmax.chunk:" in kernel.asm["asm"] or "softmax.entry" in kernel.asm["as
     assert out.split() == ["True"] * 5
 
 
+@release_facts.wants("triton_dumps_where_told")
 @pytest.mark.parametrize("stage", ["llir", "asm"])
 def test_an_overridden_stage_is_used_or_refused(kernels, tmp_path, stage):
     """LLVM text that a user has changed is what runs; changed assembly is refused."""

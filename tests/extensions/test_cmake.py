@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import release_facts
 import torch
 from building import HERE, build_folder, environment, run
 
 import mxmaca
 
-STANDARD = "20" if torch.__version__ >= "2.12" else "17"
+STANDARD = "20" if release_facts.has("headers_in_cpp20") else "17"
 # A project that speaks CUDA alone, with CMake's own idea of the compiler.
 PLAIN = """
 cmake_minimum_required(VERSION 3.18)

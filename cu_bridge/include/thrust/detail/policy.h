@@ -12,20 +12,52 @@
 #include "../../mxmaca/stream_task.h"
 #include "pointer.h"
 
+// Errors of CUDA as those of the C++ library.
 namespace thrust {
 
-class system_error : public std::runtime_error {
- public:
-  explicit system_error(cudaError_t error)
-      : std::runtime_error(std::string("CUDA error: ") + cudaGetErrorString(error)), error_(error) {}
-  cudaError_t code() const { return error_; }
+using std::errc;
+using std::error_category;
+using std::error_code;
+using std::error_condition;
+using std::generic_category;
+using std::make_error_condition;
+using std::system_category;
 
- private:
-  cudaError_t error_;
+namespace detail {
+class cuda_error_category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "cuda"; }
+  std::string message(int value) const override {
+    const auto error = static_cast<cudaError_t>(value);
+    return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+  }
+};
+}  // namespace detail
+inline const std::error_category& cuda_category() {
+  static const detail::cuda_error_category category;
+  return category;
+}
+
+class system_error : public std::system_error {
+ public:
+  using std::system_error::system_error;
+  explicit system_error(cudaError_t error) : std::system_error(static_cast<int>(error), cuda_category()) {}
 };
 namespace system {
+using thrust::cuda_category;
+using thrust::error_category;
+using thrust::error_code;
 using thrust::system_error;
-}
+}  // namespace system
+
+}  // namespace thrust
+
+// So that a code can be compared with, and made of, an error of CUDA's.
+inline std::error_code make_error_code(cudaError_t error) { return {static_cast<int>(error), thrust::cuda_category()}; }
+template <>
+struct std::is_error_code_enum<cudaError_t> : std::true_type {};
+
+namespace thrust {
 
 struct execution_policy_root {};
 template <class Derived>

@@ -20,6 +20,7 @@
 #include <thrust/sequence.h>
 #include <thrust/system/cuda/experimental/pinned_allocator.h>
 #include <thrust/system/cuda/memory_resource.h>
+#include <thrust/system_error.h>
 #include <thrust/transform.h>
 #include <thrust/type_traits/is_contiguous_iterator.h>
 
@@ -166,7 +167,21 @@ static void asynchronous() {
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
 }
 
+static void errors() {
+  bool caught = false;
+  try {
+    throw thrust::system_error(cudaErrorInvalidValue, thrust::cuda_category(), "here");
+  } catch (const thrust::system_error& error) {
+    caught = true;
+    CHECK(error.code().value() == cudaErrorInvalidValue && error.code() == cudaErrorInvalidValue);
+    CHECK(std::string(error.what()).find("here") == 0 && error.code().category() == thrust::cuda_category());
+    CHECK(std::string(error.what()).find(cudaGetErrorString(cudaErrorInvalidValue)) != std::string::npos);
+  }
+  CHECK(caught);
+}
+
 int main() {
+  errors();
   iterators();
   memory();
   asynchronous();

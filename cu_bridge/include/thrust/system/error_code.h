@@ -1,0 +1,4 @@
+// Errors of the device.
+#pragma once
+
+#include "../detail/policy.h"

@@ -73,7 +73,6 @@ static inline cublasStatus cublasSetKernelStream(cudaStream_t stream) {
   return mxmacaCublasKeep(cublasSetStream_v2(mxmacaCublasHandle, stream));
 }
 
-
 // The second interface's macros of these names.
 #undef cublasIsamax
 #undef cublasIsamin
@@ -176,87 +175,147 @@ static inline cublasStatus cublasSetKernelStream(cudaStream_t stream) {
 // complex functions have of real type, R is the real type.
 #define MXMACA_CUBLAS_ALL(L, T)                                                                                       \
   static inline void cublas##L##axpy(int n, T alpha, const T* x, int incx, T* y, int incy) {                          \
-      mxmacaCublasKeep(cublas##L##axpy_v2(mxmacaCublasHandle, n, &alpha, x, incx, y, incy)); }                        \
+    mxmacaCublasKeep(cublas##L##axpy_v2(mxmacaCublasHandle, n, &alpha, x, incx, y, incy));                            \
+  }                                                                                                                   \
   static inline void cublas##L##copy(int n, const T* x, int incx, T* y, int incy) {                                   \
-      mxmacaCublasKeep(cublas##L##copy_v2(mxmacaCublasHandle, n, x, incx, y, incy)); }                                \
+    mxmacaCublasKeep(cublas##L##copy_v2(mxmacaCublasHandle, n, x, incx, y, incy));                                    \
+  }                                                                                                                   \
   static inline void cublas##L##swap(int n, T* x, int incx, T* y, int incy) {                                         \
-      mxmacaCublasKeep(cublas##L##swap_v2(mxmacaCublasHandle, n, x, incx, y, incy)); }                                \
+    mxmacaCublasKeep(cublas##L##swap_v2(mxmacaCublasHandle, n, x, incx, y, incy));                                    \
+  }                                                                                                                   \
   static inline void cublas##L##scal(int n, T alpha, T* x, int incx) {                                                \
-      mxmacaCublasKeep(cublas##L##scal_v2(mxmacaCublasHandle, n, &alpha, x, incx)); }                                 \
+    mxmacaCublasKeep(cublas##L##scal_v2(mxmacaCublasHandle, n, &alpha, x, incx));                                     \
+  }                                                                                                                   \
   static inline void cublas##L##gemv(char trans, int m, int n, T alpha, const T* A, int lda, const T* x, int incx,    \
-      T beta, T* y, int incy) { mxmacaCublasKeep(cublas##L##gemv_v2(mxmacaCublasHandle, mxmacaCublasOperation(trans), \
-      m, n, &alpha, A, lda, x, incx, &beta, y, incy)); }                                                              \
-  static inline void cublas##L##trmv(char uplo, char trans, char diag, int n, const T* A, int lda, T* x, int incx)    \
-      { mxmacaCublasKeep(cublas##L##trmv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), \
-      mxmacaCublasDiagonal(diag), n, A, lda, x, incx)); }                                                             \
-  static inline void cublas##L##trsv(char uplo, char trans, char diag, int n, const T* A, int lda, T* x, int incx)    \
-      { mxmacaCublasKeep(cublas##L##trsv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), \
-      mxmacaCublasDiagonal(diag), n, A, lda, x, incx)); }                                                             \
+                                     T beta, T* y, int incy) {                                                        \
+    mxmacaCublasKeep(cublas##L##gemv_v2(mxmacaCublasHandle, mxmacaCublasOperation(trans), m, n, &alpha, A, lda, x,    \
+                                        incx, &beta, y, incy));                                                       \
+  }                                                                                                                   \
+  static inline void cublas##L##trmv(char uplo, char trans, char diag, int n, const T* A, int lda, T* x, int incx) {  \
+    mxmacaCublasKeep(cublas##L##trmv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), mxmacaCublasOperation(trans),     \
+                                        mxmacaCublasDiagonal(diag), n, A, lda, x, incx));                             \
+  }                                                                                                                   \
+  static inline void cublas##L##trsv(char uplo, char trans, char diag, int n, const T* A, int lda, T* x, int incx) {  \
+    mxmacaCublasKeep(cublas##L##trsv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), mxmacaCublasOperation(trans),     \
+                                        mxmacaCublasDiagonal(diag), n, A, lda, x, incx));                             \
+  }                                                                                                                   \
   static inline void cublas##L##gemm(char transa, char transb, int m, int n, int k, T alpha, const T* A, int lda,     \
-      const T* B, int ldb, T beta, T* C, int ldc) { mxmacaCublasKeep(cublas##L##gemm_v2(mxmacaCublasHandle,           \
-      mxmacaCublasOperation(transa), mxmacaCublasOperation(transb), m, n, k, &alpha, A, lda, B, ldb, &beta, C, ldc)); \
-      }                                                                                                               \
+                                     const T* B, int ldb, T beta, T* C, int ldc) {                                    \
+    mxmacaCublasKeep(cublas##L##gemm_v2(mxmacaCublasHandle, mxmacaCublasOperation(transa),                            \
+                                        mxmacaCublasOperation(transb), m, n, k, &alpha, A, lda, B, ldb, &beta, C,     \
+                                        ldc));                                                                        \
+  }                                                                                                                   \
   static inline void cublas##L##symm(char side, char uplo, int m, int n, T alpha, const T* A, int lda, const T* B,    \
-      int ldb, T beta, T* C, int ldc) { mxmacaCublasKeep(cublas##L##symm_v2(mxmacaCublasHandle,                       \
-      mxmacaCublasSide(side), mxmacaCublasFill(uplo), m, n, &alpha, A, lda, B, ldb, &beta, C, ldc)); }                \
-  static inline void cublas##L##syrk(char uplo, char trans, int n, int k, T alpha, const T* A, int lda, T beta, T*    \
-      C, int ldc) { mxmacaCublasKeep(cublas##L##syrk_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo),                   \
-      mxmacaCublasOperation(trans), n, k, &alpha, A, lda, &beta, C, ldc)); }                                          \
-  static inline void cublas##L##syr2k(char uplo, char trans, int n, int k, T alpha, const T* A, int lda, const T*     \
-      B, int ldb, T beta, T* C, int ldc) { mxmacaCublasKeep(cublas##L##syr2k_v2(mxmacaCublasHandle,                   \
-      mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), n, k, &alpha, A, lda, B, ldb, &beta, C, ldc)); }          \
-  static inline void cublas##L##trsm(char side, char uplo, char trans, char diag, int m, int n, T alpha, const T*     \
-      A, int lda, T* B, int ldb) { mxmacaCublasKeep(cublas##L##trsm_v2(mxmacaCublasHandle, mxmacaCublasSide(side),    \
-      mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), mxmacaCublasDiagonal(diag), m, n, &alpha, A, lda, B,      \
-      ldb)); }                                                                                                        \
-  static inline void cublas##L##trmm(char side, char uplo, char trans, char diag, int m, int n, T alpha, const T*     \
-      A, int lda, T* B, int ldb) { mxmacaCublasKeep(cublas##L##trmm_v2(mxmacaCublasHandle, mxmacaCublasSide(side),    \
-      mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), mxmacaCublasDiagonal(diag), m, n, &alpha, A, lda, B, ldb, \
-      B, ldb)); }
-#define MXMACA_CUBLAS_RESULTS(N, S, R, T)                                                              \
-  static inline int cublasI##N##amax(int n, const T* x, int incx) { int result = 0;                    \
-      mxmacaCublasKeep(cublasI##N##amax_v2(mxmacaCublasHandle, n, x, incx, &result)); return result; } \
-  static inline int cublasI##N##amin(int n, const T* x, int incx) { int result = 0;                    \
-      mxmacaCublasKeep(cublasI##N##amin_v2(mxmacaCublasHandle, n, x, incx, &result)); return result; } \
-  static inline R cublas##S##asum(int n, const T* x, int incx) { R result = 0;                         \
-      mxmacaCublasKeep(cublas##S##asum_v2(mxmacaCublasHandle, n, x, incx, &result)); return result; }  \
-  static inline R cublas##S##nrm2(int n, const T* x, int incx) { R result = 0;                         \
-      mxmacaCublasKeep(cublas##S##nrm2_v2(mxmacaCublasHandle, n, x, incx, &result)); return result; }
-#define MXMACA_CUBLAS_REAL(L, T)                                                                                      \
-  static inline T cublas##L##dot(int n, const T* x, int incx, const T* y, int incy) { T result = 0;                   \
-      mxmacaCublasKeep(cublas##L##dot_v2(mxmacaCublasHandle, n, x, incx, y, incy, &result)); return result; }         \
-  static inline void cublas##L##rot(int n, T* x, int incx, T* y, int incy, T c, T s) {                                \
-      mxmacaCublasKeep(cublas##L##rot_v2(mxmacaCublasHandle, n, x, incx, y, incy, &c, &s)); }                         \
-  static inline void cublas##L##ger(int m, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A, int      \
-      lda) { mxmacaCublasKeep(cublas##L##ger_v2(mxmacaCublasHandle, m, n, &alpha, x, incx, y, incy, A, lda)); }       \
-  static inline void cublas##L##symv(char uplo, int n, T alpha, const T* A, int lda, const T* x, int incx, T beta,    \
-      T* y, int incy) { mxmacaCublasKeep(cublas##L##symv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, A, \
-      lda, x, incx, &beta, y, incy)); }                                                                               \
-  static inline void cublas##L##syr(char uplo, int n, T alpha, const T* x, int incx, T* A, int lda) {                 \
-      mxmacaCublasKeep(cublas##L##syr_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, x, incx, A, lda)); }  \
-  static inline void cublas##L##syr2(char uplo, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A,     \
-      int lda) { mxmacaCublasKeep(cublas##L##syr2_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, x, incx,  \
-      y, incy, A, lda)); }
+                                     int ldb, T beta, T* C, int ldc) {                                                \
+    mxmacaCublasKeep(cublas##L##symm_v2(mxmacaCublasHandle, mxmacaCublasSide(side), mxmacaCublasFill(uplo), m, n,     \
+                                        &alpha, A, lda, B, ldb, &beta, C, ldc));                                      \
+  }                                                                                                                   \
+  static inline void cublas##L##syrk(char uplo, char trans, int n, int k, T alpha, const T* A, int lda, T beta, T* C, \
+                                     int ldc) {                                                                       \
+    mxmacaCublasKeep(cublas##L##syrk_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), n,  \
+                                        k, &alpha, A, lda, &beta, C, ldc));                                           \
+  }                                                                                                                   \
+  static inline void cublas##L##syr2k(char uplo, char trans, int n, int k, T alpha, const T* A, int lda, const T* B,  \
+                                      int ldb, T beta, T* C, int ldc) {                                               \
+    mxmacaCublasKeep(cublas##L##syr2k_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), n, \
+                                         k, &alpha, A, lda, B, ldb, &beta, C, ldc));                                  \
+  }                                                                                                                   \
+  static inline void cublas##L##trsm(char side, char uplo, char trans, char diag, int m, int n, T alpha, const T* A,  \
+                                     int lda, T* B, int ldb) {                                                        \
+    mxmacaCublasKeep(cublas##L##trsm_v2(mxmacaCublasHandle, mxmacaCublasSide(side), mxmacaCublasFill(uplo),           \
+                                        mxmacaCublasOperation(trans), mxmacaCublasDiagonal(diag), m, n, &alpha, A,    \
+                                        lda, B, ldb));                                                                \
+  }                                                                                                                   \
+  static inline void cublas##L##trmm(char side, char uplo, char trans, char diag, int m, int n, T alpha, const T* A,  \
+                                     int lda, T* B, int ldb) {                                                        \
+    mxmacaCublasKeep(cublas##L##trmm_v2(mxmacaCublasHandle, mxmacaCublasSide(side), mxmacaCublasFill(uplo),           \
+                                        mxmacaCublasOperation(trans), mxmacaCublasDiagonal(diag), m, n, &alpha, A,    \
+                                        lda, B, ldb, B, ldb));                                                        \
+  }
+#define MXMACA_CUBLAS_RESULTS(N, S, R, T)                                           \
+  static inline int cublasI##N##amax(int n, const T* x, int incx) {                 \
+    int result = 0;                                                                 \
+    mxmacaCublasKeep(cublasI##N##amax_v2(mxmacaCublasHandle, n, x, incx, &result)); \
+    return result;                                                                  \
+  }                                                                                 \
+  static inline int cublasI##N##amin(int n, const T* x, int incx) {                 \
+    int result = 0;                                                                 \
+    mxmacaCublasKeep(cublasI##N##amin_v2(mxmacaCublasHandle, n, x, incx, &result)); \
+    return result;                                                                  \
+  }                                                                                 \
+  static inline R cublas##S##asum(int n, const T* x, int incx) {                    \
+    R result = 0;                                                                   \
+    mxmacaCublasKeep(cublas##S##asum_v2(mxmacaCublasHandle, n, x, incx, &result));  \
+    return result;                                                                  \
+  }                                                                                 \
+  static inline R cublas##S##nrm2(int n, const T* x, int incx) {                    \
+    R result = 0;                                                                   \
+    mxmacaCublasKeep(cublas##S##nrm2_v2(mxmacaCublasHandle, n, x, incx, &result));  \
+    return result;                                                                  \
+  }
+#define MXMACA_CUBLAS_REAL(L, T)                                                                                     \
+  static inline T cublas##L##dot(int n, const T* x, int incx, const T* y, int incy) {                                \
+    T result = 0;                                                                                                    \
+    mxmacaCublasKeep(cublas##L##dot_v2(mxmacaCublasHandle, n, x, incx, y, incy, &result));                           \
+    return result;                                                                                                   \
+  }                                                                                                                  \
+  static inline void cublas##L##rot(int n, T* x, int incx, T* y, int incy, T c, T s) {                               \
+    mxmacaCublasKeep(cublas##L##rot_v2(mxmacaCublasHandle, n, x, incx, y, incy, &c, &s));                            \
+  }                                                                                                                  \
+  static inline void cublas##L##ger(int m, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A,         \
+                                    int lda) {                                                                       \
+    mxmacaCublasKeep(cublas##L##ger_v2(mxmacaCublasHandle, m, n, &alpha, x, incx, y, incy, A, lda));                 \
+  }                                                                                                                  \
+  static inline void cublas##L##symv(char uplo, int n, T alpha, const T* A, int lda, const T* x, int incx, T beta,   \
+                                     T* y, int incy) {                                                               \
+    mxmacaCublasKeep(                                                                                                \
+        cublas##L##symv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, A, lda, x, incx, &beta, y, incy)); \
+  }                                                                                                                  \
+  static inline void cublas##L##syr(char uplo, int n, T alpha, const T* x, int incx, T* A, int lda) {                \
+    mxmacaCublasKeep(cublas##L##syr_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, x, incx, A, lda));     \
+  }                                                                                                                  \
+  static inline void cublas##L##syr2(char uplo, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A,    \
+                                     int lda) {                                                                      \
+    mxmacaCublasKeep(                                                                                                \
+        cublas##L##syr2_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, x, incx, y, incy, A, lda));        \
+  }
 #define MXMACA_CUBLAS_COMPLEX(L, N, R, T)                                                                             \
-  static inline T cublas##L##dotu(int n, const T* x, int incx, const T* y, int incy) { T result = {0, 0};             \
-      mxmacaCublasKeep(cublas##L##dotu_v2(mxmacaCublasHandle, n, x, incx, y, incy, &result)); return result; }        \
-  static inline T cublas##L##dotc(int n, const T* x, int incx, const T* y, int incy) { T result = {0, 0};             \
-      mxmacaCublasKeep(cublas##L##dotc_v2(mxmacaCublasHandle, n, x, incx, y, incy, &result)); return result; }        \
-  static inline void cublas##L##geru(int m, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A, int     \
-      lda) { mxmacaCublasKeep(cublas##L##geru_v2(mxmacaCublasHandle, m, n, &alpha, x, incx, y, incy, A, lda)); }      \
-  static inline void cublas##L##gerc(int m, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A, int     \
-      lda) { mxmacaCublasKeep(cublas##L##gerc_v2(mxmacaCublasHandle, m, n, &alpha, x, incx, y, incy, A, lda)); }      \
+  static inline T cublas##L##dotu(int n, const T* x, int incx, const T* y, int incy) {                                \
+    T result = {0, 0};                                                                                                \
+    mxmacaCublasKeep(cublas##L##dotu_v2(mxmacaCublasHandle, n, x, incx, y, incy, &result));                           \
+    return result;                                                                                                    \
+  }                                                                                                                   \
+  static inline T cublas##L##dotc(int n, const T* x, int incx, const T* y, int incy) {                                \
+    T result = {0, 0};                                                                                                \
+    mxmacaCublasKeep(cublas##L##dotc_v2(mxmacaCublasHandle, n, x, incx, y, incy, &result));                           \
+    return result;                                                                                                    \
+  }                                                                                                                   \
+  static inline void cublas##L##geru(int m, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A,         \
+                                     int lda) {                                                                       \
+    mxmacaCublasKeep(cublas##L##geru_v2(mxmacaCublasHandle, m, n, &alpha, x, incx, y, incy, A, lda));                 \
+  }                                                                                                                   \
+  static inline void cublas##L##gerc(int m, int n, T alpha, const T* x, int incx, const T* y, int incy, T* A,         \
+                                     int lda) {                                                                       \
+    mxmacaCublasKeep(cublas##L##gerc_v2(mxmacaCublasHandle, m, n, &alpha, x, incx, y, incy, A, lda));                 \
+  }                                                                                                                   \
   static inline void cublas##L##hemv(char uplo, int n, T alpha, const T* A, int lda, const T* x, int incx, T beta,    \
-      T* y, int incy) { mxmacaCublasKeep(cublas##L##hemv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, A, \
-      lda, x, incx, &beta, y, incy)); }                                                                               \
+                                     T* y, int incy) {                                                                \
+    mxmacaCublasKeep(                                                                                                 \
+        cublas##L##hemv_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), n, &alpha, A, lda, x, incx, &beta, y, incy));  \
+  }                                                                                                                   \
   static inline void cublas##L##hemm(char side, char uplo, int m, int n, T alpha, const T* A, int lda, const T* B,    \
-      int ldb, T beta, T* C, int ldc) { mxmacaCublasKeep(cublas##L##hemm_v2(mxmacaCublasHandle,                       \
-      mxmacaCublasSide(side), mxmacaCublasFill(uplo), m, n, &alpha, A, lda, B, ldb, &beta, C, ldc)); }                \
-  static inline void cublas##L##herk(char uplo, char trans, int n, int k, R alpha, const T* A, int lda, R beta, T*    \
-      C, int ldc) { mxmacaCublasKeep(cublas##L##herk_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo),                   \
-      mxmacaCublasOperation(trans), n, k, &alpha, A, lda, &beta, C, ldc)); }                                          \
+                                     int ldb, T beta, T* C, int ldc) {                                                \
+    mxmacaCublasKeep(cublas##L##hemm_v2(mxmacaCublasHandle, mxmacaCublasSide(side), mxmacaCublasFill(uplo), m, n,     \
+                                        &alpha, A, lda, B, ldb, &beta, C, ldc));                                      \
+  }                                                                                                                   \
+  static inline void cublas##L##herk(char uplo, char trans, int n, int k, R alpha, const T* A, int lda, R beta, T* C, \
+                                     int ldc) {                                                                       \
+    mxmacaCublasKeep(cublas##L##herk_v2(mxmacaCublasHandle, mxmacaCublasFill(uplo), mxmacaCublasOperation(trans), n,  \
+                                        k, &alpha, A, lda, &beta, C, ldc));                                           \
+  }                                                                                                                   \
   static inline void cublas##N##scal(int n, R alpha, T* x, int incx) {                                                \
-      mxmacaCublasKeep(cublas##N##scal_v2(mxmacaCublasHandle, n, &alpha, x, incx)); }
+    mxmacaCublasKeep(cublas##N##scal_v2(mxmacaCublasHandle, n, &alpha, x, incx));                                     \
+  }
 MXMACA_CUBLAS_ALL(S, float)
 MXMACA_CUBLAS_ALL(D, double)
 MXMACA_CUBLAS_ALL(C, cuComplex)

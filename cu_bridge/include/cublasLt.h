@@ -252,8 +252,8 @@ cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* alg
                                                  cublasLtMatmulAlgoCapAttributes_t attribute, void* buffer,
                                                  size_t bytes, size_t* bytesWritten);
 cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algo,
-                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
-                                                    const void* buffer, size_t bytes);
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute, const void* buffer,
+                                                    size_t bytes);
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute, void* buffer,
                                                     size_t bytes, size_t* bytesWritten);

@@ -440,8 +440,8 @@ CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green);
 }  // extern "C"
 #endif
 
-#include "mxmaca/driver_arrays.h"
-#include "mxmaca/driver_launch.h"
-#include "mxmaca/driver_libraries.h"
-#include "mxmaca/driver_memory.h"
-#include "mxmaca/driver_tensor_maps.h"
+#include "mxmaca/driver/arrays.h"
+#include "mxmaca/driver/launch.h"
+#include "mxmaca/driver/libraries.h"
+#include "mxmaca/driver/memory.h"
+#include "mxmaca/driver/tensor_maps.h"

@@ -63,7 +63,8 @@ CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 bloc
 
 // The attributes of both interfaces have one layout and one numbering, under names of their own.
 static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute), "layout of a launch's attribute");
-static_assert(offsetof(CUlaunchAttribute, value) == offsetof(cudaLaunchAttribute, val), "place of an attribute's value");
+static_assert(offsetof(CUlaunchAttribute, value) == offsetof(cudaLaunchAttribute, val),
+              "place of an attribute's value");
 
 mcDim3 gridOf(const CUlaunchConfig& config) { return {config.gridDimX, config.gridDimY, config.gridDimZ}; }
 
@@ -125,8 +126,8 @@ CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function, const 
   RETURN_IF_WRONG(valueError(threads != 0 && threads <= kernelFacts(function).maxThreads));
   RETURN_IF_WRONG(mcGetDevice(&device));
   RETURN_IF_WRONG(mcGetDeviceProperties(&properties, device));
-  *clusters = static_cast<int>(
-      mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(threads), config->sharedMemBytes)) *
+  *clusters =
+      static_cast<int>(mcKernelBlocksPerMultiprocessor(static_cast<unsigned int>(threads), config->sharedMemBytes)) *
       properties.multiprocessors;
   return CUDA_SUCCESS;
 }

@@ -1,5 +1,5 @@
-// cuLink: what a program assembles into a module. Here that is one module of NVRTC's or cucc's, which is whole as it is.
-// PTX and GPU code are refused as what they are, and several modules as well: a shared object is not linked again.
+// cuLink: what a program assembles into a module. Here that is one module of NVRTC's or cucc's, whole as it is. PTX
+// and GPU code are refused as what they are, and several modules as well: a shared object is not linked again.
 
 #include <cstdio>
 #include <cstring>

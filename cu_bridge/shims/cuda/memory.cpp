@@ -252,8 +252,9 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   RETURN_IF_WRONG(checkLocation(location->type, location->id));
   RETURN_IF_WRONG(mcGetAccess(address(memory), &readable, &writable));
-  *flags = writable != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                         : readable != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  *flags = writable != 0   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+           : readable != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                           : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return CUDA_SUCCESS;
 }
 

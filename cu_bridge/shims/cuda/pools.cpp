@@ -7,8 +7,7 @@ namespace {
 // Rows of elements, of which a pitch is counted in bytes; it must keep each of them whole.
 template <class Value>
 CUresult setRows(CUdeviceptr memory, size_t pitch, Value value, size_t width, size_t height, CUstream stream) {
-  return result(
-      mcMemset2DAsync(address(memory), pitch, value, sizeof(Value), width, height, own(stream)));
+  return result(mcMemset2DAsync(address(memory), pitch, value, sizeof(Value), width, height, own(stream)));
 }
 
 CUresult finished(CUresult submitted) {

@@ -1,7 +1,8 @@
 // Operations of a stream on words of memory: it writes one, or waits until one has a value.
 //
-// A word is written where the work before it on the stream is done, so a call returns at once where that waits. A wait
-// goes on in a thread of the runtime, which looks at the word until the host, a kernel or another stream has changed it.
+// A word is written where the work before it on the stream is done, so a call returns at once where that waits. A
+// wait goes on in a thread of the runtime, which looks at the word until the host, a kernel or another stream has
+// changed it.
 
 #include <sched.h>
 

@@ -586,8 +586,8 @@ inline Status Xgeev(cusolverDnParams_t, cusolverEigMode_t left, cusolverEigMode_
     return CUSOLVER_STATUS_NOT_SUPPORTED;
   }
   return MXMACA_TYPED(type, T, {
-    return geev<T>(vectors ? 'V' : 'N', n, static_cast<T*>(A), lda, typeW, W,
-                   vectors ? static_cast<T*>(VR) : nullptr, ldvr, info);
+    return geev<T>(vectors ? 'V' : 'N', n, static_cast<T*>(A), lda, typeW, W, vectors ? static_cast<T*>(VR) : nullptr,
+                   ldvr, info);
   });
 }
 #undef MXMACA_TYPED

@@ -163,10 +163,10 @@ MXMACA_EXPORT Status cusparseXcsr2bsrNnz(cusparseHandle_t handle, cusparseDirect
 }
 
 #define CONVERSIONS(letter, T)                                                                                         \
-  MXMACA_EXPORT Status cusparse##letter##csr2bsr(                                                                      \
-      cusparseHandle_t handle, cusparseDirection_t direction, int m, int n, const cusparseMatDescr_t descrA,           \
-      const T* valA, const int* rowsA, const int* colsA, int blockDim, const cusparseMatDescr_t descrC, T* valC,       \
-      int* rowsC, int* colsC) {                                                                                        \
+  MXMACA_EXPORT Status cusparse##letter##csr2bsr(cusparseHandle_t handle, cusparseDirection_t direction, int m, int n, \
+                                                 const cusparseMatDescr_t descrA, const T* valA, const int* rowsA,     \
+                                                 const int* colsA, int blockDim, const cusparseMatDescr_t descrC,      \
+                                                 T* valC, int* rowsC, int* colsC) {                                    \
     MXMACA_LATER(Status, cusparse##letter##csr2bsr, handle, direction, m, n, descrA, valA, rowsA, colsA, blockDim,     \
                  descrC, valC, rowsC, colsC);                                                                          \
     return guarded(handle, [&]() -> Status {                                                                           \
@@ -177,10 +177,10 @@ MXMACA_EXPORT Status cusparseXcsr2bsrNnz(cusparseHandle_t handle, cusparseDirect
                       rowsC, colsC);                                                                                   \
     });                                                                                                                \
   }                                                                                                                    \
-  MXMACA_EXPORT Status cusparse##letter##bsr2csr(                                                                      \
-      cusparseHandle_t handle, cusparseDirection_t direction, int mb, int nb, const cusparseMatDescr_t descrA,         \
-      const T* valA, const int* rowsA, const int* colsA, int blockDim, const cusparseMatDescr_t descrC, T* valC,       \
-      int* rowsC, int* colsC) {                                                                                        \
+  MXMACA_EXPORT Status cusparse##letter##bsr2csr(cusparseHandle_t handle, cusparseDirection_t direction, int mb,       \
+                                                 int nb, const cusparseMatDescr_t descrA, const T* valA,               \
+                                                 const int* rowsA, const int* colsA, int blockDim,                     \
+                                                 const cusparseMatDescr_t descrC, T* valC, int* rowsC, int* colsC) {   \
     MXMACA_LATER(Status, cusparse##letter##bsr2csr, handle, direction, mb, nb, descrA, valA, rowsA, colsA, blockDim,   \
                  descrC, valC, rowsC, colsC);                                                                          \
     return guarded(handle, [&]() -> Status {                                                                           \
@@ -212,10 +212,9 @@ MXMACA_EXPORT Status cusparseXcsr2bsrNnz(cusparseHandle_t handle, cusparseDirect
       return CUSPARSE_STATUS_SUCCESS;                                                                                  \
     });                                                                                                                \
   }                                                                                                                    \
-  MXMACA_EXPORT Status cusparse##letter##gemvi(cusparseHandle_t handle, cusparseOperation_t op, int m, int n,          \
-                                               const T* alpha, const T* a, int lda, int nnz, const T* x,               \
-                                               const int* indices, const T* beta, T* y, cusparseIndexBase_t base,      \
-                                               void* buffer) {                                                         \
+  MXMACA_EXPORT Status cusparse##letter##gemvi(                                                                        \
+      cusparseHandle_t handle, cusparseOperation_t op, int m, int n, const T* alpha, const T* a, int lda, int nnz,     \
+      const T* x, const int* indices, const T* beta, T* y, cusparseIndexBase_t base, void* buffer) {                   \
     MXMACA_LATER(Status, cusparse##letter##gemvi, handle, op, m, n, scalars(handle, alpha), a, lda, nnz, x, indices,   \
                  scalars(handle, beta), y, base, unread(buffer));                                                      \
     return guarded(handle, [&]() -> Status {                                                                           \

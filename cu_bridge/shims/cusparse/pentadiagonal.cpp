@@ -24,8 +24,13 @@ void solve(const T* ds, const T* dl, const T* d, const T* du, const T* dw, T* x,
     return rows[static_cast<size_t>(row)][static_cast<size_t>(column - row + kBelow)];
   };
   for (Index i = 0; i < m; ++i) {
-    rows[static_cast<size_t>(i)] = {i > 1 ? ds[at(i)] : T(0),     i > 0 ? dl[at(i)] : T(0),     d[at(i)],
-                                    i + 1 < m ? du[at(i)] : T(0), i + 2 < m ? dw[at(i)] : T(0), T(0), T(0)};
+    rows[static_cast<size_t>(i)] = {i > 1 ? ds[at(i)] : T(0),
+                                    i > 0 ? dl[at(i)] : T(0),
+                                    d[at(i)],
+                                    i + 1 < m ? du[at(i)] : T(0),
+                                    i + 2 < m ? dw[at(i)] : T(0),
+                                    T(0),
+                                    T(0)};
   }
   for (Index column = 0; column < m; ++column) {
     const Index last = std::min(column + kBelow, m - 1), end = std::min(column + kAbove, m - 1);

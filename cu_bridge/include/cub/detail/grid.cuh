@@ -90,8 +90,7 @@ class GridQueue {
     return cudaMemsetAsync(counters_ + kFill, 0, sizeof(Offset), stream);
   }
   __host__ cudaError_t FillSize(Offset& size, cudaStream_t stream = nullptr) {
-    const cudaError_t error =
-        cudaMemcpyAsync(&size, counters_ + kFill, sizeof(Offset), cudaMemcpyDeviceToHost, stream);
+    const cudaError_t error = cudaMemcpyAsync(&size, counters_ + kFill, sizeof(Offset), cudaMemcpyDeviceToHost, stream);
     return error != cudaSuccess ? error : cudaStreamSynchronize(stream);
   }
 

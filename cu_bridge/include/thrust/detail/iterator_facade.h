@@ -1,4 +1,4 @@
-// Iterators that programs write: of five functions (iterator_facade), or as a changed form of another (iterator_adaptor).
+// Iterators that programs write: of five functions (iterator_facade), or as another with changes (iterator_adaptor).
 #pragma once
 
 #include "iterators.h"
@@ -61,8 +61,8 @@ class iterator_facade {
   using value_type = std::remove_cv_t<Value>;
   using reference = Reference;
   using difference_type = Difference;
-  using pointer = std::conditional_t<std::is_lvalue_reference<Reference>::value, std::remove_reference_t<Reference>*,
-                                     void>;
+  using pointer =
+      std::conditional_t<std::is_lvalue_reference<Reference>::value, std::remove_reference_t<Reference>*, void>;
   using iterator_category = detail::category_of<Traversal>;
   using system = System;
 
@@ -148,8 +148,7 @@ using adaptor_facade = iterator_facade<
 
 template <class Derived, class Base, class Value = use_default, class System = use_default,
           class Traversal = use_default, class Reference = use_default, class Difference = use_default>
-class iterator_adaptor
-    : public detail::adaptor_facade<Derived, Base, Value, System, Traversal, Reference, Difference> {
+class iterator_adaptor : public detail::adaptor_facade<Derived, Base, Value, System, Traversal, Reference, Difference> {
   using Facade = detail::adaptor_facade<Derived, Base, Value, System, Traversal, Reference, Difference>;
   friend class iterator_core_access;
 
@@ -249,9 +248,8 @@ __host__ __device__ transform_input_output_iterator<In, Out, Iterator> make_tran
 }
 
 template <class Function, class System = use_default, class Difference = std::ptrdiff_t>
-class tabulate_output_iterator
-    : public detail::iterator_base<tabulate_output_iterator<Function, System, Difference>, void,
-                                   detail::tabulate_reference<Function>> {
+class tabulate_output_iterator : public detail::iterator_base<tabulate_output_iterator<Function, System, Difference>,
+                                                              void, detail::tabulate_reference<Function>> {
  public:
   using system = any_system_tag;
   __host__ __device__ explicit tabulate_output_iterator(Function function, std::ptrdiff_t place = 0)

@@ -336,8 +336,8 @@ class disjoint_synchronized_pool_resource : public synchronized_pool_resource<Up
 // One for each thread and upstream.
 template <class Upstream>
 unsynchronized_pool_resource<Upstream>& tls_pool(Upstream* upstream = nullptr) {
-  static thread_local unsynchronized_pool_resource<Upstream> pool(upstream != nullptr ? upstream
-                                                                                      : get_global_resource<Upstream>());
+  static thread_local unsynchronized_pool_resource<Upstream> pool(
+      upstream != nullptr ? upstream : get_global_resource<Upstream>());
   return pool;
 }
 template <class Upstream, class Bookkeeper>

@@ -40,8 +40,8 @@ template <class Iterator>
 using unwrap_contiguous_iterator_t = decltype(unwrap_contiguous_iterator(std::declval<Iterator>()));
 
 }  // namespace thrust
-#define THRUST_PROCLAIM_CONTIGUOUS_ITERATOR(...)                           \
-  namespace thrust {                                                       \
-  template <>                                                              \
-  struct proclaim_contiguous_iterator<__VA_ARGS__> : ::std::true_type {};  \
+#define THRUST_PROCLAIM_CONTIGUOUS_ITERATOR(...)                          \
+  namespace thrust {                                                      \
+  template <>                                                             \
+  struct proclaim_contiguous_iterator<__VA_ARGS__> : ::std::true_type {}; \
   }

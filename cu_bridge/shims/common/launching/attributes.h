@@ -56,8 +56,7 @@ inline mcError_t readAttribute(const mcDim3& grid, const cudaLaunchAttribute& at
     case cudaLaunchAttributeClusterDimension:
       return checkCluster(grid, value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
     case cudaLaunchAttributePreferredClusterDimension:
-      return checkCluster(grid, value.preferredClusterDim.x, value.preferredClusterDim.y,
-                          value.preferredClusterDim.z);
+      return checkCluster(grid, value.preferredClusterDim.x, value.preferredClusterDim.y, value.preferredClusterDim.z);
     case cudaLaunchAttributeClusterSchedulingPolicyPreference:
       return valueError(value.clusterSchedulingPolicyPreference >= 0 && value.clusterSchedulingPolicyPreference <= 2);
     case cudaLaunchAttributeProgrammaticStreamSerialization:

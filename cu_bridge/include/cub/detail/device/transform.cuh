@@ -33,8 +33,7 @@ struct DeviceTransform {
     return Transform(std::tuple<In>(in), out, count, op, stream);
   }
   template <class Out, class Count, class Generator>
-  CUB_RUNTIME_FUNCTION static cudaError_t Generate(Out out, Count count, Generator generator,
-                                                   cudaStream_t stream = 0) {
+  CUB_RUNTIME_FUNCTION static cudaError_t Generate(Out out, Count count, Generator generator, cudaStream_t stream = 0) {
     return Transform(std::tuple<>(), out, count, generator, stream);
   }
   template <class Out, class Count, class Value>
@@ -92,9 +91,8 @@ struct DeviceMerge {
 struct DeviceSpmv {
   // y = A x, of a matrix in CSR with `rows` + 1 offsets.
   template <class T>
-  CUB_RUNTIME_FUNCTION static cudaError_t CsrMV(MXMACA_STORAGE, const T* values, const int* offsets,
-                                                const int* columns, const T* x, T* y, int rows, int, int,
-                                                MXMACA_STREAM) {
+  CUB_RUNTIME_FUNCTION static cudaError_t CsrMV(MXMACA_STORAGE, const T* values, const int* offsets, const int* columns,
+                                                const T* x, T* y, int rows, int, int, MXMACA_STREAM) {
     return MXMACA_TASK({
       for (int row = 0; row < rows; ++row) {
         T sum{};

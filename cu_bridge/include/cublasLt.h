@@ -241,13 +241,12 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
                                               cublasLtMatmulHeuristicResult_t heuristicResultsArray[],
                                               int* returnAlgoCount);
 cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComputeType_t computeType,
-                                        cudaDataType_t scaleType, cudaDataType_t Atype, cudaDataType_t Btype,
-                                        cudaDataType_t Ctype, cudaDataType_t Dtype, int requestedAlgoCount,
-                                        int* algoIds, int* returnAlgoCount);
+                                        cudaDataType scaleType, cudaDataType Atype, cudaDataType Btype,
+                                        cudaDataType Ctype, cudaDataType Dtype, int requestedAlgoCount, int* algoIds,
+                                        int* returnAlgoCount);
 cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle, cublasComputeType_t computeType,
-                                      cudaDataType_t scaleType, cudaDataType_t Atype, cudaDataType_t Btype,
-                                      cudaDataType_t Ctype, cudaDataType_t Dtype, int algoId,
-                                      cublasLtMatmulAlgo_t* algo);
+                                      cudaDataType scaleType, cudaDataType Atype, cudaDataType Btype,
+                                      cudaDataType Ctype, cudaDataType Dtype, int algoId, cublasLtMatmulAlgo_t* algo);
 cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                  cublasLtMatmulAlgoCapAttributes_t attribute, void* buffer,
                                                  size_t bytes, size_t* bytesWritten);

@@ -10,7 +10,6 @@
 // NVIDIA's compilers make (cubin, PTX, fat binary) cannot run here and is refused as what it is.
 
 #include <dlfcn.h>
-#include <link.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -156,18 +155,13 @@ std::vector<CUfunction> functionsOf(CUmodule module) {
   mcModuleGetKernels(kernels.data(), &count, parts.object);
   kernels.resize(std::min(count, kernels.size()));
   std::vector<CUfunction> functions;
-  link_map* own = nullptr;
-  if (parts.object == nullptr && dlinfo(parts.handle, RTLD_DI_LINKMAP, &own) != 0) return functions;
+  // Those of a shared object are in one list with all others of the process; the loader knows it by its descriptor.
+  const std::string own = parts.object == nullptr ? folderEntry(parts.file) : "";
   Modules& all = modules();
   const std::lock_guard<std::mutex> lock(all.mutex);
   for (const void* const kernel : kernels) {
-    // Those of a shared object are in one list with all others of the process.
     Dl_info info;
-    link_map* home = nullptr;
-    if (own != nullptr) {
-      const int found = dladdr1(kernel, &info, reinterpret_cast<void**>(&home), RTLD_DL_LINKMAP);
-      if (found == 0 || home != own) continue;
-    }
+    if (!own.empty() && (dladdr(kernel, &info) == 0 || own != info.dli_fname)) continue;
     functions.push_back(static_cast<CUfunction>(const_cast<void*>(kernel)));
     all.owners[functions.back()] = module;
   }

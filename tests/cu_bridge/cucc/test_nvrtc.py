@@ -25,7 +25,7 @@ extern "C" __global__ void shift(char first, double* out, int index) { *out = fi
 extern "C" __global__ void fill(int* out) { out[threadIdx.x] = VALUE + threadIdx.x; }
 """
 COMPILATION, INVALID_OPTION, NOT_FOUND = 6, 5, 500
-INVALID_IMAGE, INVALID_PTX, NO_BINARY, FILE_NOT_FOUND, NOT_SUPPORTED = 200, 218, 209, 301, 801
+INVALID_IMAGE, INVALID_PTX, NO_BINARY, FILE_NOT_FOUND = 200, 218, 209, 301
 
 
 class Libraries(NamedTuple):
@@ -420,7 +420,10 @@ def test_what_is_no_module_is_refused_as_what_it_is(libraries: Libraries, tmp_pa
     ):
         assert load(libraries, image)[0] == status
     assert libraries.driver.cuModuleLoad(byref(c_void_p()), str(tmp_path / "absent").encode()) == FILE_NOT_FOUND
-    assert libraries.driver.cuLinkCreate_v2(0, None, None, byref(c_void_p())) == NOT_SUPPORTED
+    link, ptx = c_void_p(), b".version 7.0\n.target sm_80\n"
+    assert libraries.driver.cuLinkCreate_v2(0, None, None, byref(link)) == 0
+    assert libraries.driver.cuLinkAddData_v2(link, 1, ptx, c_size_t(len(ptx)), b"", 0, None, None) == INVALID_PTX
+    assert libraries.driver.cuLinkDestroy(link) == 0
 
 
 def test_a_cache_that_cannot_be_written_is_said(run_python: Any, sdk: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -83,11 +83,9 @@ def test_a_tile_that_two_nests_need_is_loaded_once() -> None:
     assert lowered.scratch == 64 * 4
 
 
-LEVEL_3 = (
-    frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
-    | frozenset("cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3".split())
-)  # fmt: skip
-LEVEL_4 = LEVEL_3 | frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+LEVEL_2 = {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}
+LEVEL_3 = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"} | LEVEL_2)
+LEVEL_4 = LEVEL_3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 
 
 def test_vectors_follow_the_processor() -> None:
@@ -106,12 +104,12 @@ def test_products_of_bf16_use_what_the_processor_has() -> None:
             f"%r = arith.constant dense<1.0> : {right} loc(#loc1)",
             f"%z = arith.constant dense<0.0> : {shape} loc(#loc1)",
             f"%d = tt.dot %l, %r, %z : {left} * {right} -> {shape} loc(#loc1)",
-            f'%s = "tt.reduce"(%d) <{{axis = 0 : i32}}> ({{',
+            '%s = "tt.reduce"(%d) <{axis = 0 : i32}> ({',
             "^bb0(%e: f32 loc(#loc1), %f: f32 loc(#loc1)):",
             "%g = arith.addf %e, %f : f32 loc(#loc1)",
             "tt.reduce.return %g : f32 loc(#loc1)",
             f"}}) : ({shape}) -> tensor<{columns}xf32> loc(#loc1)",
-            f'%t = "tt.reduce"(%s) <{{axis = 0 : i32}}> ({{',
+            '%t = "tt.reduce"(%s) <{axis = 0 : i32}> ({',
             "^bb0(%e: f32 loc(#loc1), %f: f32 loc(#loc1)):",
             "%g = arith.addf %e, %f : f32 loc(#loc1)",
             "tt.reduce.return %g : f32 loc(#loc1)",

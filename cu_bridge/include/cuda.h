@@ -435,6 +435,9 @@ CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc desc, CUdevice 
 CUresult cuGreenCtxDestroy(CUgreenCtx context);
 CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned int flags, int priority);
 CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green);
+CUresult cuCtxGetDevResource(CUcontext context, CUdevResource* resource, CUdevResourceType type);
+CUresult cuGreenCtxGetDevResource(CUgreenCtx context, CUdevResource* resource, CUdevResourceType type);
+CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx* context);
 
 #ifdef __cplusplus
 }  // extern "C"

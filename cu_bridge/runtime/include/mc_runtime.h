@@ -75,6 +75,14 @@ MC_API int mcDeviceIsUsed(int device);
 // device's; it can be without one (0) until a device is set or the runtime interface makes it current again (1).
 MC_API void mcContextSet(int set);
 MC_API int mcContextIsSet(void);
+// Parts of a device: so many of its multiprocessors, which kernels share among their blocks. The calling thread's
+// current part (0: all of the device) is that of the default streams and of each stream that it makes, as long as the
+// part's device is the current one.
+MC_API mcError_t mcPartCreate(unsigned int* part, int device, unsigned int multiprocessors);
+MC_API mcError_t mcPartDestroy(unsigned int part);
+MC_API mcError_t mcPartSet(unsigned int part);
+MC_API mcError_t mcStreamGetPart(mcStream_t stream, unsigned int* part);
+MC_API mcError_t mcStreamCreateInPart(mcStream_t* stream, unsigned int part, unsigned int flags, int priority);
 MC_API mcError_t mcGetDeviceProperties(mcDeviceProperties* properties, int device);
 MC_API int mcPhysicalDeviceCount(void);  // devices before CUDA_VISIBLE_DEVICES
 MC_API mcError_t mcGetPhysicalDeviceProperties(mcDeviceProperties* properties, int physicalIndex);

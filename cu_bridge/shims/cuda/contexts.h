@@ -11,6 +11,12 @@ struct CUctx_st {
   std::atomic<unsigned int> flags{0};
   std::atomic<int> retained{0};  // of a primary one
   int device = -1;               // of a created one
+  unsigned int part = 0;         // of the device's multiprocessors: of one that a green context stands behind
 };
 
 CUcontext primaryContext(int device);
+// A context of a part of a device, and its end.
+CUresult createPart(CUcontext* context, int device, unsigned int part);
+CUresult destroyPart(CUcontext context);
+// The device and the part of a context; false for any other address.
+bool isContext(CUcontext context, int* device, unsigned int* part);

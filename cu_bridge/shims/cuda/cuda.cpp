@@ -42,6 +42,7 @@ CUresult makeCurrent(CUcontext context) {
   const mcError_t error = mcSetDevice(device);
   if (error != mcSuccess) return result(error);
   mcContextSet(1);
+  mcPartSet(context->part);
   createdOnTop = context == primaryContext(device) ? nullptr : context;
   return CUDA_SUCCESS;
 }
@@ -55,6 +56,7 @@ CUresult popContext() {
     if (deviceOf(before) >= 0) return makeCurrent(before);
   }
   createdOnTop = nullptr;
+  mcPartSet(0);
   mcContextSet(0);
   return CUDA_SUCCESS;
 }
@@ -84,6 +86,29 @@ CUresult createContext(CUcontext* context, unsigned int flags, CUdevice device) 
 }  // namespace
 
 CUcontext primaryContext(int device) { return &contexts[device]; }
+
+CUresult createPart(CUcontext* context, int device, unsigned int part) {
+  try {
+    *context = created.create();
+  } catch (const std::bad_alloc&) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  (*context)->device = device;
+  (*context)->part = part;
+  return CUDA_SUCCESS;
+}
+
+CUresult destroyPart(CUcontext context) {
+  const bool onTop = createdOnTop == context && mcContextIsSet() != 0;
+  if (!created.destroy(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  return onTop ? popContext() : CUDA_SUCCESS;
+}
+
+bool isContext(CUcontext context, int* device, unsigned int* part) {
+  *device = deviceOf(context);
+  if (*device >= 0) *part = context->part;
+  return *device >= 0;
+}
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -311,7 +336,8 @@ CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsig
   return createContext(context, flags, device);
 }
 CUresult cuCtxDestroy(CUcontext context) {
-  if (!created.contains(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  // That of a green context ends with the green one.
+  if (!created.contains(context) || context->part != 0) return CUDA_ERROR_INVALID_CONTEXT;
   CUcontext current = nullptr;
   const CUresult error = cuCtxGetCurrent(&current);
   if (error != CUDA_SUCCESS) return error;

@@ -8,6 +8,7 @@
 #include "devices/device.h"
 #include "profile/profile.h"
 #include "queue/queue.h"
+#include "state/parts.h"
 #include "state/state.h"
 #include "state/stream_table.h"
 
@@ -24,18 +25,28 @@ mcError_t ask(mcStream_t stream, Value* to, Answer&& answer) {
   *to = answer();
   return mcSuccess;
 }
+
+mcError_t createStream(mcStream_t* stream, int device, unsigned part, unsigned int flags, int priority) {
+  MC_RETURN_IF_STICKY();
+  if (stream == nullptr || flags > 1) return fail(mcErrorInvalidValue);
+  if (visibleDevice(device) == nullptr) return fail(mcErrorNoDevice);
+  markInitialized();
+  useDevice(device);
+  static std::atomic<unsigned long long> lastId{16};
+  const int bounded = std::clamp(priority, kGreatestPriority, kLeastPriority);
+  *stream = streams.create(device, flags, bounded, ++lastId, makeTimeline(device, flags == 0, bounded), part);
+  return mcSuccess;
+}
 }  // namespace
 
 mcError_t mcStreamCreateWithPriority(mcStream_t* stream, unsigned int flags, int priority) {
-  MC_RETURN_IF_STICKY();
-  if (stream == nullptr || flags > 1) return fail(mcErrorInvalidValue);
-  if (visibleDevice(threadState.device) == nullptr) return fail(mcErrorNoDevice);
-  markInitialized();
-  useDevice(threadState.device);
-  static std::atomic<unsigned long long> lastId{16};
-  const int device = threadState.device, bounded = std::clamp(priority, kGreatestPriority, kLeastPriority);
-  *stream = streams.create(device, flags, bounded, ++lastId, makeTimeline(device, flags == 0, bounded));
-  return mcSuccess;
+  return createStream(stream, threadState.device, partOf(nullptr), flags, priority);
+}
+
+mcError_t mcStreamCreateInPart(mcStream_t* stream, unsigned int part, unsigned int flags, int priority) {
+  const Part of = part < kParts ? parts[part].load() : Part{0, 0};
+  if (of.multiprocessors == 0) return fail(mcErrorInvalidValue);
+  return createStream(stream, of.device, part, flags, priority);
 }
 
 mcError_t mcStreamDestroy(mcStream_t stream) {

@@ -85,7 +85,8 @@ struct Launch {
   GridBarrier* gridBarrier = nullptr;
   std::atomic<uint64_t> next{0};
   uint64_t chunk = 1;
-  std::atomic<int> error{0};  // the first failure's code
+  unsigned part = 0, multiprocessors = 1;  // of the device: see Note [Parts]
+  std::atomic<int> error{0};               // the first failure's code
   std::mutex errorMutex;
   std::string what;
   ChildLaunches children;

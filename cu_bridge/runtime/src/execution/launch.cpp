@@ -11,6 +11,7 @@
 #include "kernels/kept_arguments.h"
 #include "kernels/kernel_registry.h"
 #include "mc_device_limits.h"
+#include "state/parts.h"
 #include "state/state.h"
 #include "state/stream_table.h"
 
@@ -118,9 +119,11 @@ mcError_t submitNamed(const Kernel& kernel, const LaunchArguments& launch) {
   return submit(launch.stream, "kernel", label, work, mcTaskWaits);
 }
 
-mcError_t launchKernel(const Kernel& kernel, const LaunchArguments& launch) {
+mcError_t launchKernel(const Kernel& kernel, const LaunchArguments& arguments) {
   MC_RETURN_IF_STICKY();
-  if (!isStream(launch.stream)) return fail(mcErrorInvalidResourceHandle);
+  if (!isStream(arguments.stream)) return fail(mcErrorInvalidResourceHandle);
+  LaunchArguments launch = arguments;
+  launch.part = partOf(launch.stream);
   if (!kernel.canRun()) return launchMissing(kernel);
   if (!isConfiguration(launch.grid, launch.block)) return fail(mcErrorInvalidConfiguration);
   if (kernel.kind == Kernel::Kind::kCompiled) return submitCompiled(kernel, launch);
@@ -173,7 +176,7 @@ mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 bloc
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   const Kernel kernel = findKernel(hostFunction);
-  const LaunchArguments launch{grid, block, arguments, sharedBytes, stream, true};
+  const LaunchArguments launch{grid, block, arguments, sharedBytes, stream, true, partOf(stream)};
   if (kernel.kind != Kernel::Kind::kCompiled) return launchKernel(kernel, launch);
   mcDeviceProperties properties;
   const mcError_t error = mcGetDeviceProperties(&properties, threadState.device);
@@ -182,7 +185,7 @@ mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 bloc
   const uint64_t blocks = volume(grid);
   if (threads == 0 || threads > limits::kThreadsPerBlock || blocks == 0) return fail(mcErrorInvalidConfiguration);
   const uint64_t most = uint64_t{mcKernelBlocksPerMultiprocessor(static_cast<unsigned>(threads), sharedBytes)} *
-                        static_cast<unsigned>(properties.multiprocessors);
+                        multiprocessorsOf(launch.part, static_cast<unsigned>(properties.multiprocessors));
   if (blocks > most) return fail(mcErrorCooperativeLaunchTooLarge);
   return submitCompiled(kernel, launch);
 }

@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "check/check.h"
+#include "devices/device.h"
 #include "execution/faults.h"
 #include "execution/watchdog.h"
 #include "host/demangle.h"
+#include "state/parts.h"
 #include "state/state.h"
 
 namespace mc {
@@ -75,18 +77,19 @@ class Pool {
     }
     const std::lock_guard<std::mutex> held(busy_, std::adopt_lock);
     start();
-    if (others_ == 0) {
+    const unsigned others = othersFor(launch);
+    if (others == 0) {
       launch.chunk = launch.blocks;
       ownWorker().run(launch);
       return;
     }
-    const uint64_t workers = others_ + 1;
+    const uint64_t workers = others + 1;
     launch.chunk =
         std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / launch.work));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       job_ = &launch;
-      wanted_ = static_cast<unsigned>(std::min<uint64_t>(others_, (launch.blocks - 1) / launch.chunk));
+      wanted_ = static_cast<unsigned>(std::min<uint64_t>(others, (launch.blocks - 1) / launch.chunk));
     }
     wake_.notify_all();
     ownWorker().run(launch);
@@ -104,6 +107,13 @@ class Pool {
     for (unsigned i = 0; i < others_; ++i) {
       std::thread([this] { serve(); }).detach();
     }
+  }
+
+  // How many threads beside the caller's run the blocks.
+  unsigned othersFor(const Launch& launch) const {
+    if (launch.part == 0) return others_;
+    const uint64_t own = multiprocessorsOf(launch.part, launch.multiprocessors);
+    return std::max(1U, static_cast<unsigned>((others_ + 1) * own / launch.multiprocessors)) - 1;
   }
 
   void serve() {
@@ -167,6 +177,10 @@ mcError_t runGrid(const mcKernelEntry& kernel, const LaunchArguments& arguments,
   launch.arguments = arguments.arguments;
   launch.sharedBytes = arguments.sharedBytes;
   launch.device = threadState.device;
+  launch.part = arguments.part;
+  if (launch.part != 0) {
+    launch.multiprocessors = static_cast<unsigned>(visibleDevice(launch.device)->properties.multiprocessors);
+  }
   launch.blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   const uint64_t perThread = std::max(kernel.facts[1], 1U);
   launch.work = uint64_t{launch.block.x} * launch.block.y * launch.block.z * perThread;
@@ -204,19 +218,20 @@ mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& argument
   const mcError_t before = threadState.lastError;
   std::vector<ChildLaunch> children;
   mcError_t error = runGrid(kernel, arguments, &children);
-  if (error == mcSuccess && !children.empty()) error = runChildren(std::move(children));
+  if (error == mcSuccess && !children.empty()) error = runChildren(std::move(children), arguments.part);
   if (error == mcSuccess) threadState.lastError = before;
   return error;
 }
 
-mcError_t runChildren(std::vector<ChildLaunch> children) {
+mcError_t runChildren(std::vector<ChildLaunch> children, unsigned part) {
   // No recursion: a chain of tail launches is a loop that may be long.
   std::deque<ChildLaunch> waiting(std::make_move_iterator(children.begin()), std::make_move_iterator(children.end()));
   while (!waiting.empty()) {
     const ChildLaunch child = std::move(waiting.front());
     waiting.pop_front();
     std::vector<ChildLaunch> next;
-    const LaunchArguments launch{child.grid, child.block, child.arguments->pointers(), child.sharedBytes, nullptr};
+    const LaunchArguments launch{child.grid, child.block, child.arguments->pointers(), child.sharedBytes, nullptr,
+                                 false,      part};
     const mcError_t error = runGrid(child.kernel, launch, &next);
     if (error != mcSuccess) return error;
     waiting.insert(waiting.begin(), std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));

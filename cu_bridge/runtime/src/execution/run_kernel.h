@@ -14,11 +14,12 @@ struct LaunchArguments {
   size_t sharedBytes;
   mcStream_t stream;
   bool cooperative = false;  // all blocks run at once
+  unsigned part = 0;         // see Note [Parts]
 };
 
 // Returns when all blocks have run, and all that they have launched; a failure inside the kernel is made sticky.
 mcError_t runKernel(const mcKernelEntry& kernel, const LaunchArguments& launch);
 // The same for what a block has launched so far.
-mcError_t runChildren(std::vector<ChildLaunch> children);
+mcError_t runChildren(std::vector<ChildLaunch> children, unsigned part = 0);
 
 }  // namespace mc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "mc_runtime.h"
 
@@ -12,6 +13,7 @@ struct ThreadState {
   int device;
   mcError_t lastError;
   bool noContext;  // the thread has popped its last context; see mcContextSet
+  uint16_t part;   // of the current context; see Note [Parts]
 };
 extern thread_local ThreadState threadState;
 

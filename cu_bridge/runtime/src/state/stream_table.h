@@ -18,6 +18,7 @@ struct mcStream {
   int priority;
   unsigned long long id;
   std::shared_ptr<mc::Timeline> timeline;
+  unsigned part;  // see Note [Parts]
 };
 
 namespace mc {

@@ -411,8 +411,12 @@ typedef enum mcCall {
 typedef struct mcWorkRecord {
   mcWorkKind kind;
   mcCall call;
-  int ofDriver;        // the call came through the driver interface
-  const char* name;    // of a kernel or host work; lives as long as the process
+  int ofDriver;  // the call came through the driver interface
+  // Of a call, when it begins and when it is over: the addresses of its arguments, in the order of the function of this
+  // interface, which is CUDA's; NULL where they are not known.
+  const void* const* arguments;
+  const char* name;    // of a kernel or host work; lives as long as the process (of a call: of the kernel, as it is
+                       // registered)
   int64_t start, end;  // of the listener's clock
   int device;
   unsigned long long stream;  // as mcStreamGetId; of a call that waits for one stream, that one

@@ -114,33 +114,6 @@ Buffers& buffers() {
   return *all;
 }
 
-// The numbers of CUPTI's callbacks for the functions that a program called.
-uint32_t callbackId(const mcWorkRecord& record) {
-  constexpr uint32_t kDriverLaunchKernel = 307;
-  switch (record.call) {
-    case mcCallLaunchKernel: return record.ofDriver != 0 ? kDriverLaunchKernel : 211;
-    case mcCallMemcpyAsync: return 41;
-    case mcCallMemcpy: return 31;
-    case mcCallMemsetAsync: return 51;
-    case mcCallMemset: return 49;
-    case mcCallLaunchHostFunction: return 284;
-    case mcCallGraphLaunch: return 311;
-    case mcCallStreamSynchronize: return 131;
-    case mcCallDeviceSynchronize: return 165;
-    case mcCallEventSynchronize: return 137;
-    case mcCallStreamWaitEvent: return 147;
-    case mcCallEventRecord: return 135;
-    case mcCallMalloc: return 20;
-    case mcCallFree: return 22;
-    case mcCallHostAlloc: return 27;
-    case mcCallFreeHost: return 26;
-    case mcCallMallocAsync: return 373;
-    case mcCallFreeAsync: return 375;
-    case mcCallOther: return 0;
-  }
-  return 0;
-}
-
 uint32_t waitType(mcCall call) {
   switch (call) {
     case mcCallEventSynchronize: return 1;
@@ -289,8 +262,14 @@ void addCorrelations(const mcWorkRecord& work) {
 
 void listen(const mcWorkRecord* work) {
   switch (work->kind) {
-    case mcWorkBegin: addCorrelations(*work); break;
-    case mcWorkCall: addCall(*work); break;
+    case mcWorkBegin:
+      addCorrelations(*work);
+      callBack(*work, true);
+      break;
+    case mcWorkCall:
+      callBack(*work, false);
+      addCall(*work);
+      break;
     case mcWorkKernel:
       if (isOn(kActivityConcurrentKernel) || isOn(kActivityKernel)) addKernel(*work);
       break;
@@ -321,7 +300,7 @@ std::mutex& changes() {
 }
 // With the lock of changes.
 void listenIfWanted() {
-  const bool any = enabled.load() != 0 || wantedFunctions.load() != 0;
+  const bool any = enabled.load() != 0 || wantedFunctions.load() != 0 || anyCallback();
   mcProfileListen(any ? &listen : nullptr, &now);
 }
 
@@ -363,6 +342,25 @@ size_t sizeOf(uint32_t kind) {
 }
 
 }  // namespace
+
+namespace mxmaca::cupti {
+
+void callbacksHaveChanged() {
+  const std::lock_guard<std::mutex> lock(changes());
+  listenIfWanted();
+}
+
+void endActivities() {
+  const std::lock_guard<std::mutex> lock(changes());
+  enabled.store(0);
+  for (auto& interface : wanted) {
+    for (std::atomic<bool>& function : interface) function.store(false);
+  }
+  wantedFunctions.store(0);
+  listenIfWanted();
+}
+
+}  // namespace mxmaca::cupti
 
 extern "C" {
 

@@ -1,10 +1,9 @@
-// CUPTI: subscriptions, which can be made and ended and of which no callback is called. Activity records are in
-// activity.cpp. What would have to return a measured value (events, metrics) is refused.
+// CUPTI: statuses, and the end. Activity records are in activity.cpp, subscriptions in callbacks.cpp. What would have to
+// return a measured value (events, metrics) is refused.
 
 #include <cstddef>
 #include <cstdint>
 
-#include "handle_table.h"
 #include "records.h"
 #include "refuse.h"
 #include "status.h"
@@ -25,15 +24,6 @@ constexpr mxmaca::StatusName kStatuses[] = {
     MXMACA_STATUS(kNotSupported, "CUPTI_ERROR_NOT_SUPPORTED"),
     MXMACA_STATUS(kUnknown, "CUPTI_ERROR_UNKNOWN"),
 };
-
-struct Subscriber {
-  void* callback;
-  void* userData;
-};
-
-mc::HandleTable<Subscriber> subscribers;
-
-constexpr int kLastDomain = 6;  // that this release knows
 }  // namespace
 
 namespace mxmaca {
@@ -59,19 +49,12 @@ int cuptiGetResultString(int status, const char** text) {
   return kSuccess;
 }
 
-int cuptiSubscribe(Subscriber** subscriber, void* callback, void* userData) {
-  if (subscriber == nullptr) return kInvalidParameter;
-  *subscriber = subscribers.create(callback, userData);
+// The end of whatever was asked for; a program may begin again.
+int cuptiFinalize(void) {
+  endCallbacks();
+  endActivities();
   return kSuccess;
 }
-int cuptiUnsubscribe(Subscriber* subscriber) { return subscribers.destroy(subscriber) ? kSuccess : kInvalidParameter; }
-int cuptiEnableCallback(uint32_t, Subscriber* subscriber, int domain, uint32_t) {
-  return subscribers.contains(subscriber) && isBetween(1, domain, kLastDomain) ? kSuccess : kInvalidParameter;
-}
-int cuptiEnableDomain(uint32_t, Subscriber* subscriber, int domain) {
-  return subscribers.contains(subscriber) && isBetween(1, domain, kLastDomain) ? kSuccess : kInvalidParameter;
-}
-int cuptiFinalize(void) { return kSuccess; }
 
 }  // extern "C"
 #pragma GCC visibility pop

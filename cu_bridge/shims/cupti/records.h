@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "mc_runtime.h"
+
 namespace mxmaca::cupti {
 
 enum Status {
@@ -18,6 +20,17 @@ enum Status {
   kNotSupported = 27,
   kUnknown = 999
 };
+
+// The numbers of CUPTI's callbacks for the functions that a program called; 0 for none.
+uint32_t callbackId(const mcWorkRecord& record);
+// Hands a call's begin or end to the subscribers that want it. Its begin is `entry`.
+void callBack(const mcWorkRecord& record, bool entry);
+bool anyCallback();
+// Ends all subscriptions.
+void endCallbacks();
+// Of activity.cpp: listens to the runtime as long as somebody wants to know something.
+void callbacksHaveChanged();
+void endActivities();
 
 inline bool isBetween(int least, int number, int most) { return number >= least && number <= most; }
 

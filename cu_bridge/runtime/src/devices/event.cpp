@@ -142,7 +142,7 @@ mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream) {
 }
 
 mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
-  const ProfiledCall call(mcCallEventRecord);
+  const ProfiledCall call(mcCallEventRecord, event, stream);
   MC_RETURN_IF_STICKY();
   if (!canRecord(event, stream)) return fail(mcErrorInvalidResourceHandle);
   if (capturing() || anyCaptured.load(std::memory_order_relaxed)) {
@@ -179,7 +179,7 @@ mcError_t mcEventQuery(mcEvent_t event) {
 }
 
 mcError_t mcEventSynchronize(mcEvent_t event) {
-  const ProfiledCall call(mcCallEventSynchronize);
+  const ProfiledCall call(mcCallEventSynchronize, event);
   const mcError_t problem = checkAsked(event);
   if (problem != mcSuccess) return problem;
   const TaskRef point = pointOf(event);
@@ -197,8 +197,8 @@ mcError_t mcEventCheck(mcEvent_t event) {
 }
 
 mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
-  ProfiledCall call(mcCallStreamWaitEvent);
-  call.waitsFor(stream);
+  constexpr unsigned kFlags = 0;
+  const ProfiledCall call(mcCallStreamWaitEvent, stream, event, kFlags);
   MC_RETURN_IF_STICKY();
   if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
   const std::shared_ptr<CapturedEvent> captured = capturedIn(event);

@@ -64,8 +64,7 @@ mcError_t mcStreamQuery(mcStream_t stream) {
 }
 
 mcError_t mcStreamSynchronize(mcStream_t stream) {
-  ProfiledCall call(mcCallStreamSynchronize);
-  call.waitsFor(stream);
+  const ProfiledCall call(mcCallStreamSynchronize, stream);
   const mcError_t error = mcStreamCheck(stream);
   if (lateMode && error == mcSuccess && !inTask()) late::hostWaitedFor(stream);
   return error;

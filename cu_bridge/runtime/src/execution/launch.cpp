@@ -158,7 +158,11 @@ int mcLaunchWatchEnd(void) {
 
 mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                          mcStream_t stream) {
-  return launchKernel(findKernel(hostFunction), {grid, block, arguments, sharedBytes, stream});
+  const Kernel kernel = findKernel(hostFunction);
+  const char* const name = kernel.kind == Kernel::Kind::kCompiled ? kernel.compiled.entry->name : kernel.name.c_str();
+  const ProfiledCall call(isProfiled(stream), name, mcCallLaunchKernel, hostFunction, grid, block, arguments,
+                          sharedBytes, stream);
+  return launchKernel(kernel, {grid, block, arguments, sharedBytes, stream});
 }
 
 mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,

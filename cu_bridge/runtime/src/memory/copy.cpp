@@ -151,7 +151,7 @@ mcError_t copyLate(void* to, const void* from, size_t bytes, mcMemcpyKind kind, 
 mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) {
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
-  const ProfiledCall call(mcCallMemcpy);
+  const ProfiledCall call(mcCallMemcpy, to, from, bytes, kind);
   waitTurn(nullptr);
   if (lateMode && !inTask()) late::hostWaitedFor(nullptr);
   if (!profiling()) return copyChecked(to, from, bytes, kind);
@@ -160,6 +160,7 @@ mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) 
 }
 
 mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream) {
+  const ProfiledCall call(isProfiled(stream), nullptr, mcCallMemcpyAsync, to, from, bytes, kind, stream);
   if (mayBeLate(stream)) {
     MC_RETURN_IF_STICKY();
     return copyLate(to, from, bytes, kind, stream);
@@ -202,7 +203,7 @@ mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fro
 mcError_t mcMemset(void* pointer, int value, size_t bytes) {
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
-  const ProfiledCall call(mcCallMemset);
+  const ProfiledCall call(mcCallMemset, pointer, value, bytes);
   waitTurn(nullptr);
   if (lateMode && !inTask()) late::workBegins(nullptr);
   if (!profiling()) return setChecked(pointer, value, bytes);
@@ -211,6 +212,7 @@ mcError_t mcMemset(void* pointer, int value, size_t bytes) {
 }
 
 mcError_t mcMemsetAsync(void* pointer, int value, size_t bytes, mcStream_t stream) {
+  const ProfiledCall call(isProfiled(stream), nullptr, mcCallMemsetAsync, pointer, value, bytes, stream);
   return submitTransfer(
       stream, "memset", FillLabel{bytes, static_cast<unsigned>(value)},
       [=] { return bytes == 0 ? mcSuccess : checkRange(pointer, bytes); },

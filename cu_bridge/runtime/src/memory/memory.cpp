@@ -25,7 +25,7 @@ FreedBlock takeBlock(void* pointer) {
 }  // namespace
 
 mcError_t mcMalloc(void** pointer, size_t bytes) {
-  const ProfiledCall call(mcCallMalloc);
+  const ProfiledCall call(mcCallMalloc, pointer, bytes);
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
   if (pointer == nullptr) return fail(mcErrorInvalidValue);
@@ -42,7 +42,7 @@ mcError_t mcMallocManaged(void** pointer, size_t bytes, unsigned int flags) {
 }
 
 mcError_t mcFree(void* pointer) {
-  const ProfiledCall call(mcCallFree);
+  const ProfiledCall call(mcCallFree, pointer);
   if (isForkedChild()) return checkSticky();
   MC_RETURN_IF_CAPTURE_FORBIDS();
   if (pointer == nullptr) return checkSticky();
@@ -78,7 +78,7 @@ mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
 }
 
 mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
-  const ProfiledCall call(mcCallHostAlloc);
+  const ProfiledCall call(mcCallHostAlloc, pointer, bytes, flags);
   MC_RETURN_IF_STICKY();
   MC_RETURN_IF_CAPTURE_FORBIDS();
   constexpr unsigned int kKnownFlags = 7;  // portable, mapped, write-combined
@@ -89,7 +89,7 @@ mcError_t mcHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
 }
 
 mcError_t mcFreeHost(void* pointer) {
-  const ProfiledCall call(mcCallFreeHost);
+  const ProfiledCall call(mcCallFreeHost, pointer);
   if (!isForkedChild()) finishUses(pointer);
   return releaseMemory(pointer, mcMemoryHost);
 }

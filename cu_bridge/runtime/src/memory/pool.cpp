@@ -240,7 +240,7 @@ mcError_t mcMemPoolTrimTo(mcMemoryPool_t handle, size_t bytesToKeep) {
 }
 
 mcError_t mcMallocAsync(void** pointer, size_t bytes, mcStream_t stream) {
-  const ProfiledCall call(mcCallMallocAsync);
+  const ProfiledCall call(mcCallMallocAsync, pointer, bytes, stream);
   if (isStream(stream) && isCaptured(stream)) return allocateInCapture(pointer, streamDevice(stream), bytes, stream);
   const mcError_t problem = checkUncaptured(stream);
   if (problem != mcSuccess) return problem;

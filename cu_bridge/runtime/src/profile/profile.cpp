@@ -25,6 +25,7 @@ unsigned nextCorrelation() { return lastCorrelation.fetch_add(1, std::memory_ord
 void tellOfBegin(unsigned correlation) {
   mcWorkRecord record{};
   record.kind = mcWorkBegin;
+  record.call = mcCallOther;
   record.correlation = correlation;
   tell(record);
 }
@@ -56,13 +57,35 @@ const char* interned(std::string_view name) {
   return (found != names->all.end() ? found : names->all.emplace(name).first)->c_str();
 }
 
-void ProfiledCall::begin(mcCall call) {
+namespace {
+
+// The stream that a call waits for.
+mcStream_t waitedFor(mcCall call, const void* const* arguments) {
+  const bool waits = call == mcCallStreamSynchronize || call == mcCallStreamWaitEvent;
+  return waits ? *static_cast<const mcStream_t*>(arguments[0]) : nullptr;
+}
+
+}  // namespace
+
+void ProfiledCall::begin(mcCall call, const char* kernel, bool known) {
   if (currentCorrelation != 0) return;
   call_ = call;
+  kernel_ = kernel;
+  known_ = known;
   started_ = true;
+  // So that the error that is there at the end is the call's own.
+  errorBefore_ = std::exchange(threadState.lastError, mcSuccess);
   outer_ = currentCorrelation;
   currentCorrelation = correlation_ = nextCorrelation();
-  tellOfBegin(correlation_);
+  mcWorkRecord record{};
+  record.kind = mcWorkBegin;
+  record.call = call_;
+  record.ofDriver = driverCalls != 0 ? 1 : 0;
+  record.name = kernel_;
+  record.arguments = known_ ? arguments_ : nullptr;
+  record.correlation = correlation_;
+  record.device = threadState.device;
+  tell(record);
   start_ = profileClock();
 }
 
@@ -76,8 +99,12 @@ void ProfiledCall::end() {
   record.end = profileClock();
   record.correlation = correlation_;
   record.device = threadState.device;
-  record.stream = isStream(stream_) ? numberOf(stream_) : 0;
+  record.name = kernel_;
+  record.arguments = known_ ? arguments_ : nullptr;
+  const mcStream_t stream = waitedFor(call_, arguments_);
+  record.stream = isStream(stream) ? numberOf(stream) : 0;
   record.result = threadState.lastError;
+  if (record.result == mcSuccess) threadState.lastError = errorBefore_;
   tell(record);
 }
 

@@ -23,23 +23,33 @@ inline bool profiling() { return __builtin_expect(activity.listeners.load(std::m
 // The span of one call of the program. A call inside of another is a part of that one.
 class ProfiledCall {
  public:
-  explicit ProfiledCall(mcCall call) {
-    if (profiling()) begin(call);
+  // With the call's arguments, where there is a listener for them. They outlive it.
+  template <class... Arguments>
+  explicit ProfiledCall(mcCall call, const Arguments&... arguments)
+      : ProfiledCall(profiling(), nullptr, call, arguments...) {}
+  // If it is wanted; with the kernel that it launches.
+  template <class... Arguments>
+  ProfiledCall(bool wanted, const char* kernel, mcCall call, const Arguments&... arguments)
+      : arguments_{&arguments...} {
+    static_assert(sizeof...(arguments) <= kMostArguments, "they have a place");
+    if (wanted) begin(call, kernel, sizeof...(arguments) != 0);
   }
   ~ProfiledCall() {
     if (started_) end();
   }
   ProfiledCall(const ProfiledCall&) = delete;
   ProfiledCall& operator=(const ProfiledCall&) = delete;
-  void waitsFor(mcStream_t stream) { stream_ = stream; }
 
  private:
-  void begin(mcCall call);
+  static constexpr size_t kMostArguments = 6;
+  void begin(mcCall call, const char* kernel, bool known);
   void end();
 
   mcCall call_{};
-  bool started_ = false;
-  mcStream_t stream_ = nullptr;
+  bool started_ = false, known_ = false;
+  const char* kernel_ = nullptr;
+  mcError_t errorBefore_ = mcSuccess;
+  const void* arguments_[kMostArguments + 1];
   int64_t start_ = 0;
   unsigned correlation_ = 0, outer_ = 0;
 };

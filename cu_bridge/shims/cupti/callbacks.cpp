@@ -1,0 +1,286 @@
+// Callbacks: a subscriber is told of calls of the runtime interface when they begin and when they are over.
+//
+// Those are the calls whose arguments the runtime hands over (mcWorkRecord). Nobody can subscribe to others, nor to the
+// driver interface, waits, NVTX and the state, so that nobody waits for a callback that does not come. Of resources there
+// is the begin and the end of a context, which profilers insist on: a device's primary context is there as long as the
+// process is, so that neither is ever called.
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "handle_table.h"
+#include "records.h"
+
+using namespace mxmaca::cupti;
+
+namespace {
+
+// What a callback is handed, in CUPTI's layout.
+struct CallbackData {
+  uint32_t site;  // 0 when the call begins, 1 when it is over
+  const char* function;
+  const void* parameters;
+  void* result;
+  const char* symbol;  // of the kernel
+  void* context;
+  uint32_t contextUid;
+  uint64_t* correlationData;  // the subscriber's own, from a call's begin to its end
+  uint32_t correlationId;
+};
+static_assert(sizeof(CallbackData) == 72 && offsetof(CallbackData, correlationId) == 64, "CUPTI's layout");
+
+using Callback = void (*)(void* userData, uint32_t domain, uint32_t id, const void* data);
+
+constexpr uint32_t kRuntime = 2, kResource = 3;  // domains
+constexpr uint32_t kContextCreated = 1, kContextDestroyed = 2;
+constexpr uint32_t kLastDomain = 6, kFunctions = 512;
+
+// A function of the runtime interface: the bytes of each of its parameters.
+struct Function {
+  uint32_t id;
+  const char* name;
+  std::vector<size_t> bytes;
+};
+
+const std::vector<Function>& functions() {
+  constexpr size_t kPointer = sizeof(void*), kSize = sizeof(size_t), kInt = sizeof(int), kDim = 3 * sizeof(int);
+  static const auto* const all = new std::vector<Function>{
+      {20, "cudaMalloc", {kPointer, kSize}},
+      {22, "cudaFree", {kPointer}},
+      {26, "cudaFreeHost", {kPointer}},
+      {27, "cudaHostAlloc", {kPointer, kSize, kInt}},
+      {31, "cudaMemcpy", {kPointer, kPointer, kSize, kInt}},
+      {41, "cudaMemcpyAsync", {kPointer, kPointer, kSize, kInt, kPointer}},
+      {49, "cudaMemset", {kPointer, kInt, kSize}},
+      {51, "cudaMemsetAsync", {kPointer, kInt, kSize, kPointer}},
+      {131, "cudaStreamSynchronize", {kPointer}},
+      {135, "cudaEventRecord", {kPointer, kPointer}},
+      {137, "cudaEventSynchronize", {kPointer}},
+      {147, "cudaStreamWaitEvent", {kPointer, kPointer, kInt}},
+      {165, "cudaDeviceSynchronize", {}},
+      {211, "cudaLaunchKernel", {kPointer, kDim, kDim, kPointer, kSize, kPointer}},
+      {373, "cudaMallocAsync", {kPointer, kSize, kPointer}},
+  };
+  return *all;
+}
+
+const Function* functionOf(uint32_t id) {
+  for (const Function& function : functions()) {
+    if (function.id == id) return &function;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+struct Subscriber {
+  Callback callback;
+  void* userData;
+  bool wants[kFunctions] = {};
+};
+
+namespace {
+
+mc::HandleTable<Subscriber> subscribers;
+
+// Never destroyed: calls go on while the process ends.
+struct Live {
+  std::mutex mutex;
+  std::vector<Subscriber*> all;
+  std::atomic<int> wanted{0};  // functions of all of them
+};
+Live& live() {
+  static auto* const all = new Live;
+  return *all;
+}
+
+// What a subscriber has kept of a call that is under way, in the calling thread.
+struct Open {
+  uint32_t correlation;
+  Subscriber* subscriber;
+  uint64_t data;
+};
+std::vector<Open>& openCalls() {
+  static thread_local std::vector<Open> calls;
+  return calls;
+}
+
+// The arguments as a structure, each at its natural place.
+size_t pack(const Function& function, const void* const* arguments, unsigned char* to) {
+  size_t used = 0;
+  for (const size_t bytes : function.bytes) {
+    const size_t alignment = bytes % sizeof(void*) == 0 ? sizeof(void*) : sizeof(int);
+    used = (used + alignment - 1) / alignment * alignment;
+    std::memcpy(to + used, *arguments++, bytes);
+    used += bytes;
+  }
+  return used;
+}
+
+// With the lock.
+void want(Subscriber* subscriber, uint32_t id, bool on) {
+  if (subscriber->wants[id] == on) return;
+  subscriber->wants[id] = on;
+  live().wanted += on ? 1 : -1;
+}
+
+int change(uint32_t enable, Subscriber* subscriber, uint32_t domain, const uint32_t* id) {
+  {
+    const std::lock_guard<std::mutex> lock(live().mutex);
+    if (!subscribers.contains(subscriber) || domain == 0 || domain > kLastDomain) return kInvalidParameter;
+    if (domain == kResource && id != nullptr && (*id == kContextCreated || *id == kContextDestroyed)) return kSuccess;
+    const bool known = domain == kRuntime && (id == nullptr || functionOf(*id) != nullptr);
+    if (!known) return enable != 0 ? kNotSupported : kSuccess;
+    for (const Function& function : functions()) {
+      if (id == nullptr || function.id == *id) want(subscriber, function.id, enable != 0);
+    }
+  }
+  callbacksHaveChanged();
+  return kSuccess;
+}
+
+// With the lock.
+void forget(Subscriber* subscriber) {
+  for (const Function& function : functions()) want(subscriber, function.id, false);
+  for (auto one = live().all.begin(); one != live().all.end(); ++one) {
+    if (*one == subscriber) {
+      live().all.erase(one);
+      break;
+    }
+  }
+  subscribers.destroy(subscriber);
+}
+
+}  // namespace
+
+namespace mxmaca::cupti {
+
+uint32_t callbackId(const mcWorkRecord& record) {
+  constexpr uint32_t kDriverLaunchKernel = 307;
+  switch (record.call) {
+    case mcCallLaunchKernel: return record.ofDriver != 0 ? kDriverLaunchKernel : 211;
+    case mcCallMemcpyAsync: return 41;
+    case mcCallMemcpy: return 31;
+    case mcCallMemsetAsync: return 51;
+    case mcCallMemset: return 49;
+    case mcCallLaunchHostFunction: return 284;
+    case mcCallGraphLaunch: return 311;
+    case mcCallStreamSynchronize: return 131;
+    case mcCallDeviceSynchronize: return 165;
+    case mcCallEventSynchronize: return 137;
+    case mcCallStreamWaitEvent: return 147;
+    case mcCallEventRecord: return 135;
+    case mcCallMalloc: return 20;
+    case mcCallFree: return 22;
+    case mcCallHostAlloc: return 27;
+    case mcCallFreeHost: return 26;
+    case mcCallMallocAsync: return 373;
+    case mcCallFreeAsync: return 375;
+    case mcCallOther: return 0;
+  }
+  return 0;
+}
+
+bool anyCallback() { return live().wanted.load() != 0; }
+
+void callBack(const mcWorkRecord& work, bool entry) {
+  if (!anyCallback() || work.ofDriver != 0) return;
+  const uint32_t id = callbackId(work);
+  const Function* const function = functionOf(id);
+  if (function == nullptr || (work.arguments == nullptr && !function->bytes.empty())) return;
+  struct Wanted {
+    Subscriber* subscriber;
+    Callback callback;
+    void* userData;
+  };
+  std::vector<Wanted> wanted;
+  {
+    const std::lock_guard<std::mutex> lock(live().mutex);
+    for (Subscriber* one : live().all) {
+      if (one->wants[id]) wanted.push_back({one, one->callback, one->userData});
+    }
+  }
+  alignas(8) unsigned char parameters[64];
+  if (!function->bytes.empty()) pack(*function, work.arguments, parameters);
+  int status = static_cast<int>(work.result);
+  // Without the lock: a callback may subscribe, enable and end.
+  for (const Wanted& to : wanted) {
+    std::vector<Open>& open = openCalls();
+    uint64_t data = 0;
+    if (!entry) {
+      for (size_t i = open.size(); i-- > 0;) {
+        if (open[i].correlation != work.correlation || open[i].subscriber != to.subscriber) continue;
+        data = open[i].data;
+        open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
+        break;
+      }
+    }
+    CallbackData callback{};
+    callback.site = entry ? 0 : 1;
+    callback.function = function->name;
+    callback.parameters = function->bytes.empty() ? nullptr : parameters;
+    callback.result = entry ? nullptr : &status;
+    callback.symbol = work.name;
+    callback.contextUid = 1;
+    callback.correlationData = &data;
+    callback.correlationId = work.correlation;
+    to.callback(to.userData, kRuntime, id, &callback);
+    constexpr size_t kMostOpen = 64;  // of a thread; calls whose end nobody wanted any more
+    if (entry) {
+      if (open.size() == kMostOpen) open.erase(open.begin());
+      open.push_back({work.correlation, to.subscriber, data});
+    }
+  }
+}
+
+void endCallbacks() {
+  {
+    const std::lock_guard<std::mutex> lock(live().mutex);
+    while (!live().all.empty()) forget(live().all.back());
+  }
+  callbacksHaveChanged();
+}
+
+}  // namespace mxmaca::cupti
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int cuptiSubscribe(Subscriber** subscriber, Callback callback, void* userData) {
+  if (subscriber == nullptr || callback == nullptr) return kInvalidParameter;
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  *subscriber = subscribers.create(callback, userData);
+  live().all.push_back(*subscriber);
+  return kSuccess;
+}
+
+int cuptiUnsubscribe(Subscriber* subscriber) {
+  {
+    const std::lock_guard<std::mutex> lock(live().mutex);
+    if (!subscribers.contains(subscriber)) return kInvalidParameter;
+    forget(subscriber);
+  }
+  callbacksHaveChanged();
+  return kSuccess;
+}
+
+int cuptiEnableCallback(uint32_t enable, Subscriber* subscriber, uint32_t domain, uint32_t id) {
+  return change(enable, subscriber, domain, &id);
+}
+int cuptiEnableDomain(uint32_t enable, Subscriber* subscriber, uint32_t domain) {
+  return change(enable, subscriber, domain, nullptr);
+}
+int cuptiGetCallbackState(uint32_t* enable, Subscriber* subscriber, uint32_t domain, uint32_t id) {
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  if (enable == nullptr || !subscribers.contains(subscriber) || domain == 0 || domain > kLastDomain) {
+    return kInvalidParameter;
+  }
+  *enable = domain == kRuntime && id < kFunctions && subscriber->wants[id] ? 1 : 0;
+  return kSuccess;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

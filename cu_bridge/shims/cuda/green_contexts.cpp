@@ -1,7 +1,7 @@
 // Green contexts: contexts of a part of a device's multiprocessors, which the runtime keeps (Note [Parts] there).
 //
-// A resource is the caller's memory. What it stands for lies in its reserved bytes, so that one that nobody has made, or
-// that was changed, is known for it. Workqueues, events of whole contexts and limits of clusters are not there.
+// A resource is the caller's memory. What it stands for lies in its reserved bytes, so that one that nobody has made,
+// or that was changed, is known for it. Workqueues, events of whole contexts and limits of clusters are not there.
 
 #include <algorithm>
 #include <cstring>

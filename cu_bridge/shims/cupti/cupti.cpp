@@ -1,5 +1,5 @@
-// CUPTI: statuses, and the end. Activity records are in activity.cpp, subscriptions in callbacks.cpp. What would have to
-// return a measured value (events, metrics) is refused.
+// CUPTI: statuses, and the end. Activity records are in activity.cpp, subscriptions in callbacks.cpp. What would have
+// to return a measured value (events, metrics) is refused.
 
 #include <cstddef>
 #include <cstdint>

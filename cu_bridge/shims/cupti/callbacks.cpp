@@ -2,8 +2,8 @@
 //
 // Those are the calls whose arguments the runtime hands over (mcWorkRecord). Nobody can subscribe to others, nor to the
 // driver interface, waits, NVTX and the state, so that nobody waits for a callback that does not come. Of resources
-// there is the begin and the end of a context, which profilers insist on: a device's primary context is there as long as
-// the process is, so that neither is ever called.
+// there is the begin and the end of a context, which profilers insist on: a device's primary context is there as long
+// as the process is, so that neither is ever called.
 
 #include <atomic>
 #include <cstddef>

@@ -121,11 +121,12 @@ std::string Collective::mismatch() const {
   return {};
 }
 
-// Reduces `count` elements from `from` on over all ranks, to an address of a rank.
-Result Collective::reduce(size_t from, size_t count, int toRank, uint64_t to) const {
+// Reduces `count` elements from `from` on over all ranks, to an address of each target.
+Result Collective::reduce(size_t from, size_t count, const std::vector<Target>& targets) const {
   const size_t bytes = element_->bytes;
   const bool inBlock = within();
-  const bool direct = comm_->peers[static_cast<size_t>(toRank)] == nullptr;
+  // Whether loading is copying: the bytes may then come into the accumulator at once.
+  const bool plain = element_->accumulatorBytes == bytes && operation_.reduction != kScaledSum;
   const size_t piece = std::min(count, kPiece);
   std::vector<char> accumulator(piece * element_->accumulatorBytes);
   std::vector<char> scratch(piece * bytes);
@@ -135,20 +136,32 @@ Result Collective::reduce(size_t from, size_t count, int toRank, uint64_t to) co
     const size_t offset = (from + done) * bytes;
     for (int rank = 0; rank < comm_->size; ++rank) {
       const Call call = callOf(rank);
+      char* const copied = rank == 0 && plain ? accumulator.data() : scratch.data();
       const void* const input = inBlock ? comm_->block.payload(rank, number_) + offset
-                                        : comm_->view(rank, call.send + offset, elements * bytes, scratch.data());
+                                        : comm_->view(rank, call.send + offset, elements * bytes, copied);
       if (input == nullptr) return kRemoteError;
+      if (input == accumulator.data()) continue;
       const auto function = rank == 0 ? element_->load : element_->combine;
       function(accumulator.data(), input, elements, operation_.reduction, &call.factor);
     }
-    void* const output = direct ? reinterpret_cast<void*>(to + done * bytes) : scratch.data();
-    const Writing writing(comm_->block.rank(comm_->rank), toRank);
-    // A rank that aborts uses its memory again.
-    if (comm_->block.rank(toRank).presence.load() == Presence::Aborted) {
-      return fail(kRemoteError, "rank " + std::to_string(toRank) + " has aborted its communicator");
+    const void* result = nullptr;
+    for (const Target& target : targets) {
+      const bool direct = comm_->peers[static_cast<size_t>(target.rank)] == nullptr;
+      const uint64_t to = target.address + done * bytes;
+      const Writing writing(comm_->block.rank(comm_->rank), target.rank);
+      // A rank that aborts uses its memory again.
+      if (comm_->block.rank(target.rank).presence.load() == Presence::Aborted) {
+        return fail(kRemoteError, "rank " + std::to_string(target.rank) + " has aborted its communicator");
+      }
+      const bool first = result == nullptr;
+      if (first) {
+        void* const output = direct ? reinterpret_cast<void*>(to) : scratch.data();
+        element_->store(output, accumulator.data(), elements, operation_.reduction, comm_->size);
+        result = output;
+      }
+      if (first && direct) continue;
+      if (comm_->write(target.rank, to, result, elements * bytes) != kSuccess) return kRemoteError;
     }
-    element_->store(output, accumulator.data(), elements, operation_.reduction, comm_->size);
-    if (!direct && comm_->write(toRank, to + done * bytes, output, elements * bytes) != kSuccess) return kRemoteError;
   }
   return kSuccess;
 }
@@ -175,8 +188,8 @@ Result Collective::copy(void* to, int rank, uint64_t offset, size_t bytes) const
   return kSuccess;
 }
 
-// What a rank does when all have called. *again: its results are parts that the others fetch.
-Result Collective::work(bool* again) {
+// What a rank does when all have called.
+Result Collective::work() {
   const size_t bytes = operation_.count * element_->bytes;
   const int self = comm_->rank;
   const int root = operation_.peer;
@@ -184,15 +197,20 @@ Result Collective::work(bool* again) {
   const auto at = reinterpret_cast<uint64_t>(operation_.receive);
   const size_t begin = partBegin(operation_.count, comm_->size, self);
   const size_t end = partEnd(operation_.count, comm_->size, self);
+  std::vector<Target> targets;
   switch (operation_.kind) {
     case Kind::AllReduce:
-      if (within()) return reduce(0, operation_.count, self, at);
-      *again = true;
-      return reduce(begin, end - begin, self, at + begin * element_->bytes);
+      if (within()) return reduce(0, operation_.count, {{self, at}});
+      for (int step = 0; step < comm_->size; ++step) {
+        const int rank = (self + step) % comm_->size;
+        targets.push_back({rank, callOf(rank).receive + begin * element_->bytes});
+      }
+      return reduce(begin, end - begin, targets);
     case Kind::Reduce:
-      if (within()) return self == root ? reduce(0, operation_.count, self, at) : kSuccess;
-      return reduce(begin, end - begin, root, callOf(root).receive + begin * element_->bytes);
-    case Kind::ReduceScatter: return reduce(static_cast<size_t>(self) * operation_.count, operation_.count, self, at);
+      if (within()) return self == root ? reduce(0, operation_.count, {{self, at}}) : kSuccess;
+      return reduce(begin, end - begin, {{root, callOf(root).receive + begin * element_->bytes}});
+    case Kind::ReduceScatter:
+      return reduce(static_cast<size_t>(self) * operation_.count, operation_.count, {{self, at}});
     case Kind::Broadcast: return copy(out, root, 0, bytes);
     case Kind::Scatter: return copy(out, root, static_cast<uint64_t>(self) * bytes, bytes);
     case Kind::Gather:
@@ -211,21 +229,6 @@ Result Collective::work(bool* again) {
       return kSuccess;
     default: return fail(kInternalError, "no such collective");
   }
-}
-
-// Fetches what the other ranks have reduced.
-Result Collective::fetchParts() {
-  for (int step = 1; step < comm_->size; ++step) {
-    if (comm_->aborted) return kInternalError;
-    const int rank = (comm_->rank + step) % comm_->size;
-    const size_t begin = partBegin(operation_.count, comm_->size, rank) * element_->bytes;
-    const size_t end = partEnd(operation_.count, comm_->size, rank) * element_->bytes;
-    if (begin == end) continue;
-    const Result result =
-        comm_->read(static_cast<char*>(operation_.receive) + begin, rank, callOf(rank).receive + begin, end - begin);
-    if (result != kSuccess) return result;
-  }
-  return kSuccess;
 }
 
 Step Collective::blocked(Bell** bell, uint32_t* seen, uint32_t word) const {
@@ -272,25 +275,18 @@ Step Collective::advance(Bell** bell, uint32_t* seen) {
     if (!lost_.empty()) return over(kRemoteError, name() + " cannot end: " + lost_);
     return blocked(bell, seen, word);
   }
-  bool again = false;
-  Result result = kSuccess;
-  if (stage_ == Stage::Called) {
-    const std::string different = mismatch();
-    if (!different.empty()) return over(kInvalidUsage, different);
-    result = work(&again);
-    if (result == kSuccess && within()) return over(kSuccess, {});
-  } else if (stage_ == Stage::Reduced) {
-    result = fetchParts();
-  } else {
-    return over(kSuccess, {});
-  }
+  if (stage_ == Stage::Worked) return over(kSuccess, {});
+  const std::string different = mismatch();
+  if (!different.empty()) return over(kInvalidUsage, different);
+  const Result result = work();
+  if (result == kSuccess && within()) return over(kSuccess, {});
   if (result != kSuccess) {
     // The other ranks learn of it: no barrier of theirs will be passed any more.
     comm_->leave(Presence::Aborted);
     return over(result, comm_->aborted ? name() + " was aborted" : name() + " failed: " + lastError());
   }
   comm_->arrive();
-  stage_ = again ? Stage::Reduced : Stage::Read;
+  stage_ = Stage::Worked;
   return Step::Moved;
 }
 

@@ -49,8 +49,9 @@ struct Operation {
 // turn, are enough, as no rank comes to the next barrier before it has read.
 //
 // Larger messages are read from the other ranks' memory. Each rank reduces its part of the elements over all ranks, in
-// their order and in pieces that fit the cache; behind a second barrier it fetches the others' parts. A last barrier
-// keeps every rank until nobody reads its memory any more. Results are computed once and copied, so they are the same
+// their order and in pieces that fit the cache, and writes each piece to all ranks that get it while it lies there: no
+// other rank reads or writes this part, in no buffer, so results may go where elements have come from. A second barrier
+// keeps every rank until nobody uses its memory any more. Results are computed once and copied, so they are the same
 // bits on all ranks, and parts only depend on the sizes, so they are the same bits in every run.
 class Collective : public Task {
  public:
@@ -63,7 +64,12 @@ class Collective : public Task {
   bool maySpin() const override { return comm_->size <= processors(); }
 
  private:
-  enum class Stage { Queued, Called, Reduced, Read };
+  enum class Stage { Queued, Called, Worked };
+  // Where results go: an address of that rank's process.
+  struct Target {
+    int rank;
+    uint64_t address;
+  };
 
   Call callOf(int rank) const { return comm_->block.rank(rank).calls[number_ % 2]; }
   std::string name() const { return kindName(operation_.kind); }
@@ -71,10 +77,9 @@ class Collective : public Task {
   bool within() const;           // whether it goes within the block
   void call();
   std::string mismatch() const;
-  Result reduce(size_t from, size_t count, int toRank, uint64_t to) const;
+  Result reduce(size_t from, size_t count, const std::vector<Target>& targets) const;
   Result copy(void* to, int rank, uint64_t offset, size_t bytes) const;
-  Result work(bool* again);
-  Result fetchParts();
+  Result work();
   Step blocked(Bell** bell, uint32_t* seen, uint32_t word) const;
   Step over(Result result, const std::string& text);
 

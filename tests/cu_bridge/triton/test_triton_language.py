@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+import release_facts
 
 torch = pytest.importorskip("torch", reason="needs the torch wheel")
 triton = pytest.importorskip("triton", reason="needs the triton wheel")
@@ -44,7 +45,7 @@ def scaled_operand(rows: int, columns: int, form: str, axis: int, generator: tor
     return (even | (odd << 4)).contiguous(), E2M1[codes.long()]
 
 
-@pytest.mark.skipif(triton.__version__ < "3.3", reason="3.2 takes no scale of the right operand")
+@release_facts.wants("triton_scales_of_right_operands")
 @pytest.mark.parametrize(("left", "right"), [("e2m1", "e5m2"), ("e5m2", "e2m1"), ("e2m1", "e2m1"), ("e5m2", "e5m2")])
 def test_a_scaled_product_is_that_of_the_scaled_numbers(left: str, right: str) -> None:
     m, n, k = 32, 32, 64
@@ -178,7 +179,9 @@ def half_scaled_kernel(a, sa, b, out, FB: tl.constexpr):
 
 
 @pytest.mark.skipif(not hasattr(tl, "dot_scaled"), reason="3.0 has no scaled products")
-@pytest.mark.parametrize("right", ["e5m2"] if triton.__version__ < "3.3" else ["e5m2", "bf16"])
+@pytest.mark.parametrize(
+    "right", ["e5m2", "bf16"] if release_facts.has("triton_scales_of_right_operands") else ["e5m2"]
+)
 def test_a_scaled_product_takes_a_scale_of_one_side(right: str) -> None:
     generator = torch.Generator().manual_seed(3)
     packed, a = scaled_operand(32, 64, "e2m1", 1, generator)

@@ -86,10 +86,18 @@ namespace {
 
 mc::HandleTable<Subscriber> subscribers;
 
+// What a subscriber has kept of a call that is under way. Its number is no other thread's.
+struct Open {
+  uint32_t correlation;
+  Subscriber* subscriber;
+  uint64_t data;
+};
+
 // Never destroyed: calls go on while the process ends.
 struct Live {
   std::mutex mutex;
   std::vector<Subscriber*> all;
+  std::vector<Open> open;
   std::atomic<int> wanted{0};  // functions of all of them
 };
 Live& live() {
@@ -97,15 +105,25 @@ Live& live() {
   return *all;
 }
 
-// What a subscriber has kept of a call that is under way, in the calling thread.
-struct Open {
-  uint32_t correlation;
-  Subscriber* subscriber;
-  uint64_t data;
-};
-std::vector<Open>& openCalls() {
-  static thread_local std::vector<Open> calls;
-  return calls;
+// What the subscriber has kept of the call, which is over: 0 if nobody wanted its begin.
+uint64_t takeKept(uint32_t correlation, Subscriber* subscriber) {
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  std::vector<Open>& open = live().open;
+  for (size_t i = open.size(); i-- > 0;) {
+    if (open[i].correlation != correlation || open[i].subscriber != subscriber) continue;
+    const uint64_t data = open[i].data;
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
+    return data;
+  }
+  return 0;
+}
+
+void keep(const Open& call) {
+  constexpr size_t kMost = 4096;  // calls whose end nobody wanted any more are among them
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  std::vector<Open>& open = live().open;
+  if (open.size() == kMost) open.erase(open.begin());
+  open.push_back(call);
 }
 
 // The arguments as a structure, each at its natural place.
@@ -208,16 +226,7 @@ void callBack(const mcWorkRecord& work, bool entry) {
   int status = static_cast<int>(work.result);
   // Without the lock: a callback may subscribe, enable and end.
   for (const Wanted& to : wanted) {
-    std::vector<Open>& open = openCalls();
-    uint64_t data = 0;
-    if (!entry) {
-      for (size_t i = open.size(); i-- > 0;) {
-        if (open[i].correlation != work.correlation || open[i].subscriber != to.subscriber) continue;
-        data = open[i].data;
-        open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
-        break;
-      }
-    }
+    uint64_t data = entry ? 0 : takeKept(work.correlation, to.subscriber);
     CallbackData callback{};
     callback.site = entry ? 0 : 1;
     callback.function = function->name;
@@ -228,11 +237,7 @@ void callBack(const mcWorkRecord& work, bool entry) {
     callback.correlationData = &data;
     callback.correlationId = work.correlation;
     to.callback(to.userData, kRuntime, id, &callback);
-    constexpr size_t kMostOpen = 64;  // of a thread; calls whose end nobody wanted any more
-    if (entry) {
-      if (open.size() == kMostOpen) open.erase(open.begin());
-      open.push_back({work.correlation, to.subscriber, data});
-    }
+    if (entry) keep({work.correlation, to.subscriber, data});
   }
 }
 

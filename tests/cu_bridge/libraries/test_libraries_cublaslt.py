@@ -325,12 +325,12 @@ def test_an_algorithm_is_found_configured_and_computes(lt: Lt) -> None:
     assert all(value.value & epilogue == epilogue for epilogue in (DEFAULT, RELU_BIAS, GELU_AUX_BIAS, DGELU_BGRAD))
 
     a, b = random_array(GENERATOR, numpy.float32, 5, 7), random_array(GENERATOR, numpy.float32, 7, 3)
-    c, one, zero = numpy.zeros((3, 5), numpy.float32), numpy.float32([1]), numpy.float32([0])
+    one, zero = numpy.float32([1]), numpy.float32([0])
     layouts = [lt.layout(R32F, 5, 7, 5), lt.layout(R32F, 7, 3, 7), lt.layout(R32F, 5, 3, 5)]
-    stored = [numpy.ascontiguousarray(a.T), numpy.ascontiguousarray(b.T), c]
+    stored = [lt.device(array) for array in (a, b, numpy.zeros((5, 3), numpy.float32))]
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*stored, one, zero)]
     operation = lt.operation(COMPUTE["32F"], R32F)
     arguments = (pointers[0], layouts[0], pointers[1], layouts[1], pointers[4], pointers[2], layouts[2])
     lt.call("cublasLtMatmul", lt.handle, operation, pointers[3], *arguments, pointers[2], layouts[2], place, None,
             ctypes.c_size_t(0), None)  # fmt: skip
-    close(c.T, a @ b)
+    close(stored[2], a @ b)

@@ -317,6 +317,18 @@ MC_API mcError_t mcUserObjectRelease(mcUserObject_t object, unsigned int count);
 MC_API mcError_t mcGraphRetainUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count, int move);
 MC_API mcError_t mcGraphReleaseUserObject(mcGraph_t graph, mcUserObject_t object, unsigned int count);
 // Changes of an executable graph, for the launches that follow. `node` is of the graph that it was made from.
+// `node` of a graph does the work of `by`, a node of the same kind of any graph. What was instantiated stays.
+MC_API mcError_t mcGraphNodeReplace(mcGraphNode_t node, mcGraphNode_t by);
+// What a kernel's node launches. The arguments lie in memory of the node until it goes or launches another kernel; what
+// is written there has an effect when it is given to mcGraphNodeReplace or mcGraphExecReplace. InvalidDeviceFunction:
+// an operator or a call of a library, which is no kernel of the program.
+typedef struct mcKernelLaunch {
+  const void* hostFunction;
+  mcDim3 grid, block;
+  size_t sharedBytes;
+  void** arguments;
+} mcKernelLaunch;
+MC_API mcError_t mcGraphKernelLaunch(mcGraphNode_t node, mcKernelLaunch* launch);
 MC_API mcError_t mcGraphExecReplace(mcGraphExec_t exec, mcGraphNode_t node, mcGraphNode_t by);
 MC_API mcError_t mcGraphExecEnable(mcGraphExec_t exec, mcGraphNode_t node, int enabled);
 typedef enum mcGraphUpdateResult {

@@ -72,17 +72,29 @@ cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*
   return result(mcGraphRecord(own(graph), own(dependencies), count, submit, const_cast<Work*>(work), own(node)));
 }
 
-// The work of an executable graph's node becomes `work`.
-template <class Work>
-cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, const Work* work) {
+// A node with `work` is made, for the time of `use`.
+template <class Work, class Use>
+cudaError_t withNode(const Work* work, Use&& use) {
   cudaGraph_t graph = nullptr;
   cudaError_t error = cudaGraphCreate(&graph, 0);
   if (error != cudaSuccess) return error;
-  cudaGraphNode_t by = nullptr;
-  error = add(&by, graph, nullptr, 0, work);
-  if (error == cudaSuccess) error = result(mcGraphExecReplace(own(exec), own(node), own(by)));
+  cudaGraphNode_t made = nullptr;
+  error = add(&made, graph, nullptr, 0, work);
+  if (error == cudaSuccess) error = result(use(own(made)));
   cudaGraphDestroy(graph);
   return error;
+}
+
+// The work of an executable graph's node becomes `work`.
+template <class Work>
+cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, const Work* work) {
+  return withNode(work, [&](mcGraphNode_t by) { return mcGraphExecReplace(own(exec), own(node), by); });
+}
+
+// The work of a graph's node becomes `work`.
+template <class Work>
+cudaError_t replace(cudaGraphNode_t node, const Work* work) {
+  return withNode(work, [&](mcGraphNode_t by) { return mcGraphNodeReplace(own(node), by); });
 }
 
 cudaError_t addConditional(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
@@ -305,6 +317,60 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
 }
 #endif
 
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* parameters) {
+  if (parameters == nullptr) return fail(mcErrorInvalidValue);
+  cudaGraphNodeType type{};
+  const cudaError_t problem = cudaGraphNodeGetType(node, &type);
+  if (problem != cudaSuccess) return problem;
+  if (type != cudaGraphNodeTypeKernel) return fail(mcErrorInvalidValue);
+  mcKernelLaunch launch{};
+  const mcError_t error = mcGraphKernelLaunch(own(node), &launch);
+  if (error != mcSuccess) return result(error);
+  *parameters = {};
+  parameters->func = const_cast<void*>(launch.hostFunction);
+  parameters->gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
+  parameters->blockDim = {launch.block.x, launch.block.y, launch.block.z};
+  parameters->sharedMemBytes = static_cast<unsigned>(launch.sharedBytes);
+  parameters->kernelParams = launch.arguments;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* parameters) {
+  return replace(node, parameters);
+}
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* parameters) {
+  return replace(node, parameters);
+}
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* dst, const void* src, size_t bytes,
+                                           cudaMemcpyKind kind) {
+  const Copy copy{dst, src, bytes, kind};
+  return replace(node, &copy);
+}
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters) {
+  return replace(node, parameters);
+}
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* parameters) {
+  return replace(node, parameters);
+}
+cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
+  const Record record{event};
+  return replace(node, &record);
+}
+cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
+  const Wait wait{event};
+  return replace(node, &wait);
+}
+cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+  const Record record{event};
+  return replace(exec, node, &record);
+}
+cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+  const Wait wait{event};
+  return replace(exec, node, &wait);
+}
+cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaMemcpy3DParms* parameters) {
+  return replace(exec, node, parameters);
+}
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* parameters) {
   return replace(exec, node, parameters);

@@ -176,7 +176,9 @@ mcError_t recordWork(mcStream_t stream, NodeWork work, bool* recorded) {
   std::shared_ptr<Capture> capture;
   const mcError_t problem = findCapture(stream, &capture);
   if (problem != mcSuccess || capture == nullptr) return problem;
-  append(*capture, stream, {work.kind, std::move(work.label), std::move(work.work), streamDevice(stream), work.flags});
+  append(*capture, stream,
+         {work.kind, std::move(work.label), std::move(work.work), streamDevice(stream), work.flags,
+          std::move(work.launch)});
   *recorded = true;
   return mcSuccess;
 }

@@ -22,6 +22,7 @@
 namespace mc {
 
 struct Capture;
+struct KernelLaunch;
 
 // How much of each stream's captured work somebody has waited for: stream id to number of nodes.
 using CaptureClock = std::map<unsigned long long, size_t>;
@@ -41,7 +42,8 @@ struct NodeWork {
   const char* kind;
   std::string label;
   std::function<mcError_t()> work;
-  unsigned flags = 0;  // of its task; see mcStreamSubmit
+  unsigned flags = 0;                            // of its task; see mcStreamSubmit
+  std::shared_ptr<const KernelLaunch> launch{};  // of a kernel
 };
 mcError_t recordWork(mcStream_t stream, NodeWork work, bool* recorded);
 
@@ -78,6 +80,7 @@ struct KernelLabel {
   std::string name;
   mcDim3 grid, block;
   size_t sharedBytes, staticSharedBytes;
+  std::shared_ptr<const KernelLaunch> launch{};  // NULL: nobody can ask a node for it
 };
 struct CopyLabel {
   size_t bytes;
@@ -91,6 +94,12 @@ inline std::string nodeLabel(const char* text) { return text; }
 inline std::string nodeLabel(const KernelLabel& kernel) { return kernel.name; }
 inline std::string nodeLabel(const CopyLabel& copy) { return std::to_string(copy.bytes) + " bytes"; }
 inline std::string nodeLabel(const FillLabel& fill) { return std::to_string(fill.bytes) + " bytes"; }
+
+template <class Label>
+std::shared_ptr<const KernelLaunch> nodeLaunch(const Label& /*label*/) {
+  return nullptr;
+}
+inline std::shared_ptr<const KernelLaunch> nodeLaunch(const KernelLabel& kernel) { return kernel.launch; }
 
 ProfiledWork profiledWork(const char* kind, const char* label);
 ProfiledWork profiledWork(const char* kind, const KernelLabel& kernel);
@@ -123,7 +132,7 @@ mcError_t submit(mcStream_t stream, const char* kind, const Label& label, Work&&
   }
   if (capturing()) {
     bool recorded = false;
-    const mcError_t problem = recordWork(stream, {kind, nodeLabel(label), work, flags}, &recorded);
+    const mcError_t problem = recordWork(stream, {kind, nodeLabel(label), work, flags, nodeLaunch(label)}, &recorded);
     if (problem != mcSuccess || recorded) return problem;
   }
   return submitNow(stream, kind, flags, std::forward<Work>(work));

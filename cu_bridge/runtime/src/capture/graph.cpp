@@ -81,7 +81,8 @@ void copyNodes(const mcGraph& from, mcGraph& to) {
   to.conditions = from.conditions;
   to.userObjects = from.userObjects;
   for (const auto& node : from.nodes) {
-    mcGraphNode* const copy = addNode(&to, {node->kind, node->label, node->work, node->device, node->flags});
+    mcGraphNode* const copy =
+        addNode(&to, {node->kind, node->label, node->work, node->device, node->flags, node->launch});
     copy->clonedFrom = node->id;
     copy->condition = node->condition;
     copy->conditionKind = node->conditionKind;

@@ -17,12 +17,18 @@ struct mcGraphCondition {
   bool assigned;  // `initial` at each launch
 };
 
+namespace mc {
+class KeptArguments;
+struct KernelLaunch;  // kernels/kept_arguments.h
+}  // namespace mc
+
 struct mcGraphNode {
   std::string kind;   // "kernel", "memcpy", "memset", "host", "operator", "graph", "empty", "conditional"
   std::string label;  // for people
   std::function<mcError_t()> work;
   int device;
-  unsigned flags;  // of a task with this work
+  unsigned flags;                                    // of a task with this work
+  std::shared_ptr<const mc::KernelLaunch> launch{};  // of a kernel
   mcGraph* graph = nullptr;
   unsigned long long id = 0;  // of no other node of the process
   std::vector<mcGraphNode*> dependencies{};
@@ -31,6 +37,8 @@ struct mcGraphNode {
   std::vector<std::shared_ptr<mcGraph>> bodies{};
   std::shared_ptr<mcGraphCondition> condition{};  // NULL: the one body runs once
   mcGraphConditionKind conditionKind = mcGraphConditionIf;
+  // The arguments as the program has asked for them. It may write there, so no launch reads them.
+  std::shared_ptr<mc::KeptArguments> shown{};
 };
 
 namespace mc {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "capture/capture.h"
+#include "capture/graph_node.h"
 #include "execution/run_kernel.h"
 #include "host/demangle.h"
 #include "kernels/kept_arguments.h"
@@ -95,8 +96,13 @@ mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
   LaunchArguments again = launch;
   again.arguments = kept->pointers();
   // The library may be unloaded before the node runs.
-  const KernelLabel label{demangled(entry.name), launch.grid, launch.block, launch.sharedBytes,
-                          kernel.compiled.staticShared};
+  const KernelLabel label{
+      demangled(entry.name),
+      launch.grid,
+      launch.block,
+      launch.sharedBytes,
+      kernel.compiled.staticShared,
+      std::make_shared<KernelLaunch>(KernelLaunch{kernel.host, launch.grid, launch.block, launch.sharedBytes, kept})};
   return submit(launch.stream, "kernel", label, [host = kernel.host, again, kept] {
     const Kernel now = findKernel(host);
     return now.kind == Kernel::Kind::kCompiled ? runCompiled(now, again) : fail(mcErrorInvalidDeviceFunction);
@@ -202,4 +208,39 @@ unsigned int mcKernelBlocksPerMultiprocessor(unsigned int threads, size_t shared
           ? limits::kBlocksPerMultiprocessor
           : static_cast<unsigned>(limits::kSharedPerMultiprocessor / (sharedBytes + limits::kSharedReserved));
   return std::min({limits::kWarpsPerMultiprocessor / warps, limits::kBlocksPerMultiprocessor, bySharedMemory});
+}
+
+mcError_t mcGraphNodeReplace(mcGraphNode_t node, mcGraphNode_t by) {
+  MC_RETURN_IF_STICKY();
+  if (!nodeHandles.contains(node) || !nodeHandles.contains(by) || node->graph->inCapture || node->kind != by->kind ||
+      !node->bodies.empty() || !by->bodies.empty()) {
+    return fail(mcErrorInvalidValue);
+  }
+  const bool sameKernel =
+      node->launch != nullptr && by->launch != nullptr && node->launch->hostFunction == by->launch->hostFunction;
+  if (!sameKernel) {
+    node->shown.reset();
+  } else if (node->shown != nullptr) {
+    node->shown->assign(*by->launch->arguments);
+  }
+  node->label = by->label;
+  node->work = by->work;
+  node->device = by->device;
+  node->flags = by->flags;
+  node->launch = by->launch;
+  return mcSuccess;
+}
+
+mcError_t mcGraphKernelLaunch(mcGraphNode_t node, mcKernelLaunch* launch) {
+  MC_RETURN_IF_STICKY();
+  if (!nodeHandles.contains(node) || launch == nullptr) return fail(mcErrorInvalidValue);
+  if (node->launch == nullptr) return fail(mcErrorInvalidDeviceFunction);
+  if (node->shown == nullptr) {
+    auto shown = std::make_shared<KeptArguments>();
+    if (!shown->addAll(*node->launch->arguments)) return fail(mcErrorMemoryAllocation);
+    node->shown = std::move(shown);
+  }
+  const KernelLaunch& kernel = *node->launch;
+  *launch = {kernel.hostFunction, kernel.grid, kernel.block, kernel.sharedBytes, node->shown->pointers()};
+  return mcSuccess;
 }

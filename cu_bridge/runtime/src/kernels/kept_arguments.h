@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mc_kernel.h"
+#include "mc_runtime.h"
 
 namespace mc {
 
@@ -18,6 +19,7 @@ class KeptArguments {
     void* const kept = std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine);
     if (kept == nullptr) return false;
     values_.emplace_back(kept, &std::free);
+    sizes_.push_back(bytes);
     pointers_.push_back(std::memcpy(kept, value, bytes));
     return true;
   }
@@ -28,11 +30,32 @@ class KeptArguments {
     }
     return true;
   }
+  bool addAll(const KeptArguments& others) {
+    for (size_t i = 0; i < others.values_.size(); ++i) {
+      if (!add(others.values_[i].get(), others.sizes_[i])) return false;
+    }
+    return true;
+  }
+  // Takes the values of others of the same kernel, at the addresses where its own have been.
+  void assign(const KeptArguments& others) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      pointers_[i] = std::memmove(values_[i].get(), others.values_[i].get(), sizes_[i]);
+    }
+  }
   void** pointers() { return pointers_.data(); }
 
  private:
   std::vector<std::unique_ptr<void, void (*)(void*)>> values_;
+  std::vector<size_t> sizes_;
   std::vector<void*> pointers_;
+};
+
+// What a kernel's node of a graph launches.
+struct KernelLaunch {
+  const void* hostFunction;
+  mcDim3 grid, block;
+  size_t sharedBytes;
+  std::shared_ptr<KeptArguments> arguments;
 };
 
 }  // namespace mc

@@ -120,6 +120,117 @@ void nodesRunInTheOrderOfTheirEdges() {
   OK(cudaGraphDestroy(clone));
 }
 
+// What a program asks a kernel's node for it may change in place and give back, as often as it likes.
+void parametersOfKernels() {
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamCreate(&stream));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  add<<<1, 1, 0, stream>>>(device, 4);
+  OK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphNode_t node = nullptr;
+  size_t count = 1;
+  OK(cudaGraphGetNodes(graph, &node, &count));
+  cudaKernelNodeParams kernel{};
+  OK(cudaGraphKernelNodeGetParams(node, &kernel));
+  CHECK(kernel.func == reinterpret_cast<void*>(add) && kernel.extra == nullptr && kernel.sharedMemBytes == 0);
+  CHECK(kernel.gridDim.x == 1 && kernel.blockDim.x == 1 && kernel.blockDim.z == 1);
+  CHECK(*static_cast<int**>(kernel.kernelParams[0]) == device && *static_cast<int*>(kernel.kernelParams[1]) == 4);
+
+  cudaGraphExec_t exec = instantiate(graph);
+  cudaGraphExecUpdateResultInfo info{};
+  for (const int digit : {6, 7}) {
+    const int before = launch(exec, 0);
+    *static_cast<int*>(kernel.kernelParams[1]) = digit;
+    cudaGraphExec_t early = instantiate(graph);
+    CHECK(launch(exec, 0) == before && launch(early, 0) == before);
+    OK(cudaGraphKernelNodeSetParams(node, &kernel));
+    CHECK(launch(exec, 0) == before && launch(early, 0) == before);
+    OK(cudaGraphExecUpdate(exec, graph, &info));
+    CHECK(launch(exec, 0) == digit && launch(early, 0) == before);
+    OK(cudaGraphExecDestroy(early));
+  }
+  // Another array of arguments: the node's own memory has its values then.
+  int nine = 9;
+  void* arguments[] = {&device, &nine};
+  cudaKernelNodeParams other = kernel;
+  other.kernelParams = arguments;
+  OK(cudaGraphKernelNodeSetParams(node, &other));
+  CHECK(*static_cast<int*>(kernel.kernelParams[1]) == 9);
+  nine = 1;
+  cudaGraph_t clone = nullptr;
+  OK(cudaGraphClone(&clone, graph));
+  cudaGraphNode_t copy = nullptr;
+  OK(cudaGraphNodeFindInClone(&copy, node, clone));
+  cudaKernelNodeParams cloned{};
+  OK(cudaGraphKernelNodeGetParams(copy, &cloned));
+  CHECK(*static_cast<int*>(cloned.kernelParams[1]) == 9 && cloned.kernelParams[1] != kernel.kernelParams[1]);
+  *static_cast<int*>(cloned.kernelParams[1]) = 2;
+  OK(cudaGraphKernelNodeSetParams(copy, &cloned));
+  cudaGraphExec_t both[] = {instantiate(graph), instantiate(clone)};
+  CHECK(launch(both[0], 0) == 9 && launch(both[1], 0) == 2);
+
+  // Another kernel, whose arguments are others.
+  cudaGraphConditionalHandle handle{};
+  OK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
+  void* others[] = {&device, &handle};
+  other.func = reinterpret_cast<void*>(countDown);
+  other.kernelParams = others;
+  OK(cudaGraphKernelNodeSetParams(node, &other));
+  OK(cudaGraphKernelNodeGetParams(node, &kernel));
+  CHECK(kernel.func == other.func && *static_cast<int**>(kernel.kernelParams[0]) == device);
+  cudaGraphExec_t counting = instantiate(graph);
+  CHECK(launch(counting, 5) == 4);
+  other.func = nullptr;
+  CHECK(cudaGraphKernelNodeSetParams(node, &other) != cudaSuccess);
+  cudaGetLastError();
+  CHECK(launch(counting, 5) == 4);
+  for (cudaGraphExec_t one : {exec, both[0], both[1], counting}) OK(cudaGraphExecDestroy(one));
+  OK(cudaGraphDestroy(clone));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaStreamDestroy(stream));
+}
+
+// Nodes of a graph change for what is instantiated afterwards.
+void parametersOfOtherNodes() {
+  cudaGraph_t graph = makeGraph();
+  cudaGraphNode_t fill = nullptr, copy = nullptr, host = nullptr, recorded = nullptr;
+  cudaMemsetParams value{device, 4, 1, 4, 1, 1};
+  OK(cudaGraphAddMemsetNode(&fill, graph, nullptr, 0, &value));
+  int out = 0, other = 0;
+  OK(cudaGraphAddMemcpyNode1D(&copy, graph, &fill, 1, &out, device, 4, cudaMemcpyDeviceToHost));
+  cudaHostNodeParams call{hostDigit, &out};
+  OK(cudaGraphAddHostNode(&host, graph, &copy, 1, &call));
+  cudaEvent_t events[2];
+  for (cudaEvent_t& event : events) OK(cudaEventCreate(&event));
+  OK(cudaGraphAddEventRecordNode(&recorded, graph, &host, 1, events[0]));
+  cudaGraphExec_t before = instantiate(graph);
+  value.value = 3;
+  call.userData = &other;
+  OK(cudaGraphMemsetNodeSetParams(fill, &value));
+  OK(cudaGraphMemcpyNodeSetParams1D(copy, &other, device, 4, cudaMemcpyDeviceToHost));
+  OK(cudaGraphHostNodeSetParams(host, &call));
+  OK(cudaGraphEventRecordNodeSetEvent(recorded, events[1]));
+  cudaGraphExec_t after = instantiate(graph);
+  launch(before, 0);
+  CHECK(out == 17 && other == 0);
+  launch(after, 0);
+  CHECK(out == 17 && other == 37);
+  float time = -1;
+  OK(cudaEventElapsedTime(&time, events[0], events[1]));
+  CHECK(time >= 0);
+  cudaKernelNodeParams kernel{};
+  CHECK(cudaGraphKernelNodeGetParams(fill, &kernel) == cudaErrorInvalidValue);
+  CHECK(cudaGraphMemsetNodeSetParams(copy, &value) == cudaErrorInvalidValue);
+  CHECK(cudaGraphHostNodeSetParams(host, nullptr) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  launch(after, 0);
+  CHECK(other == 37);
+  for (cudaGraphExec_t exec : {before, after}) OK(cudaGraphExecDestroy(exec));
+  for (cudaEvent_t event : events) OK(cudaEventDestroy(event));
+  OK(cudaGraphDestroy(graph));
+}
+
 void nodesOfEachKind() {
   cudaGraph_t graph = makeGraph();
   cudaGraphNode_t fill = nullptr, copy = nullptr, host = nullptr, empty = nullptr, recorded = nullptr;
@@ -300,6 +411,8 @@ int main() {
   OK(cudaMalloc(&device, sizeof *device));
   nodesRunInTheOrderOfTheirEdges();
   nodesOfEachKind();
+  parametersOfKernels();
+  parametersOfOtherNodes();
   graphsInside();
   kernelsDecideWhatRuns();
   capturesTakeNodesIn();

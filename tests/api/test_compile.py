@@ -122,7 +122,8 @@ def test_eager_results_need_no_code_of_their_own(compiled):
         """
     made = torch.empty(4, device="cuda")
     for result in (made + 1, made.sum(0, keepdim=True), torch.sort(made)[0], made.clone(), made[1:], made @ x[:4, :4]):
-        assert torch._C._dispatch_keys(result) == torch._C._dispatch_keys(made), torch._C._dispatch_keys(result)
+        keys, wanted = (torch._C._dispatch_keys(each) for each in (result, made))
+        assert keys.raw_repr() == wanted.raw_repr(), keys  # torch 2.6 compares identities
     """
     )
 

@@ -349,9 +349,11 @@ class Kernel:
         return lines
 
     def compound(self, depth: int) -> List[str]:
-        kind = self.chance.randrange(4 if self.plain else 7)
+        kind = self.chance.randrange(6 if self.plain else 9)
         if kind == 0:
             return ["{", *self.inner(depth), "}"]
+        if kind > 3:
+            return self.counting(depth) if kind < 6 else self.unproven(kind, depth)
         if kind == 1:
             return [
                 f"if ({self.uniform()} {self.pick('>', '==', '!=')} {self.pick('1', '2', 'm')}) {{",
@@ -360,36 +362,80 @@ class Kernel:
                 *self.inner(depth),
                 "}",
             ]
-        if kind < 4:
-            loop = f"r{self.count}"
-            self.count += 1
-            head = self.pick(
-                f"for (int {loop} = 0; {loop} < {self.uniform()}; ++{loop})",
-                f"for (int {loop} = 8; {loop} > 1; {loop} >>= 1)",
-                f"for (unsigned {loop} = 1; {loop} < 4; {loop} += 2)",
-                f"EACH({loop}, {self.uniform()})",
-                f"for (int {loop} = 0, other{loop} = 5; {loop} < {self.uniform()}; ++{loop}, other{loop} -= n)",
-            )
-            self.constants.append([f"(int){loop}"])
-            self.scopes.append([])
-            lines = [head + " {", *self.inner(depth), "}"]
-            self.constants.pop()
-            self.scopes.pop()
-            return lines
-        if kind == 4:
-            # One value for all threads, which does not show: an assignment that no thread comes to, a loop by memory.
+        loop = f"r{self.count}"
+        self.count += 1
+        head = self.pick(
+            f"for (int {loop} = 0; {loop} < {self.uniform()}; ++{loop})",
+            f"for (int {loop} = 8; {loop} > 1; {loop} >>= 1)",
+            f"for (unsigned {loop} = 1; {loop} < 4; {loop} += 2)",
+            f"EACH({loop}, {self.uniform()})",
+            f"for (int {loop} = 0, other{loop} = 5; {loop} < {self.uniform()}; ++{loop}, other{loop} -= n)",
+        )
+        self.constants.append([f"(int){loop}"])
+        self.scopes.append([])
+        lines = [head + " {", *self.inner(depth), "}"]
+        self.constants.pop()
+        self.scopes.pop()
+        return lines
+
+    def counting(self, depth: int) -> List[str]:
+        """A loop whose threads count for themselves, all alike."""
+        name, step = f"c{self.count}", f"p{self.count}"
+        self.count += 1
+        least, more = self.chance.randrange(2), self.pick("1", "1", "n - 2", step)
+        condition = self.pick(f"{name} < {self.uniform()}", f"{name} < 3 && {step} < 40", f"!({name} >= {least + 2})")
+        count = f"{name} += {more}; {step} += {self.pick('1', name, 'm')};"
+        self.constants.append([f"(int){name}", step])
+        lines = self.inner(depth)
+        # Behind a barrier, so that what follows the loop, or its beginning, may write and read.
+        leave = self.pick("break;", "break;", "continue;")
+        leave = f"if ({self.pick(f'{name} == 1', f'{step} > n', 'm == 3')}) {{ {count} {self.pick(leave, leave, '')} }}"
+        nested = [f"if ({name} + m > 2) {{", *self.inner(depth), *self.pick("", "break;").split(), "}"]
+        lines += self.chance.choice([[], [], [leave], [leave, *self.inner(depth)], nested])
+        self.constants.pop()
+        before = f"{self.pick('int', 'int', 'unsigned', 'short')} {name} = {least}; int {step} = 1;"
+        kind = self.chance.randrange(5)
+        if kind == 0:
+            return [f"{before} while ({condition}) {{", *lines, count, "}"]
+        if kind == 1:
+            lines = [count, *lines] if leave in lines else [*lines, count]
+            return [f"{before} do {{", *lines, f"}} while ({condition});"]
+        if kind == 2:
+            return [f"{before} for (;; {count[:-1].replace(';', ',')}) {{ if (!({condition})) break;", *lines, "}"]
+        if kind == 3:
+            first = before.replace(f" = {least}", "", 1)
+            steps = count[:-1].replace(";", ",")
+            return [f"{first} for ({name} = {least}; {condition}; {steps}) {{", *lines, "}"]
+        return [
+            f"int {step} = 2;",
+            f"for (int {name} = 0; {condition}; {count[:-1].replace(';', ',')}) {{",
+            *lines,
+            "}",
+        ]
+
+    def unproven(self, kind: int, depth: int) -> List[str]:
+        if kind == 6:
+            # One value for all threads, which does not show: an assignment that no thread comes to.
             name = f"limit{self.count}"
             self.count += 1
+            spoiled = self.pick(
+                f"if (t == 5000) {name} = 9;",
+                f"for (int i{name} = 0; i{name} < (t & 3); ++i{name}) {name} += 0;",
+                f"(void)&{name};",
+                f"for (int i{name} = 0; i{name} < 3; ++i{name}) {{ if (i{name} == (t & 1)) break; {name} ^= 0; }}",
+                f"if (t < 7) --{name}; else {{ --{name}; }}",
+                f"change({name}); {name} -= 17;",
+            )
             return [
-                f"int {name} = {self.uniform()}; if (t == 5000) {name} = 9;",
-                f"for (int j{name} = 0; j{name} < {name}; ++j{name}) {{",
+                f"int {name} = {self.uniform()}; {spoiled}",
+                self.pick(f"for (int j{name} = 0; j{name} < {name}; ++j{name}) {{", f"while (--{name} > 0) {{"),
                 *self.inner(depth),
                 "}",
             ]
-        if kind == 5:
+        if kind == 7:
             name = f"turn{self.count}"
             self.count += 1
-            return [f"int {name} = 0; while ({name} < {self.uniform()}) {{ ++{name};", *self.inner(depth), "}"]
+            return [f"int {name} = 0; while ({name}++ < {self.uniform()}) {{", *self.inner(depth), "}"]
         # Each warp as a whole goes one way: shuffles alone, no barrier.
         return [f"if ((t >> 5) & 1) {{ {self.assignable()} += {self.shuffle()}; }}"]
 

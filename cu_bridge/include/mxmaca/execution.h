@@ -223,6 +223,27 @@ struct Phase {
   }
 };
 
+// What all threads of a block say to a condition on which they go on together. cucc has shown that they say the same;
+// were it not so, the values would be wrong behind it.
+class Agreed {
+ public:
+  __attribute__((always_inline)) void say(bool yes) {
+    yes_ |= yes;
+    no_ |= !yes;
+  }
+  __attribute__((always_inline)) bool yes() {
+    if (yes_ && no_) {
+      ::__cudaKernelFail(cudaErrorLaunchFailure, "a condition before a barrier is not the same for all threads");
+    }
+    const bool answer = yes_;
+    yes_ = no_ = false;
+    return answer;
+  }
+
+ private:
+  bool yes_ = false, no_ = false;
+};
+
 template <class Phases, class... Parameters>
 __attribute__((always_inline)) inline void run_phases(const Phases& phases, mcKernelContext* context,
                                                       Parameters... parameters) {

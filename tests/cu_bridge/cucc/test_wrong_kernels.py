@@ -79,6 +79,12 @@ __global__ void two_masks(int* out) {
   if (threadIdx.x < 16) out[0] = __shfl_sync(0xffffffffu, 1, 0);
   else out[1] = __shfl_sync(0xfffffff0u, 1, 16);
 }
+// What cucc makes of a loop that waits, if the threads were not to count alike.
+__global__ void disagrees(int* out) {
+  mxmaca::Agreed asked;
+  for (int i = 0; i < 2; ++i) asked.say(i == 1);
+  *out = asked.yes();
+}
 int main(int count, char** arguments) {
   int* out;
   if (count > 2) {
@@ -108,6 +114,7 @@ int main(int count, char** arguments) {
   RUN(different_votes, 32, 0);
   RUN(stuck_in_a_loop, 32, 0);
   RUN(two_masks, 32, 0);
+  RUN(disagrees, 1, 0);
   RUN(runs_away, 1024, 0);
   RUN(meets_for_ever, 64, 0);
   if (count > 2) std::printf("heard %d\\n", heard);
@@ -161,6 +168,7 @@ def wrong(wrong_program: pathlib.Path) -> Callable[..., str]:
             ["wait for each other", "0xffffffff", "names thread (16, 0, 0)"],
         ),
         ("two_masks", "cudaErrorLaunchFailure", ["wait for each other", "0xffffffff", "names thread (16, 0, 0)"]),
+        ("disagrees", "cudaErrorLaunchFailure", ["not the same for all threads"]),
         ("wrong_mask", "cudaErrorLaunchFailure", ["mask 0x00000001", "thread (1, 0, 0)"]),
         ("out_of_bounds", "cudaErrorIllegalAddress", []),
         ("null_pointer", "cudaErrorIllegalAddress", ["address (nil)"]),

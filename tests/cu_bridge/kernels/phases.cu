@@ -323,3 +323,209 @@ __global__ void keeps_effect_in_shuffle(const int* in, int* out) {
 CASE(an_effect_in_what_a_shuffle_gives) {
   check(RUN(keeps_effect_in_shuffle), [](int b, int t) { return value(b, t / 32 * 32 + 1) + 1 + 3; });
 }
+
+// Loops whose threads count for themselves, all alike.
+__global__ void fits_break(const int* in, int* out, int rounds) {
+  __shared__ int s[kThreads], next[kThreads];
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = in[i];
+  __syncthreads();
+  bool computed;
+  for (int k = 0; k < rounds; k++) {
+    computed = false;
+    if (t >= k + 1 && t < kThreads - 1 - k) {
+      computed = true;
+      next[t] = s[t - 1] + s[t + 1];
+    }
+    __syncthreads();
+    if (k == rounds - 1) break;
+    if (computed) s[t] = next[t];
+    __syncthreads();
+  }
+  out[i] = computed ? next[t] : -5;
+}
+CASE(a_loop_that_all_threads_leave_together) {
+  check([](int blocks, int* in, int* out) { fits_break<<<blocks, kThreads>>>(in, out, 3); },
+        [](int b, int t) {
+          if (t < 3 || t >= kThreads - 3) return -5;
+          return value(b, t - 3) + 3 * value(b, t - 1) + 3 * value(b, t + 1) + value(b, t + 3);
+        });
+}
+
+__global__ void fits_while(const int* in, int* out, int n) {
+  extern __shared__ int s[];
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = in[i];
+  if (t < 32) s[t + 96] = 0;
+  int offset = 1, d = n >> 1;
+  while (d > 0) {
+    __syncthreads();
+    if (t < d) s[offset * (2 * t + 2) - 1] += s[offset * (2 * t + 1) - 1];
+    offset *= 2;
+    d >>= 1;
+  }
+  if (t == 0) s[n - 1] = 0;
+  for (d = 1; d < n; d *= 2) {
+    offset >>= 1;
+    __syncthreads();
+    if (t < d) {
+      const int first = offset * (2 * t + 1) - 1, second = offset * (2 * t + 2) - 1;
+      const int moved = s[first];
+      s[first] = s[second];
+      s[second] += moved;
+    }
+  }
+  __syncthreads();
+  out[i] = s[t] + offset * 1000 + d;
+}
+CASE(a_scan_with_strides_that_its_threads_compute) {
+  check([](int blocks, int* in, int* out) { fits_while<<<blocks, kThreads, 512>>>(in, out, 128); },
+        [](int b, int t) { return sum(b, 0, t) + 1000 + 128; });
+}
+
+__global__ void fits_outer_counter(const int* in, int* out) {
+  __shared__ int s[kThreads];
+  int i, j, total = 0;
+  s[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+  for (i = 0; i <= __log2f(16); i++) {
+    for (j = 0; j < i; j++) total += s[threadIdx.x] * j;
+    __syncthreads();
+    if (threadIdx.x == i) s[i] += 1;
+    __syncthreads();
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = total + i * 10000 + s[1] * 100000;
+}
+CASE(counters_that_are_declared_outside_of_their_loops) {
+  check(RUN(fits_outer_counter), [](int b, int t) {
+    int total = 0;
+    for (int i = 0; i <= 4; ++i) {
+      for (int j = 0; j < i; ++j) total += (value(b, t) + (t < i)) * j;
+    }
+    return total + 50000 + (value(b, 1) + 1) * 100000;
+  });
+}
+
+__global__ void fits_continue(const int* in, int* out, int n) {
+  __shared__ int s[kThreads];
+  const int t = threadIdx.x, from = blockIdx.x * blockDim.x;
+  int round = 0, total = 0;
+  unsigned step = 1;
+  do {
+    s[t] = in[from + (t + round) % kThreads];
+    __syncthreads();
+    round += step;
+    if (round == 3) continue;
+    if (round % 2 == 0) {
+      total += s[kThreads - 1 - t];
+      __syncthreads();
+      if (round > 6) break;
+    } else {
+      total += 7 * s[(t + 1) % kThreads];
+      __syncthreads();
+    }
+    for (int k = 0; k < 3; k++) {
+      if (k == 1) continue;
+      total += s[k] * 2;
+      __syncthreads();
+    }
+  } while (round < n);
+  // The launch's values, which each thread changes.
+  while (n > 0) {
+    __syncthreads();
+    s[t] = n;
+    n = n / 2 - (n == 1 ? 5 : 0);
+    __syncthreads();
+    total ^= s[(t + 5) % kThreads];
+  }
+  out[from + t] = total + n;
+}
+CASE(loops_that_go_on_together_at_their_end) {
+  check([](int blocks, int* in, int* out) { fits_continue<<<blocks, kThreads>>>(in, out, 100); },
+        [](int b, int t) {
+          int total = 0;
+          for (int round = 1; round <= 8; ++round) {
+            const auto s = [&](int place) { return value(b, (place + round - 1) % kThreads); };
+            if (round == 3) continue;
+            total += round % 2 == 0 ? s(kThreads - 1 - t) : 7 * s((t + 1) % kThreads);
+            if (round == 8) break;
+            total += 2 * s(0) + 2 * s(2);
+          }
+          for (int n : {100, 50, 25, 12, 6, 3, 1}) total ^= n;
+          return total - 5;
+        });
+}
+
+__global__ void keeps_changed_by_some(const int* in, int* out) {
+  const int t = threadIdx.x;
+  int v = in[blockIdx.x * blockDim.x + t], k = 0, end = 2;
+  if (t == 5000) end = 9;
+  while (k < end) {
+    v += __shfl_xor_sync(0xffffffffu, v, 1);
+    __syncthreads();
+    k++;
+  }
+  out[blockIdx.x * blockDim.x + t] = v;
+}
+__global__ void keeps_changed_behind_continue(const int* in, int* out) {
+  const int t = threadIdx.x;
+  int v = in[blockIdx.x * blockDim.x + t], k = 0, end = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (i == (t & 1)) continue;
+    end += 1;
+  }
+  do {
+    v += __shfl_xor_sync(0xffffffffu, v, 1);
+    __syncthreads();
+    k++;
+  } while (k < end);
+  out[blockIdx.x * blockDim.x + t] = v;
+}
+__global__ void keeps_address(const int* in, int* out) {
+  int v = in[blockIdx.x * blockDim.x + threadIdx.x], end = 2;
+  int* p = &end;
+  for (int k = 0; k < end; k++) {
+    v += __shfl_xor_sync(0xffffffffu, v, 1);
+    __syncthreads();
+    *p = 2;
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+__global__ void keeps_memory(const int* in, int* out) {
+  __shared__ int end;
+  int v = in[blockIdx.x * blockDim.x + threadIdx.x], k = 0;
+  if (threadIdx.x == 0) end = 2;
+  __syncthreads();
+  while (k < end) {
+    v += __shfl_xor_sync(0xffffffffu, v, 1);
+    __syncthreads();
+    k++;
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+__global__ void keeps_left_by_warps(const int* in, int* out) {
+  int v = in[blockIdx.x * blockDim.x + threadIdx.x];
+  for (int k = 0; k < 5; k++) {
+    if (threadIdx.x / 32 < 3 && k == 2) break;
+    v += __shfl_xor_sync(0xffffffffu, v, 1);
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+constexpr int kTwice = 2;
+__global__ void keeps_hidden_end(const int* in, int* out) {
+  int v = in[blockIdx.x * blockDim.x + threadIdx.x], k;
+  for (k = 0; k < kTwice; k++) {
+    const int kTwice = threadIdx.x;
+    v += __shfl_xor_sync(0xffffffffu, v + kTwice - threadIdx.x, 1);
+    __syncthreads();
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+CASE(loops_whose_rounds_may_differ_between_threads) {
+  const auto expected = [](int b, int t) { return 2 * (value(b, t) + value(b, t ^ 1)); };
+  check(RUN(keeps_changed_by_some), expected);
+  check(RUN(keeps_changed_behind_continue), expected);
+  check(RUN(keeps_address), expected);
+  check(RUN(keeps_memory), expected);
+  check(RUN(keeps_left_by_warps), expected);
+  check(RUN(keeps_hidden_end), expected);
+}

@@ -125,3 +125,12 @@ class Callees:
         if not names.isdisjoint(variables) or ex.calls_unnamed(body):
             return False
         return all(self.of(name) is not None for name in names)
+
+
+def unknown(statement: Tokens, harmless: AbstractSet[str]) -> str:
+    """Why the statement is none of those that are known to wait for nothing, and to hide nothing."""
+    called = sorted({statement[of].text for of in calls(statement)} - ex.PURE - ex.EFFECTS - CASTS - harmless)
+    words = sorted(ex.FORBIDDEN.intersection(ex.texts(statement)))
+    if called:
+        return f"'{called[0]}' is called, which may wait"
+    return f"'{words[0]}' is not understood" if words else "a statement that is not understood"

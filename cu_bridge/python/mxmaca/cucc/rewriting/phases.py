@@ -16,25 +16,27 @@ live across a wait become arrays with an element for each thread:
 A shuffle is such a wait as well: one loop puts the lanes' values into an array, the next takes them from there.
 
 No types are known here (expressions.py), so only what is understood in full is taken: everything else is `Unfit`, and
-the kernel keeps its threads' stacks. Wanted are: waits as statements of their own, or in `for` and `if` whose
+the kernel keeps its threads' stacks. Wanted are: waits as statements of their own, or in loops and `if` whose
 conditions are the same for all threads (constants, parameters, block indices); no `return` before the last wait but
 those behind such conditions; variables that live across a wait of arithmetic, vector or pointer type; and calls only of
 functions that do not wait, which are listed or defined in the same text (callees.py): those that wait have been taken
 into the kernel (inlining.py). A block of cooperative groups is one with its `sync`. Shuffles may stand in an `if` that
 whole warps take: each loop then asks its condition.
+Variables that change may be in such conditions as well, if they are the same for all threads (common.py, loops.py).
 """
 
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from . import block_atomics, inlining, shared_memory
 from . import expressions as ex
-from .callees import Callee, Callees, calls, changed
+from .callees import Callee, Callees, calls, changed, unknown
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
-from .source import WORD, Edit, Source, Token, word_set
-from .types import Kept
+from .source import OTHER, WORD, Edit, Source, Token, word_set
+from .types import Kept, declarations
+from .waiting import common, loops, pointers
+from .waiting.regions import Piece, Regions, Variable
 from .waits import (
-    ALL_LANES,
     BARRIERS,
     TAKEN,
     WAITS,
@@ -42,6 +44,8 @@ from .waits import (
     Unfit,
     Warps,
     blocks,
+    is_overloaded,
+    is_whole,
     semicolon,
     spin,
     spin_edits,
@@ -58,23 +62,7 @@ WORDS = INTEGERS | word_set("float double const true false sizeof min max")
 SHARED = "__mxmaca_shared__"
 
 
-class Variable(NamedTuple):
-    """A variable that regions behind its own see: what brings it into their scope, and the names in that."""
-
-    name: str
-    text: str
-    uses: Set[str]
-
-
-class Piece(NamedTuple):
-    """A part of a region."""
-
-    text: str
-    uses: Set[str]
-    declares: Optional[Variable] = None
-
-
-class Phases:
+class Phases(Regions):
     """One kernel."""
 
     def __init__(
@@ -87,6 +75,7 @@ class Phases:
         expanded: Optional[inlining.Expanded] = None,
         named: bool = True,
     ) -> None:
+        super().__init__()
         self.program, self.callees = source, callees
         program_start = kernel.start
         if expanded is not None:
@@ -102,15 +91,11 @@ class Phases:
         types = {name for before, name in zip(words, words[1:]) if before in ("class", "typename")}
         self.tokens: Tokens = with_barriers(tokens, blocks(tokens))
         self.types = types  # of the template's parameters
-        self.output: List[str] = []
-        self.region: List[Piece] = []
-        self.visible: List[Variable] = []
         self.uniform: Set[str] = set()
         self.pure: Set[str] = set()
         self.varying: Set[str] = {"threadIdx"}
         self.kinds: Dict[str, List[str]] = {}  # each variable's type; none where it is not understood
         self.lanes = 0
-        self.guards: List[Tuple[str, Set[str]]] = []  # conditions of whole warps around the place, and their names
         self.guarded = 0
         self.rows = False
         self.kept = Kept(self.program, types, named)
@@ -139,8 +124,17 @@ class Phases:
             callee = self._callee(self.tokens[of].text)
             if callee is not None:
                 self.handed |= changed(self.tokens, of, callee)
+        self.asked = 0
         for start, end in kernel.parameters:
             self._parameter(list(source.tokens(start, default(source, start, end))))
+        self.common = common.Common(
+            self.tokens,
+            set(self.uniform),
+            {name: ex.ARITHMETIC.issuperset(kind) for name, kind in self.kinds.items()},
+            self.memory,
+            lambda name, tokens: name in self.handed or ex.modified(name, tokens),
+            lambda name: is_overloaded(self.program, name),
+        )
 
     def generate(self) -> str:
         """The lambda's body.
@@ -150,7 +144,7 @@ class Phases:
         """
         self._block(0, len(self.tokens), top=True)
         self._close()
-        self._check_pointers()
+        pointers.check(self.tokens, self.kinds, self.shared)
         lanes = "".join(
             f" alignas(64) char __mxmaca_lanes_{i}[::mxmaca::lanes_bytes];" for i in range(min(self.lanes, 2))
         )
@@ -193,42 +187,6 @@ class Phases:
     def _changes(self, name: str, declared: int = -1, is_object: bool = False) -> bool:
         return name in self.handed or ex.modified(name, self.tokens, declared, is_object)
 
-    def _check_pointers(self) -> None:
-        """A variable of one phase is gone in the next, so nothing may point at one.
-
-        Raises:
-            Unfit: something may.
-        """
-        tokens = self.tokens
-        pointers = {name for name, kind in self.kinds.items() if "*" in kind}
-        others = self.kinds.keys() - pointers
-        objects = {name for name in others if not ex.is_value([part for part in self.kinds[name] if part != "const"])}
-        for at, of in ex.addresses(tokens):
-            name = tokens[of].text
-            # The address of an element that a pointer leads to is none of the pointer's.
-            leads = name in pointers and self._text(of + 1) in ("[", "->")
-            if name in self.kinds and not leads and self._text(ex.opening(tokens, at) - 1) not in ex.RESULTS:
-                raise Unfit(f"the address of '{name}' is taken", tokens[of])
-        for at, token in enumerate(tokens):
-            if token.text in pointers:
-                behind = at + 1
-                while self._text(behind) == ")":
-                    behind += 1
-                value = tokens[behind : semicolon(self.tokens, behind)] if self._text(behind) in ASSIGNMENTS else []
-                if objects.intersection(ex.names(value)):
-                    raise Unfit(f"the pointer '{token.text}' may point at a variable of the body", token)
-            # Arrays of the body, where they stand for their first element's address; objects that may hold one.
-            arrays = token.text in objects and not self.kinds[token.text] and self._text(at - 1) != "."
-            if arrays and self._text(at + 1)[:1] not in tuple("[.({="):
-                raise Unfit(f"the array '{token.text}' of the body is handed on", token)
-            if token.text == "*" and self._text(at + 1) == "*":
-                raise Unfit("there is a pointer to a pointer", token)
-        brackets = 0
-        for token in self.shared:
-            brackets += (token.text == "[") - (token.text == "]")
-            if token.text == "*" and not brackets:
-                raise Unfit("shared memory holds pointers", token)
-
     def _first(self, name: str) -> Optional[Token]:
         return next((token for token in self.tokens if token.text == name), None)
 
@@ -248,11 +206,12 @@ class Phases:
 
     # ---- Statements -------------------------------------------------------------------------------------------------
 
-    def _block(self, at: int, end: int, top: bool = False) -> None:
+    def _block(self, at: int, end: int, top: bool = False, last: Optional[Callable[[], None]] = None) -> None:
         statements = []
         while at < end:
             stop = statement_end(self.tokens, at)
-            statements.append((at, stop, ex.has(self.tokens[at:stop], *WAITS)))
+            ends = ex.has(self.tokens[at:stop], *WAITS) or bool(loops.jumps(self.tokens[at:stop]))
+            statements.append((at, stop, ends))
             at = stop
         outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
         for position, (at, stop, waits) in enumerate(statements):
@@ -267,13 +226,15 @@ class Phases:
                 tokens = self.tokens[at:stop]
                 text = self.source.edited(self.edits, tokens[0].start, tokens[-1].end)
                 self._plain(tokens, text, behind, top and later is None)
+        if last is not None:
+            last()
         self._close()
         del self.visible[outer:]
         self.uniform, self.varying, self.pure = known
 
     def _waiting(self, at: int, stop: int, behind: Set[str]) -> None:
         word = self._text(at)
-        if word in BARRIERS and self._is_whole(word, self.tokens[at + 1 : stop]):
+        if word in BARRIERS and is_whole(word, self.tokens[at + 1 : stop]):
             if self.guards and word == "__syncthreads":
                 raise Unfit("a barrier within an `if` whose condition may differ between warps", self.tokens[at])
             self._close()
@@ -284,15 +245,17 @@ class Phases:
             self._for(at, stop)
         elif word == "if":
             self._if(at, stop)
-        elif word in ("while", "do", "switch", "else", "return"):
+        elif word in ("while", "do"):
+            self._loop(at, stop)
+        elif word in loops.JUMPS:
+            if self.guards:
+                raise Unfit(f"`{word}` within an `if` whose condition may differ between warps", self.tokens[at])
+            self._close()
+            self.output.append(f"{self._marker(at)}{word};")
+        elif word in ("switch", "else", "return"):
             raise Unfit(f"a wait within '{word}'", self.tokens[at])
         else:
             self._shuffle(self.tokens[at:stop], behind)
-
-    def _is_whole(self, word: str, behind: Tokens) -> bool:
-        """Whether a barrier is one of all threads, or of all lanes of a warp."""
-        mask = "".join(ex.without(behind, "(", ")", ";")).lower().rstrip("ul")
-        return not mask or (word == "__syncwarp" and mask in ALL_LANES)
 
     def _nested(self, head: str, at: int, stop: int) -> None:
         """A block, or the statement behind `for (…)` or `if (…)`."""
@@ -302,22 +265,98 @@ class Phases:
         self.output.append("}")
 
     def _for(self, at: int, stop: int) -> None:
-        body = ex.closing(self.tokens, at + 1) + 1
-        pieces = ex.split(self.tokens[at + 2 : body - 1], ";")
-        if len(pieces) != 3:
-            raise Unfit("a wait within a `for` over a range", self.tokens[at])
-        start, condition, steps = pieces
-        known = set(self.uniform)
-        counters = self._counters(start, self.tokens[at])
-        self.uniform.update(counters)
-        if not all(self._counts(step, counters) for step in ex.split(steps)) or not self._is_uniform(condition):
-            raise Unfit("a wait within a `for` whose rounds may differ between threads", self.tokens[at])
-        if any(name in self.handed or ex.modified(name, self.tokens[body:stop]) for name in counters):
-            raise Unfit("a wait within a `for` whose counter changes in its body", self.tokens[at])
+        loop, known = loops.parts(self.tokens, at, stop), set(self.uniform)
+        if not self._is_counted(loop):
+            self.uniform = known
+            self._loop(at, stop)
+            return
         self._close()
-        header = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
-        self._nested(f"{self._marker(at)}for {header} ", body, stop)
+        header = self.source.flat(self.tokens[at + 1].start, self.tokens[loop.body - 1].end)
+        self._nested(f"{self._marker(at)}for {header} ", loop.body, stop)
         self.uniform = known
+
+    def _is_counted(self, loop: loops.Loop) -> bool:
+        """Whether a `for` counts variables of its own, which nothing else changes, in all threads alike."""
+        try:
+            counters = self._counters(loop.start[:-1], loop.start[0])
+        except Unfit:
+            return False
+        self.uniform.update(counters)
+        body = self.tokens[loop.body : loop.end]
+        return (
+            all(self._counts(step, counters) for step in ex.split(loop.steps))
+            and self._is_uniform(loop.condition)
+            and not any(name in self.handed or ex.modified(name, body) for name in counters)
+        )
+
+    def _loop(self, at: int, stop: int) -> None:
+        """A loop whose threads count for themselves, and go round together."""
+        loop, where = loops.parts(self.tokens, at, stop), self.tokens[at]
+        self._close()
+        outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
+        self.output.append(f"{self._marker(at)}{{")
+        if len(loop.start) > 1:
+            text = self.source.edited(self.edits, loop.start[0].start, loop.start[-1].end)
+            self._plain(loop.start, text, ex.names(self.tokens[at:stop]), False)
+        asked, ask = self._question(loop.condition, where, f"a wait within a `{loop.word}` whose rounds")
+        body = self.tokens[loop.body : loop.end]
+        braces = body[0].text == "{"
+        if "continue" in loops.jumps(body[braces : len(body) - braces]):
+            self._close()
+            self.asked += 1
+            again = f"__mxmaca_again_{self.asked}"
+            self.output.append(f" for (bool {again} = false;; {again} = true) {{")
+            self._steps(loop.steps, f"if ({again}) ")
+            ask(f" if ({again})" if loop.word == "do" else "")
+            self._close()
+            self.output.append(f" if ({f'{again} && ' if loop.word == 'do' else ''}!{asked}) break;")
+            self._nested("", loop.body, loop.end)
+            self.output.append("}")
+        else:
+            heads = ex.names([*loop.condition, *loop.steps])
+            if any(one.name in heads for one in declarations(body)):
+                raise Unfit(f"the body of a `{loop.word}` hides what its head names", where)
+            if loop.word != "do":
+                ask("")
+            self._close()
+
+            def next_round() -> None:
+                self._steps(loop.steps, "")
+                ask("")
+
+            self.output.append(" do {" if loop.word == "do" else f" while ({asked}) {{")
+            self._block(loop.body + braces, loop.end - braces, last=next_round)
+            self.output.append(f"}} while ({asked});" if loop.word == "do" else "}")
+        self.output.append("}")
+        del self.visible[outer:]
+        self.uniform, self.varying, self.pure = known
+
+    def _steps(self, steps: Tokens, condition: str) -> None:
+        """What a `for` does between two rounds."""
+        if steps:
+            text = self.source.edited(self.edits, steps[0].start, steps[-1].end)
+            self._plain([*steps, steps[-1]._replace(text=";", kind=OTHER)], f"{condition}{{ {text}; }}", set(), False)
+
+    def _question(self, condition: Tokens, where: Token, what: str) -> Tuple[str, Callable[[str], None]]:
+        """What tells the answer of all threads to a condition, and what asks them in the next loop over them.
+
+        Raises:
+            Unfit: they may answer differently.
+        """
+        if self._is_uniform(condition):
+            return f"({self._spell(condition)})" if condition else "true", lambda _: None
+        if self.guards or not self.common.has(condition):
+            raise Unfit(f"{what} may differ between threads", where)
+        self.asked += 1
+        name = f"__mxmaca_asked_{self.asked}"
+        text = self.source.edited(self.edits, condition[0].start, condition[-1].end)
+        self.output.append(f" ::mxmaca::Agreed {name};")
+        marker = self.source.marker(condition[0].start)
+
+        def ask(first: str) -> None:
+            self.region.append(Piece(f"{marker}{first} {name}.say({text});", ex.names(condition)))
+
+        return f"{name}.yes()", ask
 
     def _counters(self, start: Tokens, where: Token) -> List[str]:
         """The variables that a loop's head declares: integers with the same value in all threads.
@@ -348,18 +387,20 @@ class Phases:
 
     def _if(self, at: int, stop: int) -> None:
         body = ex.closing(self.tokens, at + 1) + 1
-        self._close()
         end = statement_end(self.tokens, body)
-        condition = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
-        if not self._is_uniform(self.tokens[at + 2 : body - 1]):
-            used = self.tokens[at + 2 : body - 1]
-            if not self._is_of_warps(used):
-                raise Unfit("a wait within an `if` whose condition may differ between threads", self.tokens[at])
+        used = self.tokens[at + 2 : body - 1]
+        if not self._is_uniform(used) and self._is_of_warps(used):
+            self._close()
+            condition = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
             self._guarded(at, condition, ex.names(used), body, end)
             if end < stop:
                 self._guarded(at, f"(!{condition})", ex.names(used), end + 1, stop)
             return
-        self._nested(f"{self._marker(at)}if {condition} ", body, end)
+        what = "a wait" if ex.has(self.tokens[at:stop], *WAITS) else "`break` or `continue` of a loop that waits"
+        condition, ask = self._question(used, self.tokens[at], f"{what} within an `if` whose condition")
+        ask("")
+        self._close()
+        self._nested(f"{self._marker(at)}if ({condition}) ", body, end)
         if end < stop:
             self._nested(" else ", end + 1, stop)
 
@@ -440,7 +481,7 @@ class Phases:
         # A cast to a template's type waits for nothing if that is a number.
         self.kept.numbers |= called & self.types
         if not ex.is_known(statement, ex.PURE | ex.EFFECTS | harmless):
-            raise Unfit(_unknown(statement, harmless), statement[0])
+            raise Unfit(unknown(statement, harmless), statement[0])
         if ex.has(statement, "break", "continue") and first not in ("for", "while", "do"):
             raise Unfit("`break` or `continue` of a loop that waits", statement[0])
         if first not in KEYWORDS and ex.is_declaration(statement):
@@ -555,38 +596,3 @@ class Phases:
             if name in self.varying or name in self.pure or name in self.memory or self._changes(name):
                 return False
         return True
-
-    # ---- Regions ----------------------------------------------------------------------------------------------------
-
-    def _close(self) -> None:
-        """The end of a loop over the threads."""
-        if not self.region:
-            return
-        wanted: Set[str] = set().union(*(piece.uses for piece in self.region))
-        text = self._needed(wanted) + "".join(piece.text for piece in self.region)
-        if self.guards:
-            asked: Set[str] = set().union(*(used for _, used in self.guards))
-            conditions = " && ".join(condition for condition, _ in self.guards)
-            text = f"{self._needed(asked)} if ({conditions}) {{ {text}\n}}"
-        self.output.append(f" __mxmaca_phase([&](int __mxmaca_thread) __attribute__((always_inline)) {{ {text}\n}});")
-        self.region = []
-
-    def _needed(self, wanted: Set[str]) -> str:
-        """What brings variables of earlier regions into a loop's scope."""
-        declared = [piece.declares for piece in self.region]
-        wanted = set(wanted)
-        needed: List[str] = []
-        for variable in reversed(self.visible):
-            if variable.name in wanted and not any(one is variable for one in declared):
-                needed.insert(0, variable.text)
-                wanted |= variable.uses
-        return " ".join(needed)
-
-
-def _unknown(statement: Tokens, harmless: AbstractSet[str]) -> str:
-    """Why the statement is none of those that are known to wait for nothing, and to hide nothing."""
-    called = sorted({statement[of].text for of in calls(statement)} - ex.PURE - ex.EFFECTS - CASTS - harmless)
-    words = sorted(ex.FORBIDDEN.intersection(ex.texts(statement)))
-    if called:
-        return f"'{called[0]}' is called, which may wait"
-    return f"'{words[0]}' is not understood" if words else "a statement that is not understood"

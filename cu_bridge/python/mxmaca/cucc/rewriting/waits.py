@@ -70,6 +70,12 @@ def statement_end(tokens: Tokens, at: int) -> int:
     return statement_end(tokens, end + 1) if word == "if" and ex.texts(tokens[end : end + 1]) == ["else"] else end
 
 
+def is_whole(word: str, behind: Tokens) -> bool:
+    """Whether a barrier is one of all threads, or of all lanes of a warp."""
+    mask = "".join(ex.without(behind, "(", ")", ";")).lower().rstrip("ul")
+    return not mask or (word == "__syncwarp" and mask in ALL_LANES)
+
+
 def spin(tokens: Tokens) -> Optional[Token]:
     """The first loop that may go round until another thread of the block has done something, by SPINNING.
 
@@ -144,7 +150,7 @@ class Shuffle:
         start, end = found[0], ex.closing(statement, found[0] + 1)
         if len(ex.split(statement[:start])) > 1 or _changes_in_brackets(statement[:start]):
             raise Unfit("a statement that changes something before it comes to a shuffle", statement[0])
-        if _is_overloaded(source, statement[start].text):
+        if is_overloaded(source, statement[start].text):
             raise Unfit(f"a '{statement[start].text}' of the program's own", statement[start])
         arguments = ex.split(statement[start + 2 : end])
         if not 3 <= len(arguments) <= 4 or not all(arguments):
@@ -181,7 +187,7 @@ def _changes_in_brackets(tokens: Tokens) -> bool:
     return False
 
 
-def _is_overloaded(source: Source, name: str) -> bool:
+def is_overloaded(source: Source, name: str) -> bool:
     """Whether the program defines a function of the name: its values may be larger than a lane's, or mean another."""
     if name not in source.overloaded:
         source.overloaded[name] = _is_defined(source, name)

@@ -1,0 +1,1 @@
+"""What phases.py knows of a kernel before it goes through its statements."""

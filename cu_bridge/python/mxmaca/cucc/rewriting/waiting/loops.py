@@ -1,0 +1,90 @@
+"""Loops by their parts, and what jumps out of them.
+
+Note: loops that go round together
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+Where a condition is made of variables that change, and that are the same for all threads nevertheless (common.py), each
+thread counts for itself, and all are asked:
+
+    int k = 1;                                phase([&](unsigned i) { k[i] = 1; asked.say(k[i] < n); });
+    while (k < n) {                      →    while (asked.yes()) {
+      … __syncthreads(); … k *= 2;              phase(…); phase([&](unsigned i) { … k[i] *= 2; asked.say(k[i] < n); });
+    }                                         }
+
+With a `continue` in it they are asked at the loop's head. An `if` is asked likewise, and in it may be a `break`.
+"""
+
+from typing import Iterator, List, NamedTuple, Tuple
+
+from .. import expressions as ex
+from ..expressions import Tokens
+from ..source import WORD
+from ..waits import Unfit, statement_end
+
+LOOPS = ("for", "while", "do")
+JUMPS = ("break", "continue")
+
+
+class Loop(NamedTuple):
+    """A loop; what it does not have is empty."""
+
+    word: str
+    start: Tokens  # with its semicolon
+    condition: Tokens
+    steps: Tokens
+    body: int  # where that begins and ends
+    end: int
+
+
+def parts(tokens: Tokens, at: int, stop: int) -> Loop:
+    """The parts of the loop between the places.
+
+    Raises:
+        Unfit: it is a `for` over a range.
+    """
+    word = tokens[at].text
+    if word == "do":
+        end = statement_end(tokens, at + 1)
+        return Loop(word, (), tokens[end + 2 : ex.closing(tokens, end + 1)], (), at + 1, end)
+    close = ex.closing(tokens, at + 1)
+    head = tokens[at + 2 : close]
+    if word == "while":
+        return Loop(word, (), head, (), close + 1, stop)
+    pieces = ex.split(head, ";")
+    if len(pieces) != 3:
+        raise Unfit("a wait within a `for` over a range", tokens[at])
+    start, condition, steps = pieces
+    return Loop(word, head[: len(start) + 1], condition, steps, close + 1, stop)
+
+
+def jumps(tokens: Tokens) -> List[str]:
+    """The words `break` and `continue` that belong to a loop around the tokens."""
+    found: List[str] = []
+    at = 0
+    while at < len(tokens):
+        if tokens[at].kind == WORD and tokens[at].text in LOOPS:
+            at = statement_end(tokens, at)
+            continue
+        if tokens[at].text in JUMPS:
+            found.append(tokens[at].text)
+        at += 1
+    return found
+
+
+def exits(tokens: Tokens) -> Iterator[Tuple[Tokens, ...]]:
+    """For each jump out of a loop with that body, or back to its head, the conditions around it."""
+    at = 0
+    while at < len(tokens):
+        stop = statement_end(tokens, at)
+        statement = tokens[at:stop]
+        word = statement[0].text
+        if word in JUMPS:
+            yield ()
+        elif word == "{":
+            yield from exits(statement[1:-1])
+        elif word == "if":
+            close = ex.closing(statement, 1)
+            end = statement_end(statement, close + 1)
+            for part in (statement[close + 1 : end], statement[end + 1 :]):
+                for conditions in exits(part):
+                    yield (statement[2:close], *conditions)
+        at = stop

@@ -141,3 +141,15 @@ def test_dynamic_shared_memory_is_an_object_outside_of_functions(rewrite: Rewrit
 def test_a_launch_that_is_none_is_an_error_at_its_line(rewrite: Rewrite, load: Callable[[str], Any], text: str) -> None:
     with pytest.raises(load("errors").CuccError, match=r"user\.cu:12: error: "):
         rewrite(f'# 11 "user.cu"\nvoid f() {{\n{text}\n}}\n')
+
+
+def test_initial_values_of_kept_variables_are_as_other_passes_leave_them(rewrite: Rewrite) -> None:
+    """Those of shared memory turn an atomic function on the block's own memory into one without a bus lock."""
+    text = (
+        "__mxmaca_global__ void k(int* p) {\n  __mxmaca_shared__ int s[8];\n"
+        "  int v = atomicAdd(&s[0], 1);\n  __syncthreads();\n  v += atomicAdd(&s[1], __shfl_xor_sync(-1, v, 1));\n"
+        "  p[threadIdx.x] = v;\n}\n"
+    )
+    body, phases = rewrite(text, device=True).split("__mxmaca_phases = ", 1)
+    assert body.count("atomicAdd_block(") == phases.count("atomicAdd_block(") == 2
+    assert "atomicAdd(" not in body + phases

@@ -159,13 +159,8 @@ class Phases(Regions):
         if self._changes(name, is_object=ex.may_be_object(ex.texts(declared[:-1]))):
             self._own_parameter(name, [token for token in declared if token.text != name])
             return
-        # `(a) * p` is taken for `(A) *p`, so that no value of the device's memory is kept for a constant.
-        for at in range(2, len(self.tokens) if ex.has(declared, "*") else 0):
-            may_cast = ex.texts(self.tokens[at - 2 : at + 1]) == [")", "*", name] and ex.may_be_type(
-                self.tokens, at - 2
-            )
-            if may_cast and self._text(at + 1) not in ASSIGNMENTS:
-                raise Unfit(f"`(…) * {name}` may read memory", self.tokens[at])
+        if ex.has(declared, "*"):
+            pointers.check_parameter(self.tokens, name)
         self.uniform.add(name)
 
     def _own_parameter(self, name: str, kind: Tokens) -> None:
@@ -196,13 +191,16 @@ class Phases(Regions):
     def _marker(self, at: int) -> str:
         return self.source.marker(self.tokens[at].start)
 
+    def _flat(self, start: int, end: int) -> str:
+        return self.source.flat(start, end, self.edits)
+
     def _spell(self, tokens: Tokens) -> str:
         """The tokens, which follow each other in the source, on one line."""
         start, end = tokens[0].start, tokens[-1].end
         for token in tokens:
             if token.text == TAKEN:
-                return f"{self.source.flat(start, token.start)} {self.taken} {self.source.flat(token.end, end)}"
-        return self.source.flat(start, end)
+                return f"{self._flat(start, token.start)} {self.taken} {self._flat(token.end, end)}"
+        return self._flat(start, end)
 
     # ---- Statements -------------------------------------------------------------------------------------------------
 
@@ -215,7 +213,7 @@ class Phases(Regions):
             at = stop
         outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
         for position, (at, stop, waits) in enumerate(statements):
-            if top and self._ends(at, stop) and any(waiting for _, _, waiting in statements[position:]):
+            if top and loops.is_return(self.tokens[at:stop]) and any(waiting for _, _, waiting in statements[position:]):
                 self._rest(at, stop, end)
                 break
             later = next((start for start, _, waiting in statements[position + 1 :] if waiting), None)
@@ -271,7 +269,7 @@ class Phases(Regions):
             self._loop(at, stop)
             return
         self._close()
-        header = self.source.flat(self.tokens[at + 1].start, self.tokens[loop.body - 1].end)
+        header = self._flat(self.tokens[at + 1].start, self.tokens[loop.body - 1].end)
         self._nested(f"{self._marker(at)}for {header} ", loop.body, stop)
         self.uniform = known
 
@@ -391,7 +389,7 @@ class Phases(Regions):
         used = self.tokens[at + 2 : body - 1]
         if not self._is_uniform(used) and self._is_of_warps(used):
             self._close()
-            condition = self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
+            condition = self._flat(self.tokens[at + 1].start, self.tokens[body - 1].end)
             self._guarded(at, condition, ex.names(used), body, end)
             if end < stop:
                 self._guarded(at, f"(!{condition})", ex.names(used), end + 1, stop)
@@ -404,18 +402,11 @@ class Phases(Regions):
         if end < stop:
             self._nested(" else ", end + 1, stop)
 
-    def _ends(self, at: int, stop: int) -> bool:
-        """Whether the statement is `if (…) return;`."""
-        if self._text(at) != "if":
-            return False
-        behind = ex.texts(self.tokens[ex.closing(self.tokens, at + 1) + 1 : stop])
-        return behind in (["return", ";"], ["{", "return", ";", "}"])
-
     def _rest(self, at: int, stop: int, end: int) -> None:
         """What follows `if (…) return;` to the kernel's end: the other threads do it."""
         body = ex.closing(self.tokens, at + 1) + 1
         condition, used = self.tokens[at + 2 : body - 1], ex.names(self.tokens[at + 2 : body - 1])
-        text = f"(!{self.source.flat(self.tokens[at + 1].start, self.tokens[body - 1].end)})"
+        text = f"(!{self._flat(self.tokens[at + 1].start, self.tokens[body - 1].end)})"
         self._close()
         if self._is_uniform(condition):
             self.output.append(f"{self._marker(at)}if {text} {{")

@@ -315,9 +315,9 @@ class Source:
         file, line, _ = self.line(place)
         return f'\n# {line} "{file}"{" 3" if quiet else ""}\n' if file else "\n"
 
-    def flat(self, start: int, end: int) -> str:
-        """The text between the places on one line, without line markers."""
-        return DIRECTIVE.sub(" ", self.text[start:end]).replace("\n", " ").strip()
+    def flat(self, start: int, end: int, edits: Iterable[Edit] = ()) -> str:
+        """The text between the places on one line, without line markers, as the edits leave it."""
+        return DIRECTIVE.sub(" ", self.edited(edits, start, end)).replace("\n", " ").strip()
 
     def line_ends(self, start: int, end: int) -> str:
         """What keeps the lines behind `end` where they are, if the text between goes away."""

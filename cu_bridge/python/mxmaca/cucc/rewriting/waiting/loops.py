@@ -88,3 +88,11 @@ def exits(tokens: Tokens) -> Iterator[Tuple[Tokens, ...]]:
                 for conditions in exits(part):
                     yield (statement[2:close], *conditions)
         at = stop
+
+
+def is_return(statement: Tokens) -> bool:
+    """Whether it is `if (…) return;`."""
+    if statement[0].text != "if":
+        return False
+    behind = ex.texts(statement[ex.closing(statement, 1) + 1 :])
+    return behind in (["return", ";"], ["{", "return", ";", "}"])

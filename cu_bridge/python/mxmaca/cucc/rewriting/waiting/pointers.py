@@ -47,5 +47,17 @@ def check(tokens: Tokens, kinds: Dict[str, List[str]], shared: Tokens) -> None:
             raise Unfit("shared memory holds pointers", token)
 
 
+def check_parameter(tokens: Tokens, name: str) -> None:
+    """That no value of the device's memory is taken for a constant: `(a) * p` is taken for `(A) *p`.
+
+    Raises:
+        Unfit: a pointer among the kernel's parameters may be followed so.
+    """
+    for at in range(2, len(tokens)):
+        may_cast = ex.texts(tokens[at - 2 : at + 1]) == [")", "*", name] and ex.may_be_type(tokens, at - 2)
+        if may_cast and _text(tokens, at + 1) not in ASSIGNMENTS:
+            raise Unfit(f"`(…) * {name}` may read memory", tokens[at])
+
+
 def _text(tokens: Tokens, at: int) -> str:
     return tokens[at].text if 0 <= at < len(tokens) else ""

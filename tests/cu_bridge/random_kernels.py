@@ -161,15 +161,20 @@ class Kernel:
     def uniform(self) -> str:
         return self.pick("n", "m", "2", "n - 1", "m + 1", "rounds")
 
-    def shuffle(self) -> str:
+    def shuffle(self, by_all: bool = True) -> str:
+        """A shuffle or a vote. By all: the whole block comes there."""
         lane = self.pick("t & 31", "0", "n", "(t + 1) & 31", "t ^ 1")
         value = self.pick(self.assignable(), self.atom(), f"{self.assignable()} + {self.atom()}")
         width = self.pick("", "", ", 8", ", 16", ", 32")
-        delta = self.pick("1", "2", "4", "m", "16")
+        delta, text = self.pick("1", "2", "4", "m", "16"), self.atom()
         mask = self.pick("0xffffffff", "~0u", "0xFFFFFFFFu", "-1")
-        kind = self.chance.randrange(4)
+        kind = self.chance.randrange(6)
         if kind == 0:
             return f"__shfl_sync({mask}, {value}, {lane}{width})"
+        if kind == 1:
+            return f"__{self.pick('ballot', 'any', 'all')}_sync({mask}, {self.pick(value, f'({value}) > {text}')})"
+        if kind == 2 and by_all:
+            return f"__syncthreads_{self.pick('count', 'or', 'and')}({self.pick(value, f'({value}) > {text}')})"
         return f"__shfl_{self.pick('up', 'down', 'xor')}_sync({mask}, {value}, {delta}{width})"
 
     def declaration(self) -> str:
@@ -394,7 +399,13 @@ class Kernel:
         lines += self.chance.choice([[], [], [leave], [leave, *self.inner(depth)], nested])
         self.constants.pop()
         before = f"{self.pick('int', 'int', 'unsigned', 'short')} {name} = {least}; int {step} = 1;"
-        kind = self.chance.randrange(5)
+        kind = self.chance.randrange(6)
+        if kind == 5:
+            # Until no thread, or some, or all want to go on.
+            vote = f"__syncthreads_{self.pick('or', 'and', 'count')}({self.expression()})"
+            end = [f"{name} = {vote}; {step} += 2;", f"if ({step} > 4) break;", "}"]
+            lines = [line for line in lines if line != leave]
+            return [f"int {name} = 1, {step} = 1; while ({name}{self.pick('', ' != 0')}) {{", *lines, *end]
         if kind == 0:
             return [f"{before} while ({condition}) {{", *lines, count, "}"]
         if kind == 1:
@@ -437,7 +448,7 @@ class Kernel:
             self.count += 1
             return [f"int {name} = 0; while ({name}++ < {self.uniform()}) {{", *self.inner(depth), "}"]
         # Each warp as a whole goes one way: shuffles alone, no barrier.
-        return [f"if ((t >> 5) & 1) {{ {self.assignable()} += {self.shuffle()}; }}"]
+        return [f"if ((t >> 5) & 1) {{ {self.assignable()} += {self.shuffle(False)}; }}"]
 
     def text(self) -> str:
         self.scopes[0].append("v")

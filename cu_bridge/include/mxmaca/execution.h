@@ -477,6 +477,26 @@ __attribute__((always_inline)) inline T lane_index(const char* lanes, int thread
   return lane_from<T>(lanes, thread, shuffle_index_lane(static_cast<unsigned>(thread) & 31, index, width));
 }
 
+// A vote of a warp between two phases: a bit for each lane, of which the first comes first.
+__attribute__((always_inline)) inline void put_vote(char* lanes, int thread, int predicate) {
+  char* const place = lanes + (thread >> 5) * 4;
+  unsigned votes = 0;
+  if ((thread & 31) != 0) __builtin_memcpy(&votes, place, 4);
+  votes |= static_cast<unsigned>(predicate != 0) << (thread & 31);
+  __builtin_memcpy(place, &votes, 4);
+}
+__attribute__((always_inline)) inline unsigned lane_ballot(const char* lanes, int thread) {
+  unsigned votes;
+  __builtin_memcpy(&votes, lanes + (thread >> 5) * 4, 4);
+  return votes;
+}
+__attribute__((always_inline)) inline int lane_any(const char* lanes, int thread) {
+  return lane_ballot(lanes, thread) != 0;
+}
+__attribute__((always_inline)) inline int lane_all(const char* lanes, int thread) {
+  return lane_ballot(lanes, thread) == 0xffffffffU;
+}
+
 }  // namespace mxmaca
 
 #define MXMACA_SHUFFLES(type)                                                                                   \

@@ -306,3 +306,84 @@ __global__ void keeps_lock_in_a_function(const int* in, int* out) {
   atomicExch(&lock, own);
 }
 CASE(a_lock_in_a_function) { check(RUN(keeps_lock_in_a_function), of); }
+
+// Votes.
+__global__ void fits_votes(const int* in, int* out) {
+  const int t = threadIdx.x;
+  int v = in[blockIdx.x * kThreads + t];
+  const int count = __syncthreads_count(v > 12);
+  const unsigned odd = __ballot_sync(0xffffffff, v & 1);
+  int some = 0;
+  some += __any_sync(~0u, v > 28) * 2;
+  int every = __all_sync(0xffffffffu, t >= 32);
+  // A predicate is an int.
+  const bool fraction = __syncthreads_or(0.5f);
+  bool all = __syncthreads_and(v >= 0);
+  if (t < 32) {
+    const unsigned own = __ballot_sync(0xffffffff, t & 2);
+    some += own == 0xccccccccu ? 8 : 0;
+  }
+  all &= !fraction && __popc(odd) >= 0;
+  out[blockIdx.x * kThreads + t] = count + 1000 * (odd >> (t & 31) & 1) + 10000 * some + 1000000 * every + all;
+}
+CASE(votes_of_warps_and_blocks) {
+  check(RUN(fits_votes), [](int b, int t) {
+    int count = 0, any = 0;
+    for (int i = 0; i < kThreads; ++i) count += of(b, i) > 12;
+    for (int i = t / 32 * 32; i < t / 32 * 32 + 32; ++i) any |= of(b, i) > 28;
+    return count + 1000 * (of(b, t) & 1) + 10000 * (2 * any + (t < 32 ? 8 : 0)) + 1000000 * (t >= 32) + 1;
+  });
+}
+
+// The largest value of all before each thread, in as many rounds as that takes, or in four.
+__global__ void fits_until_all_agree(const int* in, int* out) {
+  __shared__ int s[kThreads];
+  const int t = threadIdx.x;
+  s[t] = in[blockIdx.x * kThreads + t];
+  int changed = 1, rounds = 0;
+  while (changed) {
+    __syncthreads();
+    const int before = t > 0 ? s[t - 1] : -1, mine = s[t];
+    changed = __syncthreads_or(before > mine);
+    s[t] = before > mine ? before : mine;
+    rounds++;
+    if (rounds == 4) break;
+  }
+  __syncthreads();
+  const int left = __syncthreads_count(t > 0 && s[t] < s[t - 1]);
+  if (left == 0) {
+    s[t] += 100;
+    __syncthreads();
+  }
+  out[blockIdx.x * kThreads + t] = s[t] + 1000 * rounds;
+}
+CASE(a_loop_that_goes_on_by_a_vote) {
+  check(RUN(fits_until_all_agree), [](int b, int t) {
+    int s[kThreads], next[kThreads], rounds = 0;
+    for (int i = 0; i < kThreads; ++i) s[i] = of(b, i);
+    for (bool changed = true; changed && rounds < 4; ++rounds) {
+      changed = false;
+      for (int i = 0; i < kThreads; ++i) {
+        next[i] = i > 0 && s[i - 1] > s[i] ? s[i - 1] : s[i];
+        changed |= next[i] != s[i];
+      }
+      std::copy(next, next + kThreads, s);
+    }
+    const bool sorted = std::is_sorted(s, s + kThreads);
+    return s[t] + (sorted ? 100 : 0) + 1000 * rounds;
+  });
+}
+
+// The votes of warps differ, and only some threads vote.
+__global__ void keeps_going_by_warps(const int* in, int* out) {
+  int v = in[blockIdx.x * kThreads + threadIdx.x], go = 1, rounds = 0;
+  while (go) {
+    go = __any_sync(0xffffffffu, v > 3 && rounds < 2);
+    v += __shfl_xor_sync(0xffffffffu, v, 1);
+    rounds++;
+  }
+  out[blockIdx.x * kThreads + threadIdx.x] = rounds;
+}
+CASE(loops_that_go_on_by_votes_of_warps) {
+  check(RUN(keeps_going_by_warps), [](int, int) { return 3; });
+}

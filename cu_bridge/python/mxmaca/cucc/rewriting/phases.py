@@ -38,7 +38,9 @@ from .waiting import common, loops, pointers
 from .waiting.regions import Piece, Regions, Variable
 from .waits import (
     BARRIERS,
+    OF_VOTES,
     TAKEN,
+    VOTES,
     WAITS,
     Shuffle,
     Unfit,
@@ -166,7 +168,7 @@ class Phases(Regions):
     def _own_parameter(self, name: str, kind: Tokens) -> None:
         """A parameter that the threads change: each has its own, which begins with the launch's value."""
         kept = self.kept.type_of(kind)
-        array = self.kept.array(name, kept, self._first(name))
+        array = self.kept.array(name, kept, next((one for one in self.tokens if one.text == name), None))
         self.output.append(
             f" {kept} {array}[::mxmaca::most_threads];"
             f" __mxmaca_phase([&](int __mxmaca_thread) {{ {array}[__mxmaca_thread] = {name}; }});"
@@ -181,9 +183,6 @@ class Phases(Regions):
 
     def _changes(self, name: str, declared: int = -1, is_object: bool = False) -> bool:
         return name in self.handed or ex.modified(name, self.tokens, declared, is_object)
-
-    def _first(self, name: str) -> Optional[Token]:
-        return next((token for token in self.tokens if token.text == name), None)
 
     def _text(self, at: int) -> str:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
@@ -213,7 +212,8 @@ class Phases(Regions):
             at = stop
         outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
         for position, (at, stop, waits) in enumerate(statements):
-            if top and loops.is_return(self.tokens[at:stop]) and any(waiting for _, _, waiting in statements[position:]):
+            waiting = any(later for _, _, later in statements[position:])
+            if top and waiting and loops.is_return(self.tokens[at:stop]):
                 self._rest(at, stop, end)
                 break
             later = next((start for start, _, waiting in statements[position + 1 :] if waiting), None)
@@ -437,17 +437,27 @@ class Phases(Regions):
 
     def _shuffle(self, statement: Tokens, behind: Set[str]) -> None:
         shuffle = Shuffle(self.program, statement)
-        call = f"decltype({self._spell(shuffle.call)})"
-        value, lane = self._spell(shuffle.value), self._spell(shuffle.lane)
-        width = self._spell(shuffle.width) if shuffle.width else "32"
+        value, used = self._spell(shuffle.value), ex.names(shuffle.call)
         lanes = f"__mxmaca_lanes_{self.lanes % 2}"
-        self.lanes += 1
-        marker = self.source.marker(statement[0].start)
-        used = ex.names(shuffle.call)
-        self.region.append(Piece(f"{marker}::mxmaca::put_lane<{call}>({lanes}, __mxmaca_thread, {value});", used))
+        self.lanes += shuffle.kind not in VOTES
+        if shuffle.kind in VOTES:
+            if self.guards:
+                raise Unfit("a vote within an `if` whose condition may differ between warps", statement[0])
+            self.asked += 1
+            votes, (counted, said) = f"__mxmaca_votes_{self.asked}", VOTES[shuffle.kind]
+            self.output.append(f" int {votes} = 0;")
+            put, self.taken = f"{votes} += static_cast<int>({value}) {counted};", said.format(votes)
+        elif shuffle.kind in OF_VOTES:
+            put = f"::mxmaca::put_vote({lanes}, __mxmaca_thread, {value});"
+            self.taken = f"::mxmaca::lane_{shuffle.kind}({lanes}, __mxmaca_thread)"
+        else:
+            call, lane = f"decltype({self._spell(shuffle.call)})", self._spell(shuffle.lane)
+            width = self._spell(shuffle.width) if shuffle.width else "32"
+            put = f"::mxmaca::put_lane<{call}>({lanes}, __mxmaca_thread, {value});"
+            self.taken = f"::mxmaca::lane_{shuffle.kind}<{call}>({lanes}, __mxmaca_thread, {lane}, {width})"
+            self.taken_uses = used
+        self.region.append(Piece(self.source.marker(statement[0].start) + put, used))
         self._close()
-        self.taken = f"::mxmaca::lane_{shuffle.kind}<{call}>({lanes}, __mxmaca_thread, {lane}, {width})"
-        self.taken_uses = used
         rest = shuffle.rest
         self._plain(rest, self._spell(rest), behind, False)
         self.taken, self.taken_uses = "", set()

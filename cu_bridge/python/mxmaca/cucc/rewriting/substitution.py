@@ -7,11 +7,18 @@ from .expressions import Tokens
 from .functions import Function, Parameter
 from .source import NUMBER, OTHER, WORD, Token, word_set
 from .types import RANKS, SMALL, Type, declarations, of_kind
-from .waits import SHUFFLES, Unfit, statement_end
+from .waits import SHUFFLES, VOTES, Unfit, statement_end
 
 # Words of CUDA's and of the language that mean the same everywhere.
 EVERYWHERE = (
-    ex.PURE | ex.EFFECTS | ex.ARITHMETIC | ex.FORBIDDEN | ex.NO_TYPES | ex.VECTORS | frozenset(SHUFFLES) | ex.CASTS
+    ex.PURE
+    | ex.EFFECTS
+    | ex.ARITHMETIC
+    | ex.FORBIDDEN
+    | ex.NO_TYPES
+    | ex.VECTORS
+    | frozenset([*SHUFFLES, *VOTES])
+    | ex.CASTS
 ) | word_set(
     """threadIdx blockIdx blockDim gridDim warpSize true false nullptr break continue void auto __syncthreads __syncwarp
     __restrict __restrict__ __mxmaca_shared__ std float double"""

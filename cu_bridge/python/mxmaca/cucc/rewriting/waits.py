@@ -15,8 +15,18 @@ SHUFFLES = {
     "__shfl_up_sync": "up",
     "__shfl_down_sync": "down",
     "__shfl_xor_sync": "xor",
+    "__ballot_sync": "ballot",
+    "__any_sync": "any",
+    "__all_sync": "all",
 }
-WAITS = frozenset([*BARRIERS, *SHUFFLES])
+OF_VOTES = ("ballot", "any", "all")
+# Votes of a block: for which predicates a thread is counted, and what the number says.
+VOTES = {
+    "__syncthreads_count": ("!= 0", "{}"),
+    "__syncthreads_or": ("!= 0", "static_cast<int>({} != 0)"),
+    "__syncthreads_and": ("== 0", "static_cast<int>({} == 0)"),
+}
+WAITS = frozenset([*BARRIERS, *SHUFFLES, *VOTES])
 ALL_LANES = ("0xffffffff", "4294967295", "~0", "-1")
 BLOCK = "this_thread_block"  # what gives the group of the whole block
 TAKEN = "(taken)"  # stands for the value of a shuffle
@@ -127,14 +137,15 @@ def _tries_again(loop: Tokens) -> bool:
 
 
 class Shuffle:
-    """The one shuffle of a statement.
+    """The one shuffle of a statement, or its one vote.
 
     Its value is computed in one loop over the threads, the rest of the statement in the next one. So nothing of the
     statement may change what the value is computed from, and no thread may change in the second loop what another one
     reads there for its lane.
 
     Attributes:
-        kind: "index", "up", "down" or "xor".
+        kind: "index", "up", "down" or "xor"; "ballot", "any" or "all", which have a value alone; a vote of the block by
+            its name.
         call, value, lane, width: the shuffle and its arguments; no width is an empty one.
         rest: the statement, with a number in the place of the shuffle.
 
@@ -143,7 +154,7 @@ class Shuffle:
     """
 
     def __init__(self, source: Source, statement: Tokens) -> None:
-        found = [at for at, token in enumerate(statement) if token.text in SHUFFLES]
+        found = [at for at, token in enumerate(statement) if token.text in SHUFFLES or token.text in VOTES]
         # What may not be reached at all must not be computed beforehand.
         if len(found) != 1 or statement[found[0] + 1].text != "(" or ex.has(statement[: found[0]], "?", "&&", "||"):
             raise Unfit("a statement with two shuffles, or one that may not be reached", statement[0])
@@ -152,8 +163,13 @@ class Shuffle:
             raise Unfit("a statement that changes something before it comes to a shuffle", statement[0])
         if is_overloaded(source, statement[start].text):
             raise Unfit(f"a '{statement[start].text}' of the program's own", statement[start])
+        name = statement[start].text
+        self.kind = SHUFFLES.get(name, name)
         arguments = ex.split(statement[start + 2 : end])
-        if not 3 <= len(arguments) <= 4 or not all(arguments):
+        if name in VOTES:
+            arguments = [[statement[start]._replace(text=ALL_LANES[0], kind=NUMBER)], *arguments]
+        counts = (2,) if name in VOTES or self.kind in OF_VOTES else (3, 4)
+        if len(arguments) not in counts or not all(arguments):
             raise Unfit("a shuffle whose arguments are not understood", statement[start])
         if "".join(ex.without(arguments[0], "(", ")")).lower().rstrip("ul") not in ALL_LANES:
             raise Unfit("a shuffle that is not of all lanes", statement[start])
@@ -161,9 +177,9 @@ class Shuffle:
             raise Unfit("a shuffle whose value is not a plain expression", statement[start])
         if not all(_is_lane(argument) and not _reads_memory(argument) for argument in arguments[2:]):
             raise Unfit("a shuffle whose lane is not a plain expression", statement[start])
-        self.kind = SHUFFLES[statement[start].text]
         self.call = statement[start : end + 1]
-        self.value, self.lane = arguments[1], arguments[2]
+        self.value: Tokens = arguments[1]
+        self.lane: Tokens = arguments[2] if len(arguments) > 2 else ()
         self.width: Tokens = arguments[3] if len(arguments) == 4 else ()
         number = Token(TAKEN, statement[start].start, statement[end].end, NUMBER)
         self.rest: Tokens = [*statement[:start], number, *statement[end + 1 :]]

@@ -3,9 +3,10 @@
 Note: one value for a block
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~
 A loop that waits goes round for all threads alike, so what it asks must be the same for all of them. A variable is that
-where every change gives it a value made of constants, parameters, block indices and other such variables, and where
-every change happens to all threads or to none, by conditions made of the same. Which variables these are is found from
-above: all are taken for such, and those go away for which a change says otherwise, until none goes.
+where every change gives it a value made of constants, parameters, block indices, votes of the block and other such
+variables, and where every change happens to all threads or to none, by conditions made of the same. Which variables
+these are is found from above: all are taken for such, and those go away for which a change says otherwise, until none
+goes.
 
 Each thread keeps its own of them as it keeps any other variable. So nothing goes wrong with those that are taken for
 such and are not needed, and where the values were to differ after all the launch fails (`Agreed` in execution.h).
@@ -15,9 +16,9 @@ from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Set,
 
 from .. import expressions as ex
 from ..expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
-from ..source import OTHER, Token, word_set
+from ..source import NUMBER, OTHER, Token, word_set
 from ..types import declarations
-from ..waits import statement_end
+from ..waits import VOTES, statement_end
 from .loops import LOOPS, exits, parts
 
 INDICES = word_set("blockIdx blockDim gridDim warpSize")
@@ -154,7 +155,7 @@ class Common:
             equals = tokens[at + one.at + 1]
             if one.name in self._numbers and equals.text == "=":
                 self._masked.add(equals.start)
-                self._changes.append(Change(one.name, one.value, ()))
+                self._changes.append(Change(one.name, self._without_votes(one.value), ()))
 
     def _expressions(self, at: int, stop: int, conditions: Conditions) -> None:
         """`name = value`, `name += value`, `name++` and their like, with commas between them."""
@@ -167,7 +168,15 @@ class Common:
             known = known or (len(words) > 2 and words[1] in ASSIGNMENTS)
             if known and words[name] in self._numbers:
                 self._masked.add(part[operator].start)
-                self._changes.append(Change(words[name], value, conditions))
+                self._changes.append(Change(words[name], self._without_votes(value), conditions))
+
+    def _without_votes(self, value: Tokens) -> Tokens:
+        """The value with a number in the place of a vote of the block."""
+        votes = [at for at, token in enumerate(value) if token.text in VOTES]
+        if len(votes) != 1 or self._own_function(value[votes[0]].text) or ex.texts(value[votes[0] + 1 :])[:1] != ["("]:
+            return value
+        end = ex.closing(value, votes[0] + 1)
+        return [*value[: votes[0]], value[votes[0]]._replace(text="1", kind=NUMBER), *value[end + 1 :]]
 
 
 def _is_number(tokens: Tokens, at: int, kind: Tokens) -> bool:

@@ -288,7 +288,12 @@ class Kernel:
         if kind == 6:
             return f"{self.pick('++', '--')}{target};"
         if kind == 7:
-            return f"{target} = {self.shuffle()};"
+            shuffle, more = self.shuffle(), self.atom()
+            return self.pick(
+                f"{target} = {shuffle};",
+                f"{target} = {shuffle};",
+                f"if ({shuffle} > 9) {target} += {more}; else {{ {target} ^= 3; }}",
+            )
         if kind == 8:
             return f"{target} += {self.shuffle()} * {self.pick('2', 't', '-1')};"
         if kind == 9:
@@ -405,7 +410,21 @@ class Kernel:
             vote = f"__syncthreads_{self.pick('or', 'and', 'count')}({self.expression()})"
             end = [f"{name} = {vote}; {step} += 2;", f"if ({step} > 4) break;", "}"]
             lines = [line for line in lines if line != leave]
-            return [f"int {name} = 1, {step} = 1; while ({name}{self.pick('', ' != 0')}) {{", *lines, *end]
+            if self.chance.random() < 0.5:
+                return [f"int {name} = 1, {step} = 1; while ({name}{self.pick('', ' != 0')}) {{", *lines, *end]
+            ends = self.chance.random() < 0.5
+            asked = f"{vote} && {step} < 9" if ends else self.pick(vote, f"!{vote}", f"({vote} & 1) < {step}")
+            lines += [f"{step} += 2;", f"if ({vote}) continue;" if ends else f"if ({step} > 4) break;"]
+            head = f"int {name} = 0, {step} = 1;"
+            leave = [f"if ({vote}) {{", *self.inner(depth), "break; }"]
+            return self.chance.choice(
+                [
+                    [f"{head} while ({asked}) {{", *lines, "}"],
+                    [f"{head} do {{", *lines, f"}} while ({asked});"],
+                    [f"{head} for (; {asked}; {name} += {step}) {{", *lines, "}"],
+                    [f"{head} while ({step} < 9) {{ {step} += 3;", *lines, *leave, "}"],
+                ]
+            )
         if kind == 0:
             return [f"{before} while ({condition}) {{", *lines, count, "}"]
         if kind == 1:

@@ -387,3 +387,69 @@ __global__ void keeps_going_by_warps(const int* in, int* out) {
 CASE(loops_that_go_on_by_votes_of_warps) {
   check(RUN(keeps_going_by_warps), [](int, int) { return 3; });
 }
+
+// Votes as conditions.
+__global__ void fits_asked_votes(const int* in, int* out, int n) {
+  __shared__ int s[kThreads];
+  const int t = threadIdx.x;
+  int v = in[blockIdx.x * kThreads + t] & 15, rounds = 0, more = 0, k = 0;
+  while (__syncthreads_or(v > 2)) {
+    rounds++;
+    s[t] = v;
+    __syncthreads();
+    if (v > 0) v--;
+    if (rounds == 3) continue;
+    more += s[kThreads - 1 - t] & 1;
+  }
+  do {
+    __syncthreads();
+    s[t] = rounds + k;
+    if (__syncthreads_count(t < k) > 4) break;
+    more += s[(t + 1) % kThreads];
+    k++;
+  } while (__syncthreads_and(k < n) && k < 100);
+  if (__syncthreads_count(v == 2) != kThreads) {
+    s[t] = v;
+    __syncthreads();
+    more += 1000 * s[kThreads - 1 - t];
+  } else {
+    more = -1;
+  }
+  if (__any_sync(0xffffffff, t == 40))
+    more += 100000;
+  else
+    more += 200000;
+  out[blockIdx.x * kThreads + t] = more;
+}
+CASE(conditions_that_are_votes) {
+  const auto expected = [](int n) {
+    return [n](int b, int t) {
+      const auto own = [&](int i) { return of(b, i) & 15; };
+      int most = 0, more = 0, k = 0;
+      for (int i = 0; i < kThreads; ++i) most = std::max(most, own(i));
+      const int rounds = std::max(most - 2, 0);
+      for (int i = 0; i < rounds; ++i) more += i == 2 ? 0 : std::max(own(kThreads - 1 - t) - i, 0) & 1;
+      do {
+        if (k > 4) break;
+        more += rounds + k++;
+      } while (k < n);
+      more += 1000 * std::max(own(kThreads - 1 - t) - rounds, 0);
+      return more + (t / 32 == 1 ? 100000 : 200000);
+    };
+  };
+  for (int n : {3, 50}) {
+    check([n](int* in, int* out) { fits_asked_votes<<<2, kThreads>>>(in, out, n); }, expected(n));
+  }
+}
+
+__global__ void keeps_vote_that_may_not_be_reached(const int* in, int* out) {
+  int v = in[blockIdx.x * kThreads + threadIdx.x];
+  if (v >= 0 && __syncthreads_or(v > 2)) {
+    v += 1;
+    __syncthreads();
+  }
+  out[blockIdx.x * kThreads + threadIdx.x] = v;
+}
+CASE(a_vote_that_may_not_be_reached) {
+  check(RUN(keeps_vote_that_may_not_be_reached), [](int b, int t) { return of(b, t) + 1; });
+}

@@ -14,15 +14,7 @@ live across a wait become arrays with an element for each thread:
     }
 
 A shuffle is such a wait as well: one loop puts the lanes' values into an array, the next takes them from there.
-
-No types are known here (expressions.py), so only what is understood in full is taken: everything else is `Unfit`, and
-the kernel keeps its threads' stacks. Wanted are: waits as statements of their own, or in loops and `if` whose
-conditions are the same for all threads (constants, parameters, block indices); no `return` before the last wait but
-those behind such conditions; variables that live across a wait of arithmetic, vector or pointer type; and calls only of
-functions that do not wait, which are listed or defined in the same text (callees.py): those that wait have been taken
-into the kernel (inlining.py). A block of cooperative groups is one with its `sync`. Shuffles may stand in an `if` that
-whole warps take: each loop then asks its condition.
-Variables that change may be in such conditions as well, if they are the same for all threads (common.py, loops.py).
+waiting/__init__.py says what is taken.
 """
 
 from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Set, Tuple
@@ -97,8 +89,7 @@ class Phases(Regions):
         self.pure: Set[str] = set()
         self.varying: Set[str] = {"threadIdx"}
         self.kinds: Dict[str, List[str]] = {}  # each variable's type; none where it is not understood
-        self.lanes = 0
-        self.guarded = 0
+        self.lanes = self.asked = self.guarded = 0
         self.rows = False
         self.kept = Kept(self.program, types, named)
         self.warps = Warps()
@@ -126,7 +117,6 @@ class Phases(Regions):
             callee = self._callee(self.tokens[of].text)
             if callee is not None:
                 self.handed |= changed(self.tokens, of, callee)
-        self.asked = 0
         for start, end in kernel.parameters:
             self._parameter(list(source.tokens(start, default(source, start, end))))
         self.common = common.Common(
@@ -296,31 +286,31 @@ class Phases(Regions):
         if len(loop.start) > 1:
             text = self.source.edited(self.edits, loop.start[0].start, loop.start[-1].end)
             self._plain(loop.start, text, ex.names(self.tokens[at:stop]), False)
-        asked, ask = self._question(loop.condition, where, f"a wait within a `{loop.word}` whose rounds")
+        what = f"a wait within a `{loop.word}` whose rounds"
         body = self.tokens[loop.body : loop.end]
         braces = body[0].text == "{"
-        if "continue" in loops.jumps(body[braces : len(body) - braces]):
+        if ex.has(loop.condition, *VOTES) or "continue" in loops.jumps(body[braces : len(body) - braces]):
             self._close()
             self.asked += 1
             again = f"__mxmaca_again_{self.asked}"
             self.output.append(f" for (bool {again} = false;; {again} = true) {{")
             self._steps(loop.steps, f"if ({again}) ")
-            ask(f" if ({again})" if loop.word == "do" else "")
-            self._close()
-            self.output.append(f" if ({f'{again} && ' if loop.word == 'do' else ''}!{asked}) break;")
+            self.output.append(f" if ({again}) {{" if loop.word == "do" else " {")
+            self.output.append(f" if (!{self._answer(loop.condition, where, what)}) break;}}")
             self._nested("", loop.body, loop.end)
             self.output.append("}")
         else:
             heads = ex.names([*loop.condition, *loop.steps])
             if any(one.name in heads for one in declarations(body)):
                 raise Unfit(f"the body of a `{loop.word}` hides what its head names", where)
+            asked, ask = self._question(loop.condition, where, what)
             if loop.word != "do":
-                ask("")
+                ask()
             self._close()
 
             def next_round() -> None:
                 self._steps(loop.steps, "")
-                ask("")
+                ask()
 
             self.output.append(" do {" if loop.word == "do" else f" while ({asked}) {{")
             self._block(loop.body + braces, loop.end - braces, last=next_round)
@@ -335,26 +325,31 @@ class Phases(Regions):
             text = self.source.edited(self.edits, steps[0].start, steps[-1].end)
             self._plain([*steps, steps[-1]._replace(text=";", kind=OTHER)], f"{condition}{{ {text}; }}", set(), False)
 
-    def _question(self, condition: Tokens, where: Token, what: str) -> Tuple[str, Callable[[str], None]]:
+    def _answer(self, condition: Tokens, where: Token, what: str) -> str:
+        """What tells the answer of all threads to a condition, which may be a vote, at the end of a loop over them."""
+        if ex.has(condition, *VOTES):
+            condition = self._put(condition).rest
+        asked, ask = self._question(condition, where, what)
+        self.taken = ""
+        ask()
+        self._close()
+        return asked
+
+    def _question(self, condition: Tokens, where: Token, what: str) -> Tuple[str, Callable[[], None]]:
         """What tells the answer of all threads to a condition, and what asks them in the next loop over them.
 
         Raises:
             Unfit: they may answer differently.
         """
         if self._is_uniform(condition):
-            return f"({self._spell(condition)})" if condition else "true", lambda _: None
+            return f"({self._spell(condition)})" if condition else "true", lambda: None
         if self.guards or not self.common.has(condition):
             raise Unfit(f"{what} may differ between threads", where)
         self.asked += 1
         name = f"__mxmaca_asked_{self.asked}"
-        text = self.source.edited(self.edits, condition[0].start, condition[-1].end)
         self.output.append(f" ::mxmaca::Agreed {name};")
-        marker = self.source.marker(condition[0].start)
-
-        def ask(first: str) -> None:
-            self.region.append(Piece(f"{marker}{first} {name}.say({text});", ex.names(condition)))
-
-        return f"{name}.yes()", ask
+        piece = f"{self.source.marker(condition[0].start)}{name}.say({self._spell(condition)});"
+        return f"{name}.yes()", lambda: self.region.append(Piece(piece, ex.names(condition)))
 
     def _counters(self, start: Tokens, where: Token) -> List[str]:
         """The variables that a loop's head declares: integers with the same value in all threads.
@@ -394,11 +389,13 @@ class Phases(Regions):
             if end < stop:
                 self._guarded(at, f"(!{condition})", ex.names(used), end + 1, stop)
             return
-        what = "a wait" if ex.has(self.tokens[at:stop], *WAITS) else "`break` or `continue` of a loop that waits"
-        condition, ask = self._question(used, self.tokens[at], f"{what} within an `if` whose condition")
-        ask("")
-        self._close()
-        self._nested(f"{self._marker(at)}if ({condition}) ", body, end)
+        waits = ex.has(self.tokens[body:stop], *WAITS)
+        if not waits and not loops.jumps(self.tokens[body:stop]):
+            self._shuffle(self.tokens[at:stop], set())
+            return
+        what = f"{'a wait' if waits else '`break` or `continue` of a loop that waits'} within an `if` whose condition"
+        answer = self._answer(used, self.tokens[at], what)
+        self._nested(f"{self._marker(at)}if ({answer}) ", body, end)
         if end < stop:
             self._nested(" else ", end + 1, stop)
 
@@ -436,6 +433,12 @@ class Phases(Regions):
         self.output.append("}}")
 
     def _shuffle(self, statement: Tokens, behind: Set[str]) -> None:
+        rest = self._put(statement).rest
+        self._plain(rest, self._spell(rest), behind, False)
+        self.taken, self.taken_uses = "", set()
+
+    def _put(self, statement: Tokens) -> Shuffle:
+        """The end of the loop over the threads in which they give what a shuffle takes, or vote."""
         shuffle = Shuffle(self.program, statement)
         value, used = self._spell(shuffle.value), ex.names(shuffle.call)
         lanes = f"__mxmaca_lanes_{self.lanes % 2}"
@@ -458,9 +461,7 @@ class Phases(Regions):
             self.taken_uses = used
         self.region.append(Piece(self.source.marker(statement[0].start) + put, used))
         self._close()
-        rest = shuffle.rest
-        self._plain(rest, self._spell(rest), behind, False)
-        self.taken, self.taken_uses = "", set()
+        return shuffle
 
     def _plain(self, statement: Tokens, text: str, behind: Set[str], last: bool) -> None:
         marker = self.source.marker(statement[0].start)
@@ -578,8 +579,7 @@ class Phases(Regions):
 
     def _is_of_warps(self, value: Tokens) -> bool:
         """Whether the expression has one value for all threads of a warp, in blocks whose rows are whole warps."""
-        whole = self.warps.whole & self.pure
-        return self._is_uniform(self.warps.replaced(value, self.pure), whole)
+        return self._is_uniform(self.warps.replaced(value, self.pure), self.warps.whole & self.pure)
 
     def _deduced(self, value: Tokens) -> List[str]:
         """A type for a variable of deduced type: it is no pointer to a variable if nothing in its value can be one."""

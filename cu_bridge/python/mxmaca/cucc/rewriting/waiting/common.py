@@ -93,7 +93,7 @@ class Common:
             gone = {
                 change.name
                 for change in self._changes
-                if not all(self._is_of(names, part) for part in (change.value, *change.conditions))
+                if not all(self._is_of(names, self._without_votes(part)) for part in (change.value, *change.conditions))
             }
             if not gone & names:
                 return names
@@ -155,7 +155,7 @@ class Common:
             equals = tokens[at + one.at + 1]
             if one.name in self._numbers and equals.text == "=":
                 self._masked.add(equals.start)
-                self._changes.append(Change(one.name, self._without_votes(one.value), ()))
+                self._changes.append(Change(one.name, one.value, ()))
 
     def _expressions(self, at: int, stop: int, conditions: Conditions) -> None:
         """`name = value`, `name += value`, `name++` and their like, with commas between them."""
@@ -168,7 +168,7 @@ class Common:
             known = known or (len(words) > 2 and words[1] in ASSIGNMENTS)
             if known and words[name] in self._numbers:
                 self._masked.add(part[operator].start)
-                self._changes.append(Change(words[name], self._without_votes(value), conditions))
+                self._changes.append(Change(words[name], value, conditions))
 
     def _without_votes(self, value: Tokens) -> Tokens:
         """The value with a number in the place of a vote of the block."""

@@ -21,13 +21,6 @@ CUresult allocate(CUdeviceptr* out, size_t bytes, Allocate&& call) {
   return result(error);
 }
 
-// After work on the default stream, for a function that returns when it is done.
-CUresult finished(CUresult submitted) {
-  return submitted != CUDA_SUCCESS || __atomic_load_n(mcPendingWork(), __ATOMIC_ACQUIRE) == 0
-             ? submitted
-             : result(mcStreamSynchronize(nullptr));
-}
-
 }  // namespace
 
 #pragma GCC visibility push(default)

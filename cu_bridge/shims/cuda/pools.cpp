@@ -10,12 +10,6 @@ CUresult setRows(CUdeviceptr memory, size_t pitch, Value value, size_t width, si
   return result(mcMemset2DAsync(address(memory), pitch, value, sizeof(Value), width, height, own(stream)));
 }
 
-CUresult finished(CUresult submitted) {
-  return submitted != CUDA_SUCCESS || __atomic_load_n(mcPendingWork(), __ATOMIC_ACQUIRE) == 0
-             ? submitted
-             : result(mcStreamSynchronize(nullptr));
-}
-
 // Managed memory lies where it lies: what is asked for is checked, and there is nothing to move.
 CUresult prefetch(CUdeviceptr memory, size_t bytes, mcError_t place, CUstream stream) {
   RETURN_IF_WRONG(mcStreamCheck(own(stream)));

@@ -26,6 +26,13 @@ inline CUresult result(mcError_t error) {
   }
 }
 
+// After work on the default stream, for a function that returns when it is done.
+inline CUresult finished(CUresult submitted) {
+  return submitted != CUDA_SUCCESS || __atomic_load_n(mcPendingWork(), __ATOMIC_ACQUIRE) == 0
+             ? submitted
+             : result(mcStreamSynchronize(nullptr));
+}
+
 inline void* address(CUdeviceptr pointer) { return reinterpret_cast<void*>(static_cast<uintptr_t>(pointer)); }
 inline CUdeviceptr pointer(void* address) { return static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(address)); }
 

@@ -531,3 +531,38 @@ CASE(values_of_memory_that_changes) {
   DONE();
   for (int v : out.get()) EXPECT(v == 44);
 }
+
+// A parameter is the function's own, also where what it calls changes it by a reference.
+template <class T>
+__device__ void grow(T& v) {
+  v += 17;
+}
+__device__ void grow_together(int& v) {
+  __syncthreads();
+  v += 5;
+}
+__device__ int grown(int v) {
+  __syncthreads();
+  grow(v);
+  __syncthreads();
+  return v;
+}
+__device__ int grown_together(int v) {
+  grow_together(v);
+  __syncthreads();
+  return v;
+}
+__global__ void fits_parameter_changed_by_reference(const int* in, int* out) {
+  int t = threadIdx.x;
+  const int a = grown(t);
+  out[blockIdx.x * kThreads + threadIdx.x] = a * 1000 + t;
+}
+__global__ void fits_parameter_changed_together(const int* in, int* out) {
+  int t = threadIdx.x;
+  const int a = grown_together(t);
+  out[blockIdx.x * kThreads + threadIdx.x] = a * 1000 + t;
+}
+CASE(parameters_that_are_changed_by_reference) {
+  check(RUN(fits_parameter_changed_by_reference), [](int, int t) { return (t + 17) * 1000 + t; });
+  check(RUN(fits_parameter_changed_together), [](int, int t) { return (t + 5) * 1000 + t; });
+}

@@ -96,13 +96,13 @@ mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
   LaunchArguments again = launch;
   again.arguments = kept->pointers();
   // The library may be unloaded before the node runs.
-  const KernelLabel label{
-      demangled(entry.name),
-      launch.grid,
-      launch.block,
-      launch.sharedBytes,
-      kernel.compiled.staticShared,
-      std::make_shared<KernelLaunch>(KernelLaunch{kernel.host, launch.grid, launch.block, launch.sharedBytes, kept})};
+  const KernelLabel label{demangled(entry.name),
+                          launch.grid,
+                          launch.block,
+                          launch.sharedBytes,
+                          kernel.compiled.staticShared,
+                          std::make_shared<KernelLaunch>(KernelLaunch{kernel.host, launch.grid, launch.block,
+                                                                      launch.sharedBytes, launch.cooperative, kept})};
   return submit(launch.stream, "kernel", label, [host = kernel.host, again, kept] {
     const Kernel now = findKernel(host);
     return now.kind == Kernel::Kind::kCompiled ? runCompiled(now, again) : fail(mcErrorInvalidDeviceFunction);
@@ -216,13 +216,13 @@ mcError_t mcGraphNodeReplace(mcGraphNode_t node, mcGraphNode_t by) {
       !node->bodies.empty() || !by->bodies.empty()) {
     return fail(mcErrorInvalidValue);
   }
+  // Parameters do not say it, and the kernel's grid would wait for blocks that do not run.
+  if (node->launch != nullptr && node->launch->cooperative && by->launch != nullptr && !by->launch->cooperative) {
+    return failWith(mcErrorNotSupported, "other parameters for a node that launches cooperatively");
+  }
   const bool sameKernel =
       node->launch != nullptr && by->launch != nullptr && node->launch->hostFunction == by->launch->hostFunction;
-  if (!sameKernel) {
-    node->shown.reset();
-  } else if (node->shown != nullptr) {
-    node->shown->assign(*by->launch->arguments);
-  }
+  if (node->shown != nullptr && !(sameKernel && node->shown->assign(*by->launch->arguments))) node->shown.reset();
   node->label = by->label;
   node->work = by->work;
   node->device = by->device;

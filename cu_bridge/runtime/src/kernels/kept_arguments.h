@@ -36,11 +36,13 @@ class KeptArguments {
     }
     return true;
   }
-  // Takes the values of others of the same kernel, at the addresses where its own have been.
-  void assign(const KeptArguments& others) {
+  // Takes the values of others, at the addresses where its own have been. False: they are of another kernel.
+  bool assign(const KeptArguments& others) {
+    if (sizes_ != others.sizes_) return false;
     for (size_t i = 0; i < values_.size(); ++i) {
-      pointers_[i] = std::memmove(values_[i].get(), others.values_[i].get(), sizes_[i]);
+      pointers_[i] = std::memcpy(values_[i].get(), others.values_[i].get(), sizes_[i]);
     }
+    return true;
   }
   void** pointers() { return pointers_.data(); }
 
@@ -55,6 +57,7 @@ struct KernelLaunch {
   const void* hostFunction;
   mcDim3 grid, block;
   size_t sharedBytes;
+  bool cooperative;
   std::shared_ptr<KeptArguments> arguments;
 };
 

@@ -185,7 +185,24 @@ void parametersOfKernels() {
   CHECK(cudaGraphKernelNodeSetParams(node, &other) != cudaSuccess);
   cudaGetLastError();
   CHECK(launch(counting, 5) == 4);
-  for (cudaGraphExec_t one : {exec, both[0], both[1], counting}) OK(cudaGraphExecDestroy(one));
+
+  // Parameters do not say that all blocks run at once, so a node that launches so keeps its own.
+  cudaGraph_t together = nullptr;
+  int three = 3;
+  void* own[] = {&device, &three};
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  OK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(add), dim3(1), dim3(1), own, 0, stream));
+  OK(cudaStreamEndCapture(stream, &together));
+  count = 1;
+  OK(cudaGraphGetNodes(together, &node, &count));
+  OK(cudaGraphKernelNodeGetParams(node, &kernel));
+  *static_cast<int*>(kernel.kernelParams[1]) = 8;
+  CHECK(cudaGraphKernelNodeSetParams(node, &kernel) == cudaErrorNotSupported);
+  cudaGetLastError();
+  cudaGraphExec_t unchanged = instantiate(together);
+  CHECK(launch(unchanged, 0) == 3);
+  OK(cudaGraphDestroy(together));
+  for (cudaGraphExec_t one : {exec, both[0], both[1], counting, unchanged}) OK(cudaGraphExecDestroy(one));
   OK(cudaGraphDestroy(clone));
   OK(cudaGraphDestroy(graph));
   OK(cudaStreamDestroy(stream));

@@ -149,7 +149,7 @@ def _phases(
     expanded: Optional[inlining.Expanded] = None
     try:
         if waiting is not None and bold:
-            expanded = inlining.expand(source, kernel, waiting)
+            expanded = inlining.expand(source, kernel, waiting, called)
         elif waiting is not None:
             inlining.refuse(source, kernel, waiting)
         own = any(source.text.find(wait, kernel.body, kernel.end) >= 0 for wait in (*waits.WAITS, waits.BLOCK))

@@ -26,7 +26,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import expressions as ex
-from .callees import calls
+from .callees import Callee, Callees, calls, changed
 from .expressions import Tokens
 from .functions import Function, Functions, Parameter, glued, opener_of
 from .kernels import Kernel, default
@@ -45,7 +45,7 @@ from .substitution import (
     without_constexpr,
 )
 from .types import RANKS, SMALL, Type, Types, declarations, is_operation, of_kind
-from .waits import ALL_LANES, BLOCK, SHUFFLES, Unfit, statement_end
+from .waits import ALL_LANES, BLOCK, SHUFFLES, WAITS, Unfit, statement_end
 
 SHARED = "__mxmaca_shared__"
 SUFFIX = "_mxmaca"
@@ -70,7 +70,7 @@ class Hidden(Exception):
     """A variable of the kernel has the name of something else that a function means."""
 
 
-def expand(source: Source, kernel: Kernel, functions: Functions) -> Optional[Expanded]:
+def expand(source: Source, kernel: Kernel, functions: Functions, called: Optional[Callees]) -> Optional[Expanded]:
     """The kernel with the functions that wait in it; none if it calls none.
 
     Raises:
@@ -83,7 +83,7 @@ def expand(source: Source, kernel: Kernel, functions: Functions) -> Optional[Exp
     declared = {one.name for one in declarations(tokens)}
     renamed: Set[str] = set()
     while True:
-        inliner = Inliner(source, kernel, functions, declared - renamed)
+        inliner = Inliner(source, kernel, functions, called, declared - renamed)
         mapping = {name: [Token(f"{name}{SUFFIX}0", 0, 0, WORD)] for name in renamed}
         try:
             return inliner.text(substituted(tokens, mapping))
@@ -109,8 +109,15 @@ def refuse(source: Source, kernel: Kernel, functions: Functions) -> None:
 class Inliner:
     """One kernel."""
 
-    def __init__(self, source: Source, kernel: Kernel, functions: Functions, declared: Set[str]) -> None:
-        self.source, self.kernel, self.functions = source, kernel, functions
+    def __init__(
+        self,
+        source: Source,
+        kernel: Kernel,
+        functions: Functions,
+        called: Optional[Callees],
+        declared: Set[str],
+    ) -> None:
+        self.source, self.kernel, self.functions, self.called = source, kernel, functions, called
         self.types = Types()
         self.hoisted: List[Token] = []  # declarations of functions' shared memory
         self.copies: Dict[Tuple[str, ...], Dict[str, List[Token]]] = {}
@@ -413,9 +420,40 @@ class Inliner:
         if ex.has(declared, "&"):
             return True
         counted = ex.has(function.body, "sizeof", "decltype", "typeid")
-        changed = ex.modified(parameter.name, function.body, -1, ex.may_be_object(ex.texts(declared)))
+        changes = ex.modified(parameter.name, function.body, -1, ex.may_be_object(ex.texts(declared)))
         # What is in memory may change while the function runs.
-        return not changed and not counted and value[0].text not in self.types.cells
+        return not (
+            changes or counted or value[0].text in self.types.cells or self._is_handed(parameter.name, function)
+        )
+
+    def _is_handed(self, name: str, function: Function) -> bool:
+        """Whether something that the function calls or makes may change the variable, as a reference. In doubt: yes."""
+        body = function.body
+        if name in ex.listed(body):
+            return True
+        for of in calls(body):
+            word, opener = body[of].text, opener_of(body, of)
+            if word in WAITS or word == BLOCK:
+                continue
+            count = len(ex.split(body[opener + 1 : ex.closing(body, opener)]))
+            callee = self._taken(body[of], count) if word in self.functions.names else None
+            if callee is None and self.called is not None:
+                callee = self.called.of(word)
+            if name in changed(body, of, callee or Callee(frozenset(range(count)))):
+                return True
+        return False
+
+    def _taken(self, name: Token, count: int) -> Callee:
+        """What functions of the name that wait may change of so many arguments."""
+        kinds = [one.parameters for one in self.functions.of(name.text, count, name)]
+        found = {
+            position
+            for parameters in kinds
+            for position, parameter in enumerate(parameters)
+            if ex.has(parameter.kind, "&", "&&")
+            and (ex.has(parameter.kind, "*") or not ex.has(parameter.kind, "const"))
+        }
+        return Callee(frozenset(found))
 
     def _is_mask(self, name: str, body: Tokens) -> bool:
         """Whether a parameter is nothing but the first argument of warp operations, and of functions that wait."""

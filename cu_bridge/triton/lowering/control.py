@@ -5,8 +5,8 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 from .errors import LoweringError
 from .ir import Block, Operation, Value
 from .memory import Memory
-from .plan import MOVES
-from .tiles import Buffer
+from .planning.plan import MOVES
+from .tiles import Buffer, Indices, product
 from .types import Type
 
 # A tile that is read, and whether it is read at the index that is computed.
@@ -73,35 +73,71 @@ class Control(Memory):
 
         `arguments` are the values that the holders stand for while the new ones are computed.
         """
-        pending: List[Tuple[Carried, Buffer]] = []
-        own = {id(h.buffer): i for i, h in enumerate(held) if h.buffer is not None}
         loads = [(h, v) for h, v in zip(held, values) if h.buffer is None and not h.advanced]
         scalars = [self.scalar(v) for _, v in loads]
-        for index, (holder, value) in enumerate(zip(held, values)):
-            if holder.buffer is None or self.buffers.get(value) == holder.buffer:
-                continue
-            if (
-                arguments is not None
-                and value not in self.buffers
-                and self._only_reads(value, arguments[index], arguments)
-            ) and not any(self._reads(other, arguments[index]) for other in values[index + 1 :]):
-                self.keep(value, holder.buffer)
-                continue
-            if arguments is None and value not in self.buffers:
-                self.keep(value, holder.buffer)
+        tiles = [(h, v) for h, v in zip(held, values) if h.buffer is not None and self.buffers.get(v) != h.buffer]
+        fresh = [(h, v) for h, v in tiles if v not in self.buffers]
+        nests = [[pair] for pair in fresh] if arguments is None else self._nests_in_place(fresh, held, arguments)
+        own = [h.buffer for h in held]
+        pending: List[Tuple[Carried, Buffer]] = []
+        for holder, value in tiles:
+            if any(holder is other for nest in nests for other, _ in nest):
                 continue
             source = self.buffers.get(value)
-            if source is None or id(source) in own or any(source == h.buffer for h in held):
-                temporary = self.new_buffer(value.type)
-                self.keep_copy(value, temporary)
-                pending.append((holder, temporary))
-            else:
-                pending.append((holder, source))
+            if source is None or source in own:
+                source = self.new_buffer(value.type)
+                self.keep_copy(value, source)
+            pending.append((holder, source))
+        for nest in nests:
+            self._keep_together(nest)
         for holder, buffer in pending:
             assert holder.buffer is not None
             self.copy(buffer, holder.buffer)
         for (holder, value), scalar in zip(loads, scalars):
             self.b.put(f"store {value.type.llvm} {scalar}, ptr {holder.variable}")
+
+    def _keep_together(self, pairs: List[Tuple[Carried, Value]]) -> None:
+        """Compute tiles of one shape into their holders in one nest, which loads once what several need."""
+
+        def body(indices: Indices) -> None:
+            vectors = [self.vector(self.element(value, indices)) for _, value in pairs]
+            for (holder, _), vector in zip(pairs, vectors):
+                assert holder.buffer is not None
+                self.write(holder.buffer, indices, vector)
+
+        self.nest(pairs[0][1].type.shape, body)
+
+    def _nests_in_place(
+        self, fresh: List[Tuple[Carried, Value]], held: List[Carried], arguments: List[Value]
+    ) -> List[List[Tuple[Carried, Value]]]:
+        """The nests that may compute straight into what they read, in their order; what is left needs a copy.
+
+        A nest computes an element of all its tiles before it writes one, so it may read at the same index what it
+        overwrites. What it reads of another nest's tiles that one may not have overwritten.
+        """
+        reads: Dict[Value, List[Tuple[Carried, bool]]] = {}
+        for _, value in fresh:
+            reads[value] = [
+                (holder, same)
+                for tile, same in self.inside(value, {})
+                for holder, argument in zip(held, arguments)
+                if holder.buffer is not None and (tile is argument or self.buffers.get(tile) == holder.buffer)
+            ]
+        groups: Dict[Tuple[int, ...], List[Tuple[Carried, Value]]] = {}
+        for holder, value in fresh:
+            shape = value.type.shape
+            if all(same or read.buffer.type.shape != shape for read, same in reads[value] if read.buffer is not None):
+                groups.setdefault(shape, []).append((holder, value))
+        order: List[List[Tuple[Carried, Value]]] = []
+        while groups:
+            for shape, members in groups.items():
+                others = [value for other, pairs in groups.items() if other != shape for _, value in pairs]
+                if not any(read is holder for value in others for read, _ in reads[value] for holder, _ in members):
+                    order.append(groups.pop(shape))
+                    break
+            else:
+                del groups[min(groups, key=lambda shape: product(shape))]
+        return order
 
     def inside(self, value: Value, seen: Dict[Value, FrozenSet[Read]]) -> FrozenSet[Read]:
         """Tiles in memory that computing a value reads, each with whether all on the way keeps its index."""
@@ -119,13 +155,6 @@ class Control(Memory):
                 found = frozenset((tile, False) for tile, _ in found)
         seen[value] = found
         return found
-
-    def _reads(self, value: Value, argument: Value) -> bool:
-        return any(found is argument for found, _ in self.inside(value, {}))
-
-    def _only_reads(self, value: Value, argument: Value, arguments: List[Value]) -> bool:
-        """Whether the value may be computed into the memory of `argument` element by element."""
-        return all(found is not argument or same for found, same in self.inside(value, {}))
 
     # ---- scf.for
     def for_loop(self, operation: Operation) -> None:

@@ -5,7 +5,9 @@ from typing import Dict, List, Tuple
 from .dot_scaled import DotScaled
 from .errors import LoweringError
 from .ir import Function, Operation, Value
-from .plan import ROOTS, VIEWS, Plan
+from .planning.branches import flatten
+from .planning.plan import ROOTS, VIEWS, Plan
+from .planning.turning import turn
 from .shapes import Shapes
 from .text import ModuleText
 from .tiles import Buffer
@@ -20,6 +22,8 @@ class FunctionLowering(Shapes, DotScaled):
     def __init__(self, module: ModuleText, function: Function, names: Dict[str, str]):
         super().__init__(module)
         self.function, self.names = function, names
+        flatten(function, self.e.knows)
+        self.chunks_first = turn(function, self.e.knows)
         self.plan = Plan(function)
         self.calls: List[Tuple[str, str]] = []
         self.done_stores: set = set()

@@ -108,7 +108,8 @@ class Reductions(Effects):
         kinds = [operand.type.scalar for operand in operation.operands]
         with self.lanes_of(width):
             sums = [
-                self._chunk(operation, axis, indices, Index(str(part * width), pattern, 0)) for part in range(parts)
+                self._chunk(operation, axis, indices, Index(str(part * width), pattern, 0, width))
+                for part in range(parts)
             ]
             if extent > parts * width:
                 places = [[self.b.variable(self.b.vector_type(kind, width)) for kind in kinds] for _ in range(parts)]
@@ -118,7 +119,7 @@ class Reductions(Effects):
                 news = []
                 for part, old in enumerate(self._load_all(places, kinds, width)):
                     base = self.b.emit(f"add nuw nsw i64 {counter}, {(parts + part) * width}")
-                    now = self._chunk(operation, axis, indices, Index(base, pattern, depth))
+                    now = self._chunk(operation, axis, indices, Index(base, pattern, depth, width))
                     news.append(self.combine(block, old + now, width))
                 self._store_all(places, news, kinds, width)
                 self.b.close_loop()
@@ -157,16 +158,24 @@ class Reductions(Effects):
                 now = self._chunk(operation, axis, indices, Index(str(number), None, 0))
                 total = self.combine(block, total + now, width)
             return total
-        places = [[self.b.variable(self.b.vector_type(kind, width)) for kind in kinds]]
-        self._store_all(places, [total], kinds, width)
-        counter = self.b.open_loop(extent - 1, 1)
+        # Extents are powers of two. Each of the sums takes every so many-th row.
+        parts = _INDEPENDENT if self.simple(block) else 1
+        sums = [total] + [self._chunk(operation, axis, indices, Index(str(n), None, 0)) for n in range(1, parts)]
+        places = [[self.b.variable(self.b.vector_type(kind, width)) for kind in kinds] for _ in range(parts)]
+        self._store_all(places, sums, kinds, width)
+        counter = self.b.open_loop(extent - parts, parts)
         depth = self.b.level.depth
-        base = self.b.emit(f"add nuw nsw i64 {counter}, 1")
-        now = self._chunk(operation, axis, indices, Index(base, None, depth))
-        old = self._load_all(places, kinds, width)[0]
-        self._store_all(places, [self.combine(block, old + now, width)], kinds, width)
+        news = []
+        for part, old in enumerate(self._load_all(places, kinds, width)):
+            base = self.b.emit(f"add nuw nsw i64 {counter}, {parts + part}")
+            now = self._chunk(operation, axis, indices, Index(base, None, depth))
+            news.append(self.combine(block, old + now, width))
+        self._store_all(places, news, kinds, width)
         self.b.close_loop()
-        return self._load_all(places, kinds, width)[0]
+        sums = self._load_all(places, kinds, width)
+        while len(sums) > 1:
+            sums = [self.combine(block, sums[i] + sums[i + 1], width) for i in range(0, len(sums), 2)]
+        return sums[0]
 
     # ---- scan
     def scan(self, operation: Operation) -> None:

@@ -3,11 +3,12 @@
 from contextlib import contextmanager
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from .affine import Affine, facts_of_text
 from .elements.elementwise import Elementwise, constant_value
 from .errors import LoweringError
 from .ir import Operation, Value
-from .lanes import ZERO, Index, Lanes
-from .plan import Plan
+from .lanes import UNKNOWN, ZERO, Facts, Index, Lanes, facts_of_number, facts_of_result
+from .planning.plan import Plan
 from .text import Builder, Level, ModuleText, vector_constant
 from .types import Type
 
@@ -21,7 +22,7 @@ class Buffer(NamedTuple):
     type: Type
 
 
-class Tiles:
+class Tiles(Affine):
     """Evaluates elements; the base of the lowering of a function."""
 
     b: Builder
@@ -34,9 +35,12 @@ class Tiles:
         self.b = Builder(module)
         self.e = Elementwise(self.b)
         self.scalars: Dict[Value, str] = {}
+        self.scalar_facts: Dict[Value, Facts] = {}
         self.buffers: Dict[Value, Buffer] = {}
         # A tile that a loop advances: the tile before the loop, and what has been added to each element since.
         self.advanced: Dict[Value, Tuple[Value, str]] = {}
+        # Whether nests go through the rows of a chunk before they go on to the next chunk.
+        self.chunks_first = False
         self.width = 1
         self.scratch_bytes = 0
         self.slack = 0  # bytes behind the last tile that wide loads may reach
@@ -101,7 +105,7 @@ class Tiles:
         indices: List[Index] = [ZERO] * len(shape)
         opened = 0
         with self.lanes_of(width):
-            for dimension in order:
+            for dimension in reversed(order) if self.chunks_first else order:
                 take, stride = covered[dimension]
                 pattern = tuple(lane // stride % take for lane in range(width)) if take > 1 else None
                 base, depth = "0", 0
@@ -109,7 +113,7 @@ class Tiles:
                     base = self.b.open_loop(shape[dimension], take)
                     depth = self.b.level.depth
                     opened += 1
-                indices[dimension] = Index(base, pattern, depth)
+                indices[dimension] = Index(base, pattern, depth, take)
             body(tuple(indices))
             for _ in range(opened):
                 self.b.close_loop()
@@ -150,7 +154,9 @@ class Tiles:
     # ---- elements of a tile
     def element(self, value: Value, indices: Indices) -> Lanes:
         if not value.type.shape:
-            return self.uniform(self.scalar(value), value.type)
+            found = self.uniform(self.scalar(value), value.type)
+            found.facts = self.facts_of(value)
+            return found
         level = self.level_of(indices)
         key = (value, indices)
         found = level.memo.get(key)
@@ -159,6 +165,27 @@ class Tiles:
                 found = self._element(value, indices, level)
             level.memo[key] = found
         return found  # type: ignore[return-value]
+
+    def facts_of(self, value: Value) -> Facts:
+        """What is known of a scalar."""
+        if value not in self.scalar_facts:
+            self.scalar_facts[value] = UNKNOWN  # of what a loop hands on to itself
+            self.scalar_facts[value] = self._facts_of(value)
+        return self.scalar_facts[value]
+
+    def _facts_of(self, value: Value) -> Facts:
+        operation = value.definition
+        if value.type.shape or value.type.is_float or value.type.is_pointer:
+            return UNKNOWN
+        if operation is None:
+            parent = value.block.parent if value.block is not None else None
+            if parent is None or parent.name != "scf.for" or value is not parent.regions[0][0].arguments[0]:
+                return UNKNOWN
+            # The loop's counter.
+            return facts_of_result("arith.addi", [self.facts_of(parent.operands[0]), self.facts_of(parent.operands[2])])
+        if operation.name == "arith.constant":
+            return facts_of_text(constant_value(operation.words[0], value.type.scalar))
+        return facts_of_result(operation.name, [self.facts_of(operand) for operand in operation.operands])
 
     def scalar(self, value: Value) -> str:
         found = self.scalars.get(value)
@@ -188,10 +215,9 @@ class Tiles:
         if operation.name == "tt.load":
             return self.load_lanes(operation, indices, level)
         operands = [self.element(operand, indices) for operand in operation.operands]
-        if operation.name in _AFFINE and self.width > 1:
-            found = getattr(self, _AFFINE[operation.name])(operation, operands, level)
-            if found is not None:
-                return found
+        found = self.affine(operation, operands, level)
+        if found is not None:
+            return found
         return self._elementwise(operation, value, operands, indices, level)
 
     def _elementwise(
@@ -200,7 +226,8 @@ class Tiles:
         kind = value.type.scalar
         if all(lanes.kind == "u" for lanes in operands) and not operation.name.endswith("inline_asm"):
             results = self.e.apply(operation, [lanes.scalar for lanes in operands], 1)
-            made = [Lanes("u", r.type.scalar, level, text) for r, text in zip(operation.results, results)]
+            facts = facts_of_result(operation.name, [lanes.facts for lanes in operands])
+            made = [Lanes("u", r.type.scalar, level, text, facts=facts) for r, text in zip(operation.results, results)]
         else:
             results = self.e.apply(operation, [self.vector(lanes) for lanes in operands], self.width)
             made = [self.varying(r.type.scalar, level, text) for r, text in zip(operation.results, results)]
@@ -300,7 +327,8 @@ class Tiles:
             text = text[6 : text.rindex(">")]
         if text.startswith("["):
             raise LoweringError(operation.name, "a list of numbers is not lowered", operation.location)
-        return Lanes("u", kind, level, constant_value(text, kind))
+        number = constant_value(text, kind)
+        return Lanes("u", kind, level, number, facts=facts_of_text(number))
 
     def _splat(self, operation: Operation, value: Value, indices: Indices, level: Level) -> Lanes:
         return self.element(operation.operands[0], tuple(ZERO for _ in operation.operands[0].type.shape))
@@ -313,11 +341,13 @@ class Tiles:
             base = self.b.emit(f"trunc nuw nsw i64 {index.base} to i32")
             if start:
                 base = self.b.emit(f"add nsw i32 {base}, {start}")
+        facts = facts_of_result("arith.addi", [Facts(index.multiple, True), facts_of_number(start)])
         if index.pattern is None:
-            return Lanes("u", value.type.scalar, level, base)
+            return Lanes("u", value.type.scalar, level, base, facts=facts)
         if base.isdigit():
-            return Lanes("a", value.type.scalar, level, "0", tuple(int(base) + lane for lane in index.pattern))
-        return Lanes("a", value.type.scalar, level, base, index.pattern)
+            offsets = tuple(int(base) + lane for lane in index.pattern)
+            return Lanes("a", value.type.scalar, level, "0", offsets, facts=facts_of_number(0))
+        return Lanes("a", value.type.scalar, level, base, index.pattern, facts=facts)
 
     def _broadcast(self, operation: Operation, value: Value, indices: Indices, level: Level) -> Lanes:
         source = operation.operands[0]
@@ -390,71 +420,6 @@ class Tiles:
     def _split(self, operation: Operation, value: Value, indices: Indices, level: Level) -> Lanes:
         return self.element(operation.operands[0], indices + (Index(str(value.index), None, 0),))
 
-    # ---- sums of a scalar and a constant for each lane
-    def _affine_sum(self, operation: Operation, operands: List[Lanes], level: Level) -> Optional[Lanes]:
-        first, second = operands
-        if "a" not in (first.kind, second.kind) or "v" in (first.kind, second.kind):
-            return None
-        negative = operation.name == "arith.subi"
-        zeros = (0,) * self.width
-        left, right = first.offsets or zeros, second.offsets or zeros
-        kind = first.type.llvm
-        offsets = tuple(a - b if negative else a + b for a, b in zip(left, right))
-        scalar = self._sum(first.scalar, second.scalar, kind, "sub" if negative else "add")
-        exact = None
-        if first.exact is not None or second.exact is not None:
-            exact = self._exact(operation, operands)
-        return Lanes("a", first.type, level, scalar, offsets, exact=exact)
-
-    def _sum(self, first: str, second: str, kind: str, name: str) -> str:
-        if second == "0":
-            return first
-        if first == "0" and name == "add":
-            return second
-        return self.b.emit(f"{name} {kind} {first}, {second}")
-
-    def _exact(self, operation: Operation, operands: List[Lanes]) -> Callable[[], str]:
-        return lambda: self.e.apply(operation, [self.vector(lanes) for lanes in operands], self.width)[0]
-
-    def _affine_product(self, operation: Operation, operands: List[Lanes], level: Level) -> Optional[Lanes]:
-        for one, other in (operands, reversed(operands)):
-            if one.kind == "a" and other.kind == "u" and _is_number(other.scalar):
-                factor = int(other.scalar)
-                kind = one.type.llvm
-                scalar = "0" if one.scalar == "0" else self.b.emit(f"mul {kind} {one.scalar}, {factor}")
-                assert one.offsets is not None
-                exact = self._exact(operation, operands) if one.exact is not None else None
-                return Lanes("a", one.type, level, scalar, tuple(o * factor for o in one.offsets), exact=exact)
-        return None
-
-    def _affine_extension(self, operation: Operation, operands: List[Lanes], level: Level) -> Optional[Lanes]:
-        lanes = operands[0]
-        if lanes.kind != "a" or operation.results[0].type.bits != 64:
-            return None
-        assert lanes.offsets is not None
-        kind = operation.results[0].type.scalar
-        small = all(0 <= offset < 1 << (lanes.type.bits - 1) for offset in lanes.offsets)
-        if lanes.scalar == "0" and not lanes.exact and small:
-            return Lanes("a", kind, level, "0", lanes.offsets)
-        if operation.name == "arith.extui":
-            # A scalar that is below 0 would carry into the upper half for some lanes and not for others.
-            return None
-        scalar = self.b.emit(f"sext {lanes.type.llvm} {lanes.scalar} to i64")
-        return Lanes("a", kind, level, scalar, lanes.offsets, exact=self._exact(operation, operands))
-
-    def _affine_pointer(self, operation: Operation, operands: List[Lanes], level: Level) -> Optional[Lanes]:
-        pointer, step = operands
-        if "v" in (pointer.kind, step.kind) or (pointer.kind, step.kind) == ("u", "u"):
-            return None
-        size = operation.results[0].type.pointee.bytes  # type: ignore[union-attr]
-        zeros = (0,) * self.width
-        offsets = tuple(a + size * b for a, b in zip(pointer.offsets or zeros, step.offsets or zeros))
-        scalar = pointer.scalar
-        if step.scalar != "0":
-            scalar = self.b.emit(f"getelementptr [{size} x i8], ptr {scalar}, {step.type.llvm} {step.scalar}")
-        # The sum is what addresses are made from, so wrapping of a narrower index is left out here.
-        return Lanes("a", operation.results[0].type.scalar, level, scalar, offsets)
-
     def _advance(self, lanes: Lanes, offset: str, kind: Type, level: Level) -> Lanes:
         """All elements moved by a scalar: bytes for pointers."""
         if kind.is_pointer:
@@ -517,10 +482,6 @@ def _wrap(number: int, bits: int) -> int:
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
-def _is_number(text: str) -> bool:
-    return text.lstrip("-").isdigit()
-
-
 _VIEWS = {
     "arith.constant": "_constant",
     "tt.splat": "_splat",
@@ -533,12 +494,4 @@ _VIEWS = {
     "tt.join": "_join",
     "tt.split": "_split",
     "tt.gather": "_gather",
-}
-_AFFINE = {
-    "arith.addi": "_affine_sum",
-    "arith.subi": "_affine_sum",
-    "arith.muli": "_affine_product",
-    "arith.extsi": "_affine_extension",
-    "arith.extui": "_affine_extension",
-    "tt.addptr": "_affine_pointer",
 }

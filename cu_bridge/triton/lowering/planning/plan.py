@@ -10,7 +10,7 @@ it is loaded and memory may have changed, it is used in two nests, it is used in
 
 from typing import Dict, FrozenSet, List, Optional, Set
 
-from .ir import Block, Function, Operation, Value, walk
+from ..ir import Block, Function, Operation, Value, walk
 
 # Index arithmetic on the way from a result's element to the operand's.
 VIEWS = {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.view", "tt.trans", "tt.join", "tt.split",

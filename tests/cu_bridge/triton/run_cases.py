@@ -4,6 +4,7 @@ import pickle
 import sys
 from typing import Any, Dict
 
+import cases_columns  # noqa: F401
 import cases_control  # noqa: F401
 import cases_elementwise  # noqa: F401
 import cases_hazards  # noqa: F401

@@ -19,6 +19,7 @@ if not torch.cuda.is_available():
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import cases_columns  # noqa: E402, F401
 import cases_control  # noqa: E402, F401
 import cases_elementwise  # noqa: E402, F401
 import cases_hazards  # noqa: E402, F401

@@ -121,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
             settings_file["devices"],
             settings_file["alone"],
             settings_file["file_variables"],
+            settings_file["programs"],
         )
         _run(files, arguments, settings, release)
     summary = conformity_report.summarise(release.torch, results, [*conformity.OWN, *listed], expected)

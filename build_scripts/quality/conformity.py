@@ -7,13 +7,15 @@ What a child did is in its record (tests/conformity/recorder.py). When it dies, 
 import contextlib
 import json
 import os
+import shlex
 import signal
+import socket
 import subprocess
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import cache
 from ..progress import Bar, note
@@ -30,6 +32,10 @@ AGAIN = "again.json"
 # Statuses of a child: of pytest, and those of recorder.py.
 FINISHED, INTERRUPTED, ANOTHER_PROCESS, TIME_IS_OVER = (0, 1, 5), 2, (86, 87), 88
 POLL = 0.2
+# Seconds that a rank which failed a test gives the others, which may wait for it.
+GRACE = 60.0
+# Outcomes of one test on several ranks, the worst first.
+WORST = ("missing kernel", "failed", "unexpected success", "skipped", "expected failure", "passed", "skipped by us")
 LAST_LINES = 15
 FATAL = ("Fatal Python error", "terminate called")
 FAILURES = ("failed", "crashed", "timeout", "missing kernel")
@@ -59,6 +65,8 @@ class Settings:
     alone: Sequence[str] = ()
     # Variables of single files, over those of all.
     file_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Files that want to be started as programs, one for each device.
+    programs: Sequence[str] = ()
 
     def seconds_of(self, file: str) -> Optional[float]:
         return self.limits.get(file) if self.seconds is None else self.seconds
@@ -151,15 +159,24 @@ class Child:
         self.timed_out = False
         self.unimportable = False
 
-    def command(self) -> Tuple[List[str], Path]:
+    def place(self) -> Tuple[Path, Path]:
+        """The folder that the tests are in, and the file."""
         if self.unit.file in (*OWN, RANDOM):
-            root, path = TESTS, TESTS / f"{self.unit.file}.py"
-        else:
-            assert self.settings.upstream is not None
-            root, path = self.settings.upstream, self.settings.upstream / self.unit.file
+            return TESTS, TESTS / f"{self.unit.file}.py"
+        assert self.settings.upstream is not None
+        return self.settings.upstream, self.settings.upstream / self.unit.file
+
+    def options(self) -> List[str]:
         options = ["-p", "recorder", "-p", "no:cacheprovider", "-p", "no:warnings", "-c", os.devnull]
-        options += [f"--rootdir={root}", "--tb=short", "--capture=sys", "-q", "-o", "xfail_strict=True"]
-        return [str(self.settings.program), "-m", "pytest", *options, str(path)], root
+        return [
+            *options,
+            f"--rootdir={self.place()[0]}",
+            "--tb=short",
+            "--capture=sys",
+            "-q",
+            "-o",
+            "xfail_strict=True",
+        ]
 
     def variables(self) -> Dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "PYTHONPATH")}
@@ -185,12 +202,10 @@ class Child:
 
     def run(self, progress: Progress) -> int:
         """Start it and wait. Returns its status, negative for a signal."""
-        command, root = self.command()
+        root, path = self.place()
+        command = [str(self.settings.program), "-m", "pytest", *self.options(), str(path)]
         with self.log.open("wb") as log:
-            process = subprocess.Popen(
-                command, cwd=str(root), env=self.variables(), stdout=log, stderr=log, start_new_session=True
-            )
-            _running.add(process)
+            process = start(command, root, self.variables(), log)
             try:
                 while process.poll() is None:
                     time.sleep(POLL)
@@ -234,6 +249,133 @@ class Child:
         return "\n".join(lines[start : start + LAST_LINES])
 
 
+class Ranks(Child):
+    """A file that is a program of several ranks, each a process that runs the same tests.
+
+    Upstream's ``run_tests`` calls pytest in each. What a rank did is in a file beside the record; the record has a test
+    when all ranks have run it, with the worst of their outcomes. After a failure all are started anew: ranks that left
+    a test at different places would wait for each other in the next one.
+    """
+
+    def __init__(self, unit: Unit, settings: Settings, first: bool, seconds: Optional[float]) -> None:
+        super().__init__(unit, settings, first, seconds)
+        self.ranks = range(settings.devices.get(unit.file, 1))
+        self.rows: List[List[Row]] = [[] for _ in self.ranks]
+        self.positions = [0 for _ in self.ranks]
+        self.merged = 0
+        self.failed_since: Optional[float] = None
+        # With which status all are ended once the record has what it needs.
+        self.status: Optional[int] = None
+
+    def rank_record(self, rank: int) -> Path:
+        return self.record.with_suffix(f".rank{rank}")
+
+    def run(self, progress: Progress) -> int:
+        root, path = self.place()
+        started, ended = time.monotonic(), None
+        together = {
+            **self.variables(),
+            "PYTEST_ADDOPTS": shlex.join(self.options()),
+            "CONFORMITY_RANKS": str(len(self.ranks)),
+            "WORLD_SIZE": str(len(self.ranks)),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(free_port()),
+        }
+        processes: List[subprocess.Popen[bytes]] = []
+        with self.log.open("wb") as log:
+            try:
+                for rank in self.ranks:
+                    self.rank_record(rank).write_bytes(b"")
+                    own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "CONFORMITY_RECORD": str(self.rank_record(rank))}
+                    command = [str(self.settings.program), str(path), "--use-pytest"]
+                    processes.append(start(command, root, {**together, **own}, log))
+                while True:
+                    # Asked before the records are read: what ended has written all that it will.
+                    statuses = [process.poll() for process in processes]
+                    now = time.monotonic()
+                    self._merge(now - started)
+                    self._read(progress)
+                    left = [status for status in statuses if status is not None]
+                    broken = [status for status in left if status not in (*FINISHED, *ANOTHER_PROCESS)]
+                    if self.status is not None or broken or len(left) == len(processes):
+                        break
+                    ended = now if left and ended is None else ended
+                    since = self.since if self.running is not None else ended
+                    if since is not None and now - since > self.settings.timeout:
+                        self.timed_out = True
+                        break
+                    time.sleep(POLL)
+            finally:
+                for process in processes:
+                    end_group(process)
+                    _running.discard(process)
+        if self.status is not None:
+            return self.status
+        return next(iter([*broken, *(status for status in left if status != 0)]), 0 if not self.timed_out else -9)
+
+    def _merge(self, seconds: float) -> None:
+        """Write into the record what the ranks agree upon by now."""
+        for rank in self.ranks:
+            self._read_rank(rank)
+        while self.status is None:
+            there = [(rank, rows[self.merged]) for rank, rows in enumerate(self.rows) if len(rows) > self.merged]
+            if not there:
+                return
+            first = there[0][1]
+            if "start" not in first and len(there) < len(self.ranks):
+                failed = any(row.get("outcome") in FAILURES for _, row in there)
+                self.failed_since = (self.failed_since or seconds) if failed else None
+                if self.failed_since is None or seconds - self.failed_since < GRACE:
+                    return
+            rows = together(there, len(self.ranks)) if "outcome" in first else [first]
+            for row in rows:
+                append(self.record, **row)
+            self.merged, self.failed_since = self.merged + 1, None
+            if any(row.get("outcome") in FAILURES for row in rows):
+                self.status = ANOTHER_PROCESS[0]
+            elif "outcome" in first and self.seconds is not None and seconds > self.seconds:
+                self.status = TIME_IS_OVER
+
+    def _read_rank(self, rank: int) -> None:
+        with self.rank_record(rank).open("rb") as file:
+            file.seek(self.positions[rank])
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self.positions[rank] += len(line)
+                self.rows[rank].append(json.loads(line))
+
+
+def together(there: Sequence[Tuple[int, Row]], ranks: int) -> List[Row]:
+    """The worst outcome of the ranks, and what those say that have it. Each test's, where they are out of step."""
+    tests = sorted({row.get("test", "none") for _, row in there})
+    if len(tests) > 1:
+        message = "the ranks run different tests: " + ", ".join(tests)
+        return [{"test": test, "outcome": "failed", "message": message, "seconds": 0.0} for test in tests]
+    outcome = min((row["outcome"] for _, row in there), key=WORST.index)
+    messages = [(rank, row["message"]) for rank, row in there if row["outcome"] == outcome]
+    if len({message for _, message in messages}) == 1 and len(messages) == ranks:
+        message = messages[0][1]
+    else:
+        missing = set(range(ranks)) - {rank for rank, _ in there}
+        messages += [(rank, f"no outcome {GRACE:.0f} s later") for rank in sorted(missing)]
+        message = "\n".join(f"rank {rank}: {words}" for rank, words in messages)
+    seconds = max(row["seconds"] for _, row in there)
+    return [{"test": tests[0], "outcome": outcome, "message": message, "seconds": seconds}]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def start(command: Sequence[str], root: Path, variables: Dict[str, str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen(command, cwd=str(root), env=variables, stdout=log, stderr=log, start_new_session=True)
+    _running.add(process)
+    return process
+
+
 def mend(record: Path) -> None:
     """Cut off half a line, and give the test that a killed run was at back to the next one."""
     if not record.exists():
@@ -268,7 +410,8 @@ def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
         left = None if seconds is None else seconds - (time.monotonic() - started)
         if left is not None and left <= 0:
             return
-        child = Child(unit, settings, first, left)
+        program = unit.file in settings.programs
+        child = (Ranks if program else Child)(unit, settings, first, left)
         status = child.run(progress)
         first = first and child.selected is None
         if child.running is not None:
@@ -283,7 +426,9 @@ def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
             continue
         elif status == TIME_IS_OVER:
             return
-        elif status in FINISHED or (status == INTERRUPTED and child.unimportable):
+        elif (status in FINISHED and (child.selected is not None or not program)) or (
+            status == INTERRUPTED and child.unimportable
+        ):
             append(child.record, complete=unit.shard)
             return
         else:

@@ -11,6 +11,8 @@ an error ends after the test that caused it: the error is sticky, and would fail
     CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
     CONFORMITY_ALONE    each test is the only one of its process
     CONFORMITY_LEAVE_OUT  a JSON list of patterns: tests that count as not there
+    CONFORMITY_RANKS    this process is one of so many that run the same tests together: it ends after a failure, since
+                        the others may be left at another place of the test, and in no other case by itself
 """
 
 import fnmatch
@@ -144,6 +146,10 @@ class Recorder:
         self.write(test=item.nodeid, seconds=round(time.monotonic() - started, 3), **row)
         if broken is not None:
             self._end(DEVICE_ERROR)
+        if "CONFORMITY_RANKS" in os.environ:
+            if row["outcome"] == "failed":
+                self._end(DEVICE_ERROR)
+            return
         if self.end is not None and time.monotonic() > self.end:
             self._end(TIME_IS_OVER)
         if "CONFORMITY_ALONE" in os.environ:

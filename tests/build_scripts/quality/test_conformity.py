@@ -51,6 +51,61 @@ class TestThing(unittest.TestCase):
     def test_i_passes_as_the_last(self):
         pass
 """
+# A program as upstream's are: each of its ranks runs the tests. What they wait for is a file of the other one.
+PROGRAM = """
+import os, pathlib, signal, sys, time
+
+RANK = int(os.environ["RANK"])
+
+
+def meet(name):
+    pathlib.Path(f"{name}.{RANK}").touch()
+    while not all(pathlib.Path(f"{name}.{rank}").exists() for rank in range(int(os.environ["WORLD_SIZE"]))):
+        time.sleep(0.01)
+
+
+def test_a_meets():
+    meet("a")
+
+
+def test_b_fails_on_one():
+    assert RANK == 0
+
+
+def test_c_fails_where_the_other_waits():
+    assert RANK == 1
+    meet("c")
+
+
+def test_d_crashes_on_one():
+    if RANK:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    meet("d")
+
+
+def test_e_is_skipped_on_one():
+    if RANK:
+        import pytest
+
+        pytest.skip("not here")
+
+
+def test_f_ends_one():
+    if RANK:
+        os._exit(0)
+    meet("f")
+
+
+def test_g_meets_at_last():
+    meet("g")
+
+
+if __name__ == "__main__":
+    import pytest
+
+    assert sys.argv[1:] == ["--use-pytest"]
+    sys.exit(pytest.main([__file__]))
+"""
 OUTCOMES = {
     "test_a_passes": "passed",
     "test_b_fails": "failed",
@@ -155,6 +210,48 @@ def test_a_file_may_have_variables_of_its_own(tmp_path: Path) -> None:
     assert run(dataclasses.replace(given, file_variables={"test_thing.py": {"MACA_DEVICE_MEMORY": "9GiB"}})) == {
         "test_memory": "passed"
     }
+
+
+def program(tmp_path: Path, text: str) -> conformity.Settings:
+    given = settings(tmp_path, timeout=6, text=text)
+    return dataclasses.replace(given, devices={"test_thing.py": 2}, programs=["test_thing.py"])
+
+
+def test_a_test_of_a_program_has_the_worst_outcome_of_its_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conformity, "GRACE", 1.0)
+    given = program(tmp_path, PROGRAM)
+    assert run(given) == {
+        "test_a_meets": "passed",
+        "test_b_fails_on_one": "failed",
+        "test_c_fails_where_the_other_waits": "failed",
+        "test_d_crashes_on_one": "crashed",
+        "test_e_is_skipped_on_one": "skipped",
+        "test_f_ends_one": "timeout",
+        "test_g_meets_at_last": "passed",
+    }
+    rows = conformity.outcomes(conformity.folder_of(given.results, "test_thing.py"))
+    messages = {name.split("::")[-1]: row["message"] for name, row in rows.items()}
+    assert messages["test_b_fails_on_one"].startswith("rank 1: ")
+    assert "rank 0: " in messages["test_c_fails_where_the_other_waits"]
+    assert "rank 1: no outcome 1 s later" in messages["test_c_fails_where_the_other_waits"]
+
+
+def test_a_program_takes_its_time_and_goes_on_from_there(tmp_path: Path) -> None:
+    main = PROGRAM[PROGRAM.index("if __name__") :]
+    tests = "".join(f"def test_{n}(): pass\n" for n in range(4))
+    given = program(tmp_path, f"import sys\n{tests}\n{main}")
+    assert len(run(dataclasses.replace(given, seconds=0.5))) == 1
+    assert set(run(given).values()) == {"passed"} and len(run(given)) == 4
+
+
+def test_ranks_that_run_different_tests_and_a_program_that_runs_none_are_failures(tmp_path: Path) -> None:
+    main = PROGRAM[PROGRAM.index("if __name__") :]
+    text = f"import os, sys\nexec(f'def test_{{os.environ[\"RANK\"]}}(): pass')\n{main}"
+    assert run(program(tmp_path, text)) == {"test_0": "failed", "test_1": "failed"}
+    (tmp_path / "none").mkdir()
+    assert run(program(tmp_path / "none", "import sys\nsys.exit(0)\n")) == {"test_thing.py (import)": "failed"}
 
 
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:

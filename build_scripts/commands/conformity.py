@@ -98,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         upstream = None
         if release.tests is not None and not set(files) <= set(conformity.OWN):
             upstream = obtain(release.tests, arguments.tests)
+            files = there_are(files, upstream, arguments.only or [])
         programs = {"FUZZ_FIRST": str(arguments.first), "FUZZ_COUNT": str(arguments.programs)}
         variables = {
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
@@ -118,9 +119,10 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.seconds,
             limits,
             leave_out,
-            settings_file["devices"],
+            {file: int(number) for number, of in settings_file["devices"].items() for file in of},
             settings_file["alone"],
             settings_file["file_variables"],
+            settings_file["file_folders"],
             settings_file["programs"],
         )
         _run(files, arguments, settings, release)
@@ -251,6 +253,14 @@ def chosen_files(only: Any, files: List[str], release: Release) -> List[str]:
             raise FactoryError(f"--only {name}: there is no such file.{why}", "Choose from: " + ", ".join(there))
     own = len(conformity.OWN)
     return list(only) if only else [*there[own:], *there[:own]]
+
+
+def there_are(files: List[str], upstream: Path, named: List[str]) -> List[str]:
+    """Without the files that another release has; what the user has named stays, and fails if it is missing."""
+    missing = [f for f in files if f not in (*conformity.OWN, *named) and not (upstream / f).is_file()]
+    if missing:
+        note(f"This release does not have {', '.join(missing)}")
+    return [file for file in files if file not in missing]
 
 
 def _wheels(table: Table, release: Release, wheel: UpstreamWheel, arguments: argparse.Namespace) -> List[Path]:

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -65,6 +66,8 @@ class Settings:
     alone: Sequence[str] = ()
     # Variables of single files, over those of all.
     file_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Of files that want a folder (TEMP_DIR): the folders in it.
+    file_folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Files that want to be started as programs, one for each device.
     programs: Sequence[str] = ()
 
@@ -193,12 +196,22 @@ class Child:
             own["CONFORMITY_ONLY"] = str(self.record.parent / AGAIN)
         if self.seconds is not None:
             own["CONFORMITY_SECONDS"] = str(self.seconds)
+        if self.unit.file in self.settings.file_folders:
+            own["TEMP_DIR"] = str(self.new_folder())
         paths = [str(TESTS)]
         if self.unit.file not in (*OWN, RANDOM) and self.settings.upstream is not None:
             # Upstream runs a file as a program: it may import others from its folder.
             paths.append(str((self.settings.upstream / self.unit.file).parent))
         of_file = self.settings.file_variables.get(self.unit.file, {})
         return {**kept, **self.settings.variables, **of_file, **own, "PYTHONPATH": os.pathsep.join(paths)}
+
+    def new_folder(self) -> Path:
+        """An empty folder of this child's, but for the folders that its tests look for in it."""
+        folder = self.record.with_suffix(".folder")
+        shutil.rmtree(str(folder), ignore_errors=True)
+        for name in self.settings.file_folders[self.unit.file]:
+            (folder / name).mkdir(parents=True)
+        return folder
 
     def run(self, progress: Progress) -> int:
         """Start it and wait. Returns its status, negative for a signal."""

@@ -212,6 +212,33 @@ def test_a_file_may_have_variables_of_its_own(tmp_path: Path) -> None:
     }
 
 
+def test_a_file_may_have_folders_which_each_process_finds_empty(tmp_path: Path) -> None:
+    text = "import os\nfrom pathlib import Path\n"
+    for name in "ab":
+        text += f"def test_{name}():\n    folder = Path(os.environ['TEMP_DIR'])\n"
+        text += "    assert os.listdir(folder) == ['barrier'] and not os.listdir(folder / 'barrier')\n"
+        text += "    (folder / 'barrier' / 'left').touch()\n"
+    given = dataclasses.replace(settings(tmp_path, text=text), alone=["test_thing.py"])
+    given = dataclasses.replace(given, file_folders={"test_thing.py": ["barrier"]})
+    assert run(given) == {"test_a": "passed", "test_b": "passed"}
+
+
+def test_files_that_a_release_does_not_have_are_left_out_unless_named(tmp_path: Path) -> None:
+    (tmp_path / "test_here.py").touch()
+    files = ["test_here.py", "test_there.py", "sweep", "test_named.py"]
+    assert command.there_are(files, tmp_path, ["test_named.py"]) == ["test_here.py", "sweep", "test_named.py"]
+
+
+def test_each_file_is_listed_once_with_one_number_of_devices() -> None:
+    table = command.tomllib.loads((conformity.TESTS / "files.toml").read_text(encoding="utf-8"))
+    listed = [*table["files"], *(file for group in table["groups"].values() for file in group["files"])]
+    numbered = [file for files in table["devices"].values() for file in files]
+    assert len(set(listed)) == len(listed) and len(set(numbered)) == len(numbered)
+    known = [*numbered, *table["alone"], *table["programs"], *table["file_variables"], *table["file_folders"]]
+    assert set(known) <= set(listed) and set(table["programs"]) <= set(numbered)
+    assert all(int(number) > 1 for number in table["devices"])
+
+
 def program(tmp_path: Path, text: str) -> conformity.Settings:
     given = settings(tmp_path, timeout=6, text=text)
     return dataclasses.replace(given, devices={"test_thing.py": 2}, programs=["test_thing.py"])

@@ -175,7 +175,8 @@ class Tiles(Affine):
 
     def _facts_of(self, value: Value) -> Facts:
         operation = value.definition
-        if value.type.shape or value.type.is_float or value.type.is_pointer:
+        # A flag is 1, and -1 where it is extended with its sign.
+        if value.type.shape or value.type.is_float or value.type.is_pointer or value.type.element == "i1":
             return UNKNOWN
         if operation is None:
             parent = value.block.parent if value.block is not None else None
@@ -328,7 +329,8 @@ class Tiles(Affine):
         if text.startswith("["):
             raise LoweringError(operation.name, "a list of numbers is not lowered", operation.location)
         number = constant_value(text, kind)
-        return Lanes("u", kind, level, number, facts=facts_of_text(number))
+        facts = UNKNOWN if kind.element == "i1" else facts_of_text(number)
+        return Lanes("u", kind, level, number, facts=facts)
 
     def _splat(self, operation: Operation, value: Value, indices: Indices, level: Level) -> Lanes:
         return self.element(operation.operands[0], tuple(ZERO for _ in operation.operands[0].type.shape))

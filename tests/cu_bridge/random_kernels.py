@@ -365,13 +365,15 @@ class Kernel:
         if kind > 3:
             return self.counting(depth) if kind < 6 else self.unproven(kind, depth)
         if kind == 1:
-            return [
-                f"if ({self.uniform()} {self.pick('>', '==', '!=')} {self.pick('1', '2', 'm')}) {{",
-                *self.inner(depth),
-                self.pick("} else {", "} else {", f"}} else if ({self.uniform()} > 2) {{"),
-                *self.inner(depth),
-                "}",
-            ]
+            dirty, seen = self.dirty, self.seen
+            lines = [f"if ({self.uniform()} {self.pick('>', '==', '!=')} {self.pick('1', '2', 'm')}) {{"]
+            lines += self.inner(depth)
+            other = self.pick("} else {", "} else {", f"}} else if ({self.uniform()} > 2) {{")
+            lines += [other, *self.inner(depth), "}"]
+            # Where neither condition holds, no barrier is between what is before and what follows.
+            if other != "} else {":
+                self.dirty, self.seen = self.dirty | dirty, self.seen | seen
+            return lines
         loop = f"r{self.count}"
         self.count += 1
         head = self.pick(

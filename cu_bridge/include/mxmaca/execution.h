@@ -584,3 +584,11 @@ static inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, un
 static inline void __trap() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__trap()"); }
 static inline void __brkpt() { ::__cudaKernelFail(cudaErrorLaunchFailure, "__brkpt()"); }
 static inline void __prof_trigger(int) {}
+
+// What a compiler may take for granted, as nvcc has it. clang++ has the first of its own.
+static inline __attribute__((always_inline)) constexpr void __assume(bool holds) {
+  if (!holds) __builtin_unreachable();
+}
+#ifndef __clang__
+static inline __attribute__((always_inline)) constexpr void __builtin_assume(bool holds) { __assume(holds); }
+#endif

@@ -33,6 +33,10 @@ def link(
     options = tools.options
     passed_on = [part for option in options.linker for part in ("-Xlinker", option)]
     parts = [compiled.get(part, part) for part in options.link_order]
+    if any(part.startswith("-l") for part in parts):
+        # nvcc's lines are a group, so that `-lcublas program.cu` finds the library also by linkers that drop those
+        # which nothing before them needs.
+        parts = ["-Wl,--start-group", *parts, "-Wl,--end-group"]
     if options.flag("library"):
         objects = [compiled.get(source.path, source.path) for source in sources]
         tools.run([options.value("archiver") or "ar", "rcs", *options.all("archive_options"), output, *objects])

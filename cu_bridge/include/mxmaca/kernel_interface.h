@@ -42,4 +42,7 @@ int __cudaPrintfChecked(int flag, const char* format, ...) __attribute__((format
 int __cudaVprintf(const char* format, __builtin_va_list arguments) __attribute__((format(printf, 1, 0)));
 __attribute__((noreturn)) void __cudaAbort(void) noexcept;
 __attribute__((noreturn)) void __cudaExit(int status) noexcept;
+__attribute__((noreturn)) void __cudaExitAtOnce(int status) noexcept;
+__attribute__((noreturn)) void __cudaExitAtOnceC(int status) noexcept;
+__attribute__((noreturn)) void __cudaExitQuickly(int status) noexcept;
 }

@@ -108,6 +108,16 @@ inline __device__ Channels sampled(cudaTextureObject_t object, int dimensions, f
   return result;
 }
 
+// The four texels that a linear filter would weigh, one component of each: against the clock from the lower left.
+inline __device__ Channels gathered(cudaTextureObject_t object, float x, float y, int component) {
+  const TextureObject& t = *reinterpret_cast<const TextureObject*>(object);
+  const bool normalized = t.texture.normalizedCoords != 0;
+  const ptrdiff_t i = place_of(x, t.width, normalized, true).index, j = place_of(y, t.height, normalized, true).index;
+  const int c = component & 3;
+  return {{texel(t, i, j + 1, 0).c[c], texel(t, i + 1, j + 1, 0).c[c], texel(t, i + 1, j, 0).c[c],
+           texel(t, i, j, 0).c[c]}};
+}
+
 inline __device__ size_t clamped_layer(cudaTextureObject_t object, int layer, size_t layers) {
   static_cast<void>(object);
   return layer < 0 ? 0 : static_cast<size_t>(layer) < layers ? static_cast<size_t>(layer) : layers - 1;
@@ -205,6 +215,31 @@ inline __device__ T tex2DLod(cudaTextureObject_t object, float x, float y, float
 template <class T>
 inline __device__ T tex3DLod(cudaTextureObject_t object, float x, float y, float z, float) {
   return tex3D<T>(object, x, y, z);
+}
+template <class T>
+inline __device__ T tex1DLod(cudaTextureObject_t object, float x, float) {
+  return tex1D<T>(object, x);
+}
+template <class T>
+inline __device__ T tex1DGrad(cudaTextureObject_t object, float x, float, float) {
+  return tex1D<T>(object, x);
+}
+template <class T>
+inline __device__ T tex2DGrad(cudaTextureObject_t object, float x, float y, float2, float2) {
+  return tex2D<T>(object, x, y);
+}
+template <class T>
+inline __device__ T tex3DGrad(cudaTextureObject_t object, float x, float y, float z, float4, float4) {
+  return tex3D<T>(object, x, y, z);
+}
+template <class T>
+inline __device__ T tex2DLayeredLod(cudaTextureObject_t object, float x, float y, int layer, float) {
+  return tex2DLayered<T>(object, x, y, layer);
+}
+// T: a vector of four.
+template <class T>
+inline __device__ T tex2Dgather(cudaTextureObject_t object, float x, float y, int component = 0) {
+  return mxmaca::as_texel<T>(mxmaca::gathered(object, x, y, component));
 }
 template <class T>
 inline __device__ void tex1Dfetch(T* result, cudaTextureObject_t object, int i) {

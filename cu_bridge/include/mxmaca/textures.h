@@ -288,6 +288,22 @@ static inline cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArra
   p.kind = kind;
   return cudaMemcpy3D(&p);
 }
+static inline cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t x, size_t y, cudaArray_const_t from,
+                                                   size_t fromX, size_t fromY, size_t width, size_t height,
+                                                   cudaMemcpyKind kind = cudaMemcpyDeviceToDevice) {
+  if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
+  const size_t unit = mxmaca::element_bytes(from->format);
+  if (mxmaca::element_bytes(to->format) != unit) return cudaErrorInvalidValue;
+  if (x % unit != 0 || fromX % unit != 0 || width % unit != 0) return cudaErrorInvalidValue;
+  cudaMemcpy3DParms p{};
+  p.srcArray = const_cast<cudaArray_t>(from);
+  p.srcPos = make_cudaPos(fromX / unit, fromY, 0);
+  p.dstArray = to;
+  p.dstPos = make_cudaPos(x / unit, y, 0);
+  p.extent = make_cudaExtent(width / unit, height, 1);
+  p.kind = kind;
+  return cudaMemcpy3D(&p);
+}
 // Contiguous bytes from the place (x, y) on, over the ends of rows.
 static inline cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t count,
                                             cudaMemcpyKind kind) {
@@ -302,6 +318,14 @@ static inline cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, 
   const size_t row = from->extent.width * mxmaca::element_bytes(from->format), start = y * row + x;
   if (start + count > row * mxmaca::at_least_one(from->extent.height)) return cudaErrorInvalidValue;
   return ::cudaMemcpy(to, from->memory + start, count, kind);
+}
+static inline cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t x, size_t y, cudaArray_const_t from,
+                                                 size_t fromX, size_t fromY, size_t count,
+                                                 cudaMemcpyKind kind = cudaMemcpyDeviceToDevice) {
+  if (from == nullptr) return cudaErrorInvalidValue;
+  const size_t row = from->extent.width * mxmaca::element_bytes(from->format), start = fromY * row + fromX;
+  if (start + count > row * mxmaca::at_least_one(from->extent.height)) return cudaErrorInvalidValue;
+  return cudaMemcpyToArray(to, x, y, from->memory + start, count, kind);
 }
 
 // ---- Objects --------------------------------------------------------------------------------------------------------

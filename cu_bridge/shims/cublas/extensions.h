@@ -234,6 +234,30 @@ Status nrm2Ex(Index n, const void* x, cudaDataType xType, Index incx, void* resu
               cudaDataType executionType);
 Status scalEx(Index n, const void* alpha, cudaDataType alphaType, void* x, cudaDataType xType, Index incx,
               cudaDataType executionType);
+// The place of the element of the greatest, or least, magnitude, counted from 1; 0 in an empty vector.
+Status extremeEx(Index n, const void* x, cudaDataType xType, Index incx, bool least, Index* result);
+template <class Integer>
+Status amaxEx(Index n, const void* x, cudaDataType xType, Index incx, Integer* result) {
+  MXMACA_REQUIRE(result != nullptr);
+  Index found = 0;
+  const Status status = extremeEx(n, x, xType, incx, false, &found);
+  if (status == CUBLAS_STATUS_SUCCESS) *result = static_cast<Integer>(found);
+  return status;
+}
+template <class Integer>
+Status aminEx(Index n, const void* x, cudaDataType xType, Index incx, Integer* result) {
+  MXMACA_REQUIRE(result != nullptr);
+  Index found = 0;
+  const Status status = extremeEx(n, x, xType, incx, true, &found);
+  if (status == CUBLAS_STATUS_SUCCESS) *result = static_cast<Integer>(found);
+  return status;
+}
+Status asumEx(Index n, const void* x, cudaDataType xType, Index incx, void* result, cudaDataType resultType,
+              cudaDataType executionType);
+Status copyEx(Index n, const void* x, cudaDataType xType, Index incx, void* y, cudaDataType yType, Index incy);
+Status swapEx(Index n, void* x, cudaDataType xType, Index incx, void* y, cudaDataType yType, Index incy);
+Status rotEx(Index n, void* x, cudaDataType xType, Index incx, void* y, cudaDataType yType, Index incy, const void* c,
+             const void* s, cudaDataType csType, cudaDataType executionType);
 
 // SgemmEx, CgemmEx: alpha and beta have the type that is computed in.
 template <class T>

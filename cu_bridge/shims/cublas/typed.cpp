@@ -197,5 +197,88 @@ Status scalEx(Index n, const void* alpha, cudaDataType alphaType, void* x, cudaD
   return CUBLAS_STATUS_SUCCESS;
 }
 
+namespace {
+cudaDataType realOf(cudaDataType type) {
+  return type == CUDA_C_32F ? CUDA_R_32F : type == CUDA_C_64F ? CUDA_R_64F : type;
+}
+// BLAS's magnitude: of complex numbers the sum of both parts'.
+double magnitude(const void* x, cudaDataType type, Index i) {
+  const std::complex<double> value = readElement(x, type, i);
+  return std::fabs(value.real()) + std::fabs(value.imag());
+}
+}  // namespace
+
+Status extremeEx(Index n, const void* x, cudaDataType xType, Index incx, bool least, Index* result) {
+  if (!isFloat(xType)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  reachData();
+  *result = 0;
+  double best = 0;
+  for (Index i = 0; incx > 0 && i < n; ++i) {
+    const double value = magnitude(x, xType, i * incx);
+    if (i > 0 && !(least ? value < best : value > best)) continue;
+    best = value;
+    *result = i + 1;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+Status asumEx(Index n, const void* x, cudaDataType xType, Index incx, void* result, cudaDataType resultType,
+              cudaDataType executionType) {
+  MXMACA_REQUIRE(result != nullptr);
+  const cudaDataType real = realOf(xType);
+  if (real != xType ? resultType != real || executionType != real : !vectorTypes(xType, resultType, executionType)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  reachData();
+  double sum = 0;
+  for (Index i = 0; incx > 0 && i < n; ++i) sum += magnitude(x, xType, i * incx);
+  writeElement(result, resultType, 0, sum);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+Status copyEx(Index n, const void* x, cudaDataType xType, Index incx, void* y, cudaDataType yType, Index incy) {
+  if (!vectorTypes(xType, yType, xType)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  reachData();
+  const Index fromX = first(n, incx);
+  const Index fromY = first(n, incy);
+  for (Index i = 0; i < n; ++i) writeElement(y, yType, fromY + i * incy, readElement(x, xType, fromX + i * incx));
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+Status swapEx(Index n, void* x, cudaDataType xType, Index incx, void* y, cudaDataType yType, Index incy) {
+  if (!vectorTypes(xType, yType, xType)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  reachData();
+  const Index fromX = first(n, incx);
+  const Index fromY = first(n, incy);
+  for (Index i = 0; i < n; ++i) {
+    const std::complex<double> a = readElement(x, xType, fromX + i * incx);
+    writeElement(x, xType, fromX + i * incx, readElement(y, yType, fromY + i * incy));
+    writeElement(y, yType, fromY + i * incy, a);
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// The cosine is real, in the sine's precision; the sine has the vectors' type, or is real as well.
+Status rotEx(Index n, void* x, cudaDataType xType, Index incx, void* y, cudaDataType yType, Index incy, const void* c,
+             const void* s, cudaDataType csType, cudaDataType executionType) {
+  MXMACA_REQUIRE(c != nullptr && s != nullptr);
+  if (!vectorTypes(xType, yType, executionType) ||
+      (csType != xType && csType != realOf(xType) && csType != executionType)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  reachData();
+  const double cosine = readElement(c, realOf(csType), 0).real();
+  const std::complex<double> sine = readElement(s, csType, 0);
+  const Index fromX = first(n, incx);
+  const Index fromY = first(n, incy);
+  for (Index i = 0; i < n; ++i) {
+    const std::complex<double> a = readElement(x, xType, fromX + i * incx);
+    const std::complex<double> b = readElement(y, yType, fromY + i * incy);
+    writeElement(x, xType, fromX + i * incx, cosine * a + sine * b);
+    writeElement(y, yType, fromY + i * incy, cosine * b - std::conj(sine) * a);
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 }  // namespace cublas
 }  // namespace mxmaca

@@ -94,6 +94,21 @@ Side sideOf(CUmemorytype type, const void* host, CUdeviceptr device, CUarray arr
   return side;
 }
 
+// Bytes of an array from `offset` on, over the ends of rows; nullptr where it has not as many.
+void* bytesOf(CUarray array, size_t offset, size_t bytes) {
+  if (arrayOf(array) == nullptr) return nullptr;
+  const cudaArray& one = *arrayOf(array);
+  const size_t all =
+      one.extent.width * element_bytes(one.format) * at_least_one(one.extent.height) * at_least_one(one.extent.depth);
+  return offset <= all && bytes <= all - offset ? one.memory + offset : nullptr;
+}
+CUresult copyBytes(void* to, const void* from, size_t bytes, mcMemcpyKind kind, CUstream stream) {
+  NEEDS_CONTEXT();
+  RETURN_IF_WRONG(valueError(to != nullptr && from != nullptr));
+  return result(mcMemcpyAsync(to, from, bytes, kind, own(stream)));
+}
+CUresult done(CUresult error) { return error == CUDA_SUCCESS ? cuStreamSynchronize(nullptr) : error; }
+
 CUresult copyBox(const CUDA_MEMCPY3D& p, CUstream stream) {
   const size_t size[3] = {p.WidthInBytes, p.Height, p.Depth};
   const Side from = sideOf(p.srcMemoryType, p.srcHost, p.srcDevice, p.srcArray, p.srcPitch, p.srcHeight,
@@ -262,6 +277,29 @@ CUresult cuMemcpy2D(const CUDA_MEMCPY2D* copy) {
   return error == CUDA_SUCCESS ? cuStreamSynchronize(nullptr) : error;
 }
 CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* copy) { return cuMemcpy2D(copy); }
+
+CUresult cuMemcpyHtoAAsync(CUarray to, size_t offset, const void* from, size_t bytes, CUstream stream) {
+  return copyBytes(bytesOf(to, offset, bytes), from, bytes, mcMemcpyHostToDevice, stream);
+}
+CUresult cuMemcpyAtoHAsync(void* to, CUarray from, size_t offset, size_t bytes, CUstream stream) {
+  return copyBytes(to, bytesOf(from, offset, bytes), bytes, mcMemcpyDeviceToHost, stream);
+}
+CUresult cuMemcpyHtoA(CUarray to, size_t offset, const void* from, size_t bytes) {
+  return done(cuMemcpyHtoAAsync(to, offset, from, bytes, nullptr));
+}
+CUresult cuMemcpyAtoH(void* to, CUarray from, size_t offset, size_t bytes) {
+  return done(cuMemcpyAtoHAsync(to, from, offset, bytes, nullptr));
+}
+CUresult cuMemcpyDtoA(CUarray to, size_t offset, CUdeviceptr from, size_t bytes) {
+  return done(copyBytes(bytesOf(to, offset, bytes), address(from), bytes, mcMemcpyDeviceToDevice, nullptr));
+}
+CUresult cuMemcpyAtoD(CUdeviceptr to, CUarray from, size_t offset, size_t bytes) {
+  return done(copyBytes(address(to), bytesOf(from, offset, bytes), bytes, mcMemcpyDeviceToDevice, nullptr));
+}
+CUresult cuMemcpyAtoA(CUarray to, size_t toOffset, CUarray from, size_t offset, size_t bytes) {
+  return done(
+      copyBytes(bytesOf(to, toOffset, bytes), bytesOf(from, offset, bytes), bytes, mcMemcpyDeviceToDevice, nullptr));
+}
 
 CUresult cuTexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* texture,
                            const CUDA_RESOURCE_VIEW_DESC* view) {

@@ -379,6 +379,21 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
   const int device = deviceOf(peer);
   return device < 0 ? CUDA_ERROR_INVALID_CONTEXT : result(mcDeviceEnablePeerAccess(device, flags));
 }
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+  NEEDS_CONTEXT();
+  const int device = deviceOf(peer);
+  return device < 0 ? CUDA_ERROR_INVALID_CONTEXT : result(mcDeviceDisablePeerAccess(device));
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext toContext, CUdeviceptr from, CUcontext fromContext, size_t bytes,
+                           CUstream stream) {
+  NEEDS_CONTEXT();
+  if (deviceOf(toContext) < 0 || deviceOf(fromContext) < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  return cuMemcpyDtoDAsync(to, from, bytes, stream);
+}
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext toContext, CUdeviceptr from, CUcontext fromContext, size_t bytes) {
+  const CUresult error = cuMemcpyPeerAsync(to, toContext, from, fromContext, bytes, nullptr);
+  return error == CUDA_SUCCESS ? cuStreamSynchronize(nullptr) : error;
+}
 
 // Names of the first form, for callers that look symbols up by name; the form itself is the same.
 #undef cuCtxCreate

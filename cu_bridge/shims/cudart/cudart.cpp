@@ -7,6 +7,7 @@
 
 #include "convert.h"
 #include "device_facts.h"
+#include "mc_preferences.h"
 #include "refuse.h"
 
 namespace mxmaca {
@@ -168,37 +169,20 @@ cudaError_t cudaDeviceSynchronize(void) {
 }
 cudaError_t cudaDeviceReset(void) { return result(mcDeviceReset()); }
 
-// Limits and preferences of kernels: what is set is read again, and nothing depends on it.
+// Preferences: what is set is read again, and nothing depends on it.
 namespace {
-size_t limits[7] = {1024, 1048576, 8388608, 2, 2048, 128, 0};
-cudaFuncCache cacheConfig = cudaFuncCachePreferNone;
 unsigned int deviceFlags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
 }  // namespace
 
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  if (value == nullptr) return fail(mcErrorInvalidValue);
-  if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return fail(mcErrorUnsupportedLimit);
-  *value = limits[limit];
-  return cudaSuccess;
-}
-
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return fail(mcErrorUnsupportedLimit);
-  limits[limit] = value;
-  return cudaSuccess;
-}
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) { return result(mcLimitGet(value, limit)); }
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) { return result(mcLimitSet(limit, value)); }
 
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
   if (config == nullptr) return fail(mcErrorInvalidValue);
-  *config = cacheConfig;
+  *config = static_cast<cudaFuncCache>(mcCacheConfigGet());
   return cudaSuccess;
 }
-
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
-  RETURN_IF_WRONG(checkCacheConfig(config));
-  cacheConfig = config;
-  return cudaSuccess;
-}
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) { return result(mcCacheConfigSet(config)); }
 
 cudaError_t cudaSetDeviceFlags(unsigned int flags) {
   RETURN_IF_WRONG(checkDeviceFlags(flags));
@@ -224,6 +208,20 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   return result(mcDeviceEnablePeerAccess(peer, flags));
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) { return result(mcDeviceDisablePeerAccess(peer)); }
+// All devices share the host's memory: one reaches another's as its own.
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int from, int to) {
+  int reached = 0;
+  if (value == nullptr) return fail(mcErrorInvalidValue);
+  RETURN_IF_WRONG(mcDeviceCanAccessPeer(&reached, from, to));
+  if (from == to) return fail(mcErrorInvalidDevice);
+  switch (attribute) {
+    case cudaDevP2PAttrPerformanceRank: *value = 0; return cudaSuccess;
+    case cudaDevP2PAttrAccessSupported:
+    case cudaDevP2PAttrNativeAtomicSupported:
+    case cudaDevP2PAttrCudaArrayAccessSupported: *value = reached; return cudaSuccess;
+    default: return fail(mcErrorInvalidValue);
+  }
+}
 
 cudaError_t cudaDriverGetVersion(int* version) {
   if (version == nullptr) return fail(mcErrorInvalidValue);

@@ -111,7 +111,11 @@ int __cudaPrintfChecked(int, const char* format, ...) {
 }
 int __cudaVprintf(const char* format, va_list arguments) { return print(format, arguments); }
 void __cudaAbort(void) noexcept { mcKernelFail(mcErrorLaunchFailure, "abort()"); }
+// One for each name: an object's names cannot be changed into the same one.
 void __cudaExit(int) noexcept { mcKernelFail(mcErrorLaunchFailure, "exit()"); }
+void __cudaExitAtOnce(int) noexcept { mcKernelFail(mcErrorLaunchFailure, "_exit()"); }
+void __cudaExitAtOnceC(int) noexcept { mcKernelFail(mcErrorLaunchFailure, "_Exit()"); }
+void __cudaExitQuickly(int) noexcept { mcKernelFail(mcErrorLaunchFailure, "quick_exit()"); }
 
 }  // extern "C"
 

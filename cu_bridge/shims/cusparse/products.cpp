@@ -107,6 +107,27 @@ MXMACA_EXPORT Status cusparseScatter(cusparseHandle_t handle, cusparseConstSpVec
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
+// Elements that x does not have stay as they are in y.
+MXMACA_EXPORT Status cusparseRot(cusparseHandle_t handle, const void* c, const void* s, cusparseSpVecDescr_t x,
+                                 cusparseDnVecDescr_t y) {
+  MXMACA_LATER(Status, cusparseRot, handle, scalars(handle, c), scalars(handle, s), x, y);
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(c != nullptr && s != nullptr && live(x) && live(y) && x->size == y->size);
+    MXMACA_REQUIRE(complete(x) && complete(y));
+    if (x->type != y->type) return CUSPARSE_STATUS_NOT_SUPPORTED;
+    const bool narrow = x->type == CUDA_R_16F || x->type == CUDA_R_16BF;
+    const cudaDataType scale = narrow ? CUDA_R_32F : x->type;
+    return COMPUTE_IN(scale, {
+      const T cosine = scalar<T>(c, scale), sine = scalar<T>(s, scale);
+      for (Index i = 0; i < x->nnz; ++i) {
+        const Index at = elementAt(*x, i);
+        const T a = valueAs<T>(readElement(x->values, x->type, i)), b = valueAs<T>(readElement(y->values, y->type, at));
+        writeElement(x->values, x->type, i, cosine * a + sine * b);
+        writeElement(y->values, y->type, at, cosine * b - sine * a);
+      }
+    });
+  });
+}
 MXMACA_EXPORT Status cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
                                              cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y, const void*,
                                              cudaDataType compute, size_t* bytes) {

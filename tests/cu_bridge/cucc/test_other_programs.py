@@ -4,6 +4,12 @@ import pathlib
 
 from compiling import Cucc, run_program
 
+
+def succeeds(program: pathlib.Path, *arguments: str, **variables: str) -> None:
+    done = run_program(program, *arguments, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 RANKS = r"""
 #include <nccl.h>
 #include <cstdio>
@@ -75,7 +81,7 @@ int main() {
 def test_nccls_header_is_that_of_the_library(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     (tmp_path / "ranks.cu").write_text(RANKS)
     cucc("-O1", tmp_path / "ranks.cu", "-o", tmp_path / "ranks", "-lnccl")
-    run_program(tmp_path / "ranks")
+    succeeds(tmp_path / "ranks")
 
 
 def test_a_library_may_stand_before_the_file_that_needs_it(cucc: Cucc, tmp_path: pathlib.Path) -> None:
@@ -85,10 +91,104 @@ def test_a_library_may_stand_before_the_file_that_needs_it(cucc: Cucc, tmp_path:
         "return curandCreateGenerator(&made, CURAND_RNG_PSEUDO_DEFAULT) != CURAND_STATUS_SUCCESS; }\n"
     )
     cucc("-Xlinker", "--as-needed", "-lcurand", tmp_path / "random.cu", "-o", tmp_path / "random")
-    run_program(tmp_path / "random")
+    succeeds(tmp_path / "random")
 
 
 def test_the_compiler_may_be_told_what_holds(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     (tmp_path / "assumed.cu").write_text(ASSUMED)
     cucc("-O1", tmp_path / "assumed.cu", "-o", tmp_path / "assumed")
-    run_program(tmp_path / "assumed")
+    succeeds(tmp_path / "assumed")
+
+
+LEAVES = r"""
+#include <cstdlib>
+#include <unistd.h>
+__global__ void leave(int how) {
+  if (how == 0) exit(1);
+  if (how == 1) _exit(1);
+  if (how == 2) _Exit(1);
+  if (how == 3) quick_exit(1);
+}
+int main(int count, char** arguments) {
+  leave<<<1, 1>>>(std::atoi(arguments[count - 1]));
+  if (cudaDeviceSynchronize() != cudaErrorLaunchFailure) exit(2);
+  if (count < 2) quick_exit(3);
+  _exit(0);
+}
+"""
+
+
+def test_a_file_may_end_the_process_in_several_ways(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    """In kernels each is a failure of its own name."""
+    (tmp_path / "leaves.cu").write_text(LEAVES)
+    cucc("-O1", tmp_path / "leaves.cu", "-o", tmp_path / "leaves")
+    for how in range(4):
+        succeeds(tmp_path / "leaves", str(how))
+
+
+DRIVER = r"""
+#include <cuda.h>
+#include <cstdio>
+#define CHECK(condition) \
+  do { if (!(condition)) { std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); return 1; } } while (0)
+
+int main() {
+  CUdevice device;
+  CUcontext context;
+  CHECK(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&device, 0) == CUDA_SUCCESS);
+  CHECK(cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS && cuCtxSetCurrent(context) == CUDA_SUCCESS);
+
+  // One value in both interfaces.
+  size_t limit = 0;
+  CHECK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 1 << 20) == cudaSuccess);
+  CHECK(cuCtxGetLimit(&limit, CU_LIMIT_MALLOC_HEAP_SIZE) == CUDA_SUCCESS && limit == 1 << 20);
+  CHECK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048) == CUDA_SUCCESS);
+  CHECK(cudaDeviceGetLimit(&limit, cudaLimitStackSize) == cudaSuccess && limit == 2048);
+  CUfunc_cache cache;
+  CHECK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1) == cudaSuccess);
+  CHECK(cuCtxGetCacheConfig(&cache) == CUDA_SUCCESS && cache == CU_FUNC_CACHE_PREFER_L1);
+  CUsharedconfig banks;
+  CHECK(cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE) == CUDA_SUCCESS);
+  CHECK(cuCtxGetSharedMemConfig(&banks) == CUDA_SUCCESS && banks == CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);
+
+  // Bytes of arrays.
+  CUDA_ARRAY_DESCRIPTOR row = {};
+  row.Width = 8;
+  row.Format = CU_AD_FORMAT_FLOAT;
+  row.NumChannels = 1;
+  CUarray one, other;
+  CHECK(cuArrayCreate(&one, &row) == CUDA_SUCCESS && cuArrayCreate(&other, &row) == CUDA_SUCCESS);
+  CUdeviceptr memory, second;
+  CHECK(cuMemAlloc(&memory, 32) == CUDA_SUCCESS && cuMemAlloc(&second, 32) == CUDA_SUCCESS);
+  const float given[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  float found[8] = {};
+  CHECK(cuMemcpyHtoA(one, 0, given, 32) == CUDA_SUCCESS && cuMemcpyAtoA(other, 8, one, 4, 24) == CUDA_SUCCESS);
+  CHECK(cuMemcpyAtoD(memory, other, 8, 24) == CUDA_SUCCESS);
+  CHECK(cuMemcpyPeer(second, context, memory, context, 24) == CUDA_SUCCESS);
+  CHECK(cuMemcpyDtoA(one, 0, second, 8) == CUDA_SUCCESS && cuMemcpyAtoH(found, one, 0, 32) == CUDA_SUCCESS);
+  CHECK(found[0] == 2 && found[1] == 3 && found[2] == 3 && found[7] == 8);
+  CHECK(cuMemcpyAtoH(found, one, 4, 32) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemcpyHtoAAsync(one, 28, given, 4, nullptr) == CUDA_SUCCESS);
+  CHECK(cuMemcpyAtoHAsync(found, one, 28, 4, nullptr) == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_SUCCESS);
+  CHECK(found[0] == 1);
+
+  CUdeviceptr managed;
+  CHECK(cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS);
+  CHECK(cuStreamAttachMemAsync(nullptr, managed, 0, CU_MEM_ATTACH_HOST) == CUDA_SUCCESS);
+  CHECK(cuStreamAttachMemAsync(nullptr, memory, 0, CU_MEM_ATTACH_HOST) == CUDA_ERROR_INVALID_VALUE);
+
+  int count = 0, reached = 0;
+  CHECK(cudaGetDeviceCount(&count) == cudaSuccess);
+  CHECK(cudaDeviceGetP2PAttribute(&reached, cudaDevP2PAttrAccessSupported, 0, 0) == cudaErrorInvalidDevice);
+  if (count > 1) {
+    CHECK(cudaDeviceGetP2PAttribute(&reached, cudaDevP2PAttrAccessSupported, 0, 1) == cudaSuccess && reached == 1);
+    CHECK(cudaDeviceGetP2PAttribute(&reached, cudaDevP2PAttrPerformanceRank, 0, 1) == cudaSuccess && reached == 0);
+  }
+}
+"""
+
+
+def test_programs_of_the_driver_interface_find_what_they_call(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "driver.cu").write_text(DRIVER)
+    cucc("-O1", tmp_path / "driver.cu", "-o", tmp_path / "driver", "-lcuda")
+    succeeds(tmp_path / "driver", MACA_DEVICE_COUNT="2")

@@ -15,6 +15,7 @@ from cublas_calls import (
     NOT_SUPPORTED,
     R8I,
     R16BF,
+    C32F,
     R16F,
     R32F,
     R32I,
@@ -171,3 +172,34 @@ def test_vectors_of_any_type_are_reduced_in_float(blas: Blas) -> None:
     blas.run("ScalEx", n, numpy.array([0.5], numpy.float32), R32F, x, R16F, 1, R32F)
     close(x, before / 2, 1)
     assert blas.fails("DotEx", n, x, R16F, 1, big, R32F, 1, result, R32F, R32F) == NOT_SUPPORTED
+
+
+def test_level_one_takes_its_types_at_run_time(blas: Blas) -> None:
+    n = 50
+    x, y = (blas.device(random_array(GENERATOR, numpy.complex64, n)) for _ in range(2))
+    before = x.copy(), y.copy()
+    place, result = numpy.zeros(1, numpy.int32), numpy.zeros(1, numpy.float32)
+    magnitudes = abs(x.real) + abs(x.imag)
+    blas.run("IamaxEx", n, x, C32F, 1, place)
+    assert place[0] == magnitudes.argmax() + 1
+    blas.run("IaminEx", n, x, C32F, 1, place)
+    assert place[0] == magnitudes.argmin() + 1
+    blas.run("AsumEx", n, x, C32F, 1, result, R32F, R32F)
+    close(result, magnitudes.sum())
+    blas.run("SwapEx", n, x, C32F, 1, y, C32F, -1)
+    assert (x == before[1][::-1]).all() and (y == before[0][::-1]).all()
+    blas.run("CopyEx", n // 2, y, C32F, 2, x, C32F, 1)
+    assert (x[: n // 2] == y[::2]).all()
+
+    before = x.copy(), y.copy()
+    sine = numpy.array([0.48 + 0.64j], numpy.complex64)
+    blas.run("RotEx", n, x, C32F, 1, y, C32F, 1, blas.scalar(numpy.float32, 0.6), sine, C32F, C32F)
+    close(x, 0.6 * before[0] + sine * before[1])
+    close(y, 0.6 * before[1] - sine.conj() * before[0])
+    blas.run("RotEx", n, *(x, C32F, 1, y, C32F, 1), *(blas.scalar(numpy.float32, v) for v in (0, 1)), R32F, C32F)
+    close(x, 0.6 * before[1] - sine.conj() * before[0])
+
+    half = blas.device(numpy.array([1, -7, 3, 7], numpy.float16))
+    blas.run("IamaxEx", 4, half, R16F, 1, place)
+    assert place[0] == 2  # the first of them
+    assert blas.fails("CopyEx", 4, half, R16F, 1, x, C32F, 1) == NOT_SUPPORTED

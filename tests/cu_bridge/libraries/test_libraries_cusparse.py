@@ -215,6 +215,11 @@ def test_sparse_vectors(sparse: Sparse) -> None:
     close(y, expected)
     sparse.run("Gather", Y, X)
     assert (values == y[indices - 1]).all()
+    before, kept = y.copy(), values.copy()
+    sparse.run("Rot", scalar(complex, 0.6), scalar(complex, 0.8), X, Y)
+    close(values, 0.6 * kept + 0.8 * before[indices - 1])
+    close(y[indices - 1], 0.6 * before[indices - 1] - 0.8 * kept)
+    assert (numpy.delete(y, indices - 1) == numpy.delete(before, indices - 1)).all()
     y[:] = 0
     sparse.run("Scatter", X, Y)
     close(y[indices - 1], values)

@@ -166,6 +166,13 @@ typedef struct CUDA_RESOURCE_VIEW_DESC_st CUDA_RESOURCE_VIEW_DESC;
 #define cuMemcpy2DAsync cuMemcpy2DAsync_v2
 #define cuMemcpy3D cuMemcpy3D_v2
 #define cuMemcpy3DAsync cuMemcpy3DAsync_v2
+#define cuMemcpyHtoA cuMemcpyHtoA_v2
+#define cuMemcpyAtoH cuMemcpyAtoH_v2
+#define cuMemcpyHtoAAsync cuMemcpyHtoAAsync_v2
+#define cuMemcpyAtoHAsync cuMemcpyAtoHAsync_v2
+#define cuMemcpyDtoA cuMemcpyDtoA_v2
+#define cuMemcpyAtoD cuMemcpyAtoD_v2
+#define cuMemcpyAtoA cuMemcpyAtoA_v2
 
 #ifdef __cplusplus
 extern "C" {
@@ -181,6 +188,13 @@ CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* copy);
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream);
 CUresult cuMemcpy3D(const CUDA_MEMCPY3D* copy);
 CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream);
+CUresult cuMemcpyHtoA(CUarray to, size_t offset, const void* from, size_t bytes);
+CUresult cuMemcpyAtoH(void* to, CUarray from, size_t offset, size_t bytes);
+CUresult cuMemcpyHtoAAsync(CUarray to, size_t offset, const void* from, size_t bytes, CUstream stream);
+CUresult cuMemcpyAtoHAsync(void* to, CUarray from, size_t offset, size_t bytes, CUstream stream);
+CUresult cuMemcpyDtoA(CUarray to, size_t offset, CUdeviceptr from, size_t bytes);
+CUresult cuMemcpyAtoD(CUdeviceptr to, CUarray from, size_t offset, size_t bytes);
+CUresult cuMemcpyAtoA(CUarray to, size_t toOffset, CUarray from, size_t offset, size_t bytes);
 CUresult cuTexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* texture,
                            const CUDA_RESOURCE_VIEW_DESC* view);
 CUresult cuTexObjectDestroy(CUtexObject object);

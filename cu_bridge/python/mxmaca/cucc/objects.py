@@ -32,9 +32,9 @@ DEVICE_LIBRARY = {
     # They would end the process; a kernel can only fail.
     "abort": "__cudaAbort",
     "exit": "__cudaExit",
-    "_exit": "__cudaExit",
-    "_Exit": "__cudaExit",
-    "quick_exit": "__cudaExit",
+    "_exit": "__cudaExitAtOnce",
+    "_Exit": "__cudaExitAtOnceC",
+    "quick_exit": "__cudaExitQuickly",
     # The host's would wait for the very grid that calls them, or overtake what its block has launched.
     "cudaDeviceSynchronize": "__cudaDeviceSynchronizeInKernel",
     "cudaMemcpyAsync": "__cudaMemcpyInKernel",

@@ -25,6 +25,16 @@ __global__ void surface(cudaSurfaceObject_t s) {
   EXPECT(surf2Dread<float>(s, -4, y, cudaBoundaryModeZero) == 0);
 }
 
+// The four texels around a corner, from the lower left against the clock; without mipmaps all slopes have one level.
+__global__ void gather(cudaTextureObject_t point, cudaTextureObject_t wrapped) {
+  const int x = threadIdx.x;
+  const float4 four = tex2Dgather<float4>(point, x + 1.0f, 1.0f);
+  EXPECT(four.x == 10 + x && four.y == 11 + x && four.z == x + 1 && four.w == x);
+  EXPECT(tex2Dgather<float4>(point, x + 1.0f, 1.0f, 1).x == 0);
+  EXPECT(tex2Dgather<float4>(point, -3.0f, 1.0f).y == 10 && tex2Dgather<float4>(wrapped, 1.0f, 0.5f).z == 0);
+  EXPECT(tex2DGrad<float>(point, x + 0.5f, 0.5f, make_float2(2, 0), make_float2(0, 2)) == x);
+}
+
 int main() {
   float cells[8];
   for (int i = 0; i < 8; ++i) cells[i] = 10 * (i / 4) + i % 4;
@@ -47,6 +57,7 @@ int main() {
   texture.normalizedCoords = 1;
   CHECK(cudaCreateTextureObject(&wrapped, &resource, &texture, nullptr) == cudaSuccess);
   two<<<1, 8>>>(point, linear, wrapped);
+  gather<<<1, 3>>>(point, wrapped);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 
   int* numbers;
@@ -90,6 +101,17 @@ int main() {
   surface<<<1, 8>>>(s);
   CHECK(cudaMemcpy2DFromArray(cells, 16, array, 0, 0, 16, 2, cudaMemcpyDeviceToHost) == cudaSuccess);
   for (int i = 0; i < 8; ++i) CHECK(cells[i] == 10 * (i / 4) + i % 4 + 0.5f);
+
+  cudaArray_t copied;
+  CHECK(cudaMallocArray(&copied, &format, 4, 2, cudaArrayTextureGather) == cudaSuccess);
+  CHECK(cudaMemcpy2DArrayToArray(copied, 4, 0, array, 0, 1, 12, 1) == cudaSuccess);
+  CHECK(cudaMemcpyArrayToArray(copied, 0, 1, array, 8, 0, 16) == cudaSuccess);
+  CHECK(cudaMemcpy2DFromArray(cells, 16, copied, 0, 0, 16, 2, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(cells[1] == 10.5f && cells[3] == 12.5f && cells[4] == 2.5f && cells[6] == 10.5f);
+  CHECK(cudaMemcpy2DArrayToArray(copied, 3, 0, array, 0, 1, 12, 1) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy2DArrayToArray(copied, 0, 0, pixels, 0, 0, 4, 1) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpyArrayToArray(copied, 0, 0, array, 4, 1, 16) == cudaErrorInvalidValue);
+  CHECK(cudaFreeArray(copied) == cudaSuccess);
 
   // Filtering integers is refused, as is what is not there.
   resource.res.array.array = pixels;

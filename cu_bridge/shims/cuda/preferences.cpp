@@ -1,0 +1,60 @@
+// Limits and preferences of contexts and functions: what is set is read again, and nothing depends on it.
+#include "checks.h"
+#include "contexts.h"
+#include "mc_preferences.h"
+
+using namespace mxmaca;
+
+namespace {
+
+mcError_t checkBanks(int config) { return valueError(config >= 0 && config <= 2); }
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
+  NEEDS_CONTEXT();
+  return result(mcLimitGet(value, limit));
+}
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  NEEDS_CONTEXT();
+  return result(mcLimitSet(limit, value));
+}
+CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
+  NEEDS_CONTEXT();
+  RETURN_IF_NULL(config);
+  *config = static_cast<CUfunc_cache>(mcCacheConfigGet());
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
+  NEEDS_CONTEXT();
+  return result(mcCacheConfigSet(config));
+}
+
+// Shared memory has banks of 4 bytes since 2014, whatever is asked for.
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig* config) {
+  NEEDS_CONTEXT();
+  RETURN_IF_NULL(config);
+  *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetSharedMemConfig(CUsharedconfig config) {
+  NEEDS_CONTEXT();
+  RETURN_IF_WRONG(checkBanks(config));
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config) {
+  RETURN_IF_WRONG(checkBanks(config));
+  return result(mcKernelCheck(function));
+}
+
+CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr memory, size_t bytes, unsigned int flags) {
+  NEEDS_CONTEXT();
+  RETURN_IF_WRONG(checkAttachment(own(stream), address(memory), bytes, flags));
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -13,8 +13,7 @@
 #define NCCL_PATCH (NCCL_VERSION_CODE % 100)
 #define NCCL_SUFFIX ""
 // Releases to 2.8 counted in thousands.
-#define NCCL_VERSION(X, Y, Z) \
-  ((X) <= 2 && (Y) <= 8 ? (X) * 1000 + (Y) * 100 + (Z) : (X) * 10000 + (Y) * 100 + (Z))
+#define NCCL_VERSION(X, Y, Z) ((X) <= 2 && (Y) <= 8 ? (X) * 1000 + (Y) * 100 + (Z) : (X) * 10000 + (Y) * 100 + (Z))
 
 #define NCCL_UNIQUE_ID_BYTES 128
 typedef struct {
@@ -87,11 +86,12 @@ typedef struct ncclConfig_v21700 {
   const char* netName;
   int splitShare;
 } ncclConfig_t;
-#define NCCL_CONFIG_INITIALIZER                                                                        \
-  {                                                                                                    \
-    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT     \
-  }
+#define NCCL_CONFIG_INITIALIZER                  \
+  {sizeof(ncclConfig_t),  0xcafebeef,            \
+   NCCL_VERSION_CODE,     NCCL_CONFIG_UNDEF_INT, \
+   NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+   NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, \
+   NCCL_CONFIG_UNDEF_INT}
 
 #ifdef __cplusplus
 extern "C" {
@@ -135,22 +135,20 @@ ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDa
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t receiveCount, ncclDataType_t type,
                                ncclRedOp_t reduction, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-                       cudaStream_t stream);
+ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t sendCount, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream);
 ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream);
-ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-                      cudaStream_t stream);
+ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAlltoAll(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                           cudaStream_t stream);
 ncclResult_t ncclGather(const void* send, void* receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                         cudaStream_t stream);
-ncclResult_t ncclScatter(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
-                         ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclScatter(const void* send, void* receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                         cudaStream_t stream);
 
 #ifdef __cplusplus
 }

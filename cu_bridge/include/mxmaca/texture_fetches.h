@@ -114,8 +114,8 @@ inline __device__ Channels gathered(cudaTextureObject_t object, float x, float y
   const bool normalized = t.texture.normalizedCoords != 0;
   const ptrdiff_t i = place_of(x, t.width, normalized, true).index, j = place_of(y, t.height, normalized, true).index;
   const int c = component & 3;
-  return {{texel(t, i, j + 1, 0).c[c], texel(t, i + 1, j + 1, 0).c[c], texel(t, i + 1, j, 0).c[c],
-           texel(t, i, j, 0).c[c]}};
+  return {
+      {texel(t, i, j + 1, 0).c[c], texel(t, i + 1, j + 1, 0).c[c], texel(t, i + 1, j, 0).c[c], texel(t, i, j, 0).c[c]}};
 }
 
 inline __device__ size_t clamped_layer(cudaTextureObject_t object, int layer, size_t layers) {

@@ -6,6 +6,7 @@ from typing import Any, List
 import numpy
 import pytest
 from cublas_calls import (
+    C32F,
     C64F,
     COMPUTE_16F,
     COMPUTE_32F,
@@ -15,7 +16,6 @@ from cublas_calls import (
     NOT_SUPPORTED,
     R8I,
     R16BF,
-    C32F,
     R16F,
     R32F,
     R32I,

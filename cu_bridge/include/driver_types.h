@@ -280,6 +280,14 @@ struct cudaMemPoolProps {
   unsigned char reserved[54];
 };
 
+struct cudaMemAllocNodeParams {
+  struct cudaMemPoolProps poolProps;
+  const struct cudaMemAccessDesc* accessDescs;
+  size_t accessDescCount;
+  size_t bytesize;
+  void* dptr;
+};
+
 struct cudaPointerAttributes {
   enum cudaMemoryType type;
   int device;

@@ -92,6 +92,65 @@ void leavesIt(cudaStream_t stream, int* result) {
   cudaGetLastError();
 }
 
+// The same graph, built node by node.
+void isBuilt(cudaStream_t stream, int* result) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphNode_t takes = nullptr, fills = nullptr, carries = nullptr, frees = nullptr;
+  OK(cudaGraphCreate(&graph, 0));
+  cudaMemAccessDesc reader = {};
+  reader.location.type = cudaMemLocationTypeDevice;
+  reader.flags = cudaMemAccessFlagsProtReadWrite;
+  cudaMemAllocNodeParams wanted = {};
+  wanted.poolProps.allocType = cudaMemAllocationTypePinned;
+  wanted.poolProps.location.type = cudaMemLocationTypeDevice;
+  wanted.accessDescs = &reader;
+  wanted.accessDescCount = 1;
+  CHECK(cudaGraphAddMemAllocNode(&takes, graph, nullptr, 0, &wanted) == cudaErrorInvalidValue);  // no bytes
+  wanted.bytesize = 1 << 20;
+  wanted.poolProps.location.id = 99;
+  CHECK(cudaGraphAddMemAllocNode(&takes, graph, nullptr, 0, &wanted) == cudaErrorInvalidDevice);
+  cudaGetLastError();
+  wanted.poolProps.location.id = 0;
+  OK(cudaGraphAddMemAllocNode(&takes, graph, nullptr, 0, &wanted));
+  CHECK(wanted.dptr != nullptr);
+  int *taken = static_cast<int*>(wanted.dptr), value = 40;
+  void* arguments[][2] = {{&taken, &value}, {&result, &taken}};
+  cudaKernelNodeParams kernel = {};
+  kernel.func = reinterpret_cast<void*>(fill);
+  kernel.gridDim = kernel.blockDim = dim3(1);
+  kernel.kernelParams = arguments[0];
+  OK(cudaGraphAddKernelNode(&fills, graph, &takes, 1, &kernel));
+  kernel.func = reinterpret_cast<void*>(carry);
+  kernel.kernelParams = arguments[1];
+  OK(cudaGraphAddKernelNode(&carries, graph, &fills, 1, &kernel));
+  OK(cudaGraphAddMemFreeNode(&frees, graph, &carries, 1, taken));
+
+  cudaMemAllocNodeParams found = {};
+  void* freed = nullptr;
+  OK(cudaGraphMemAllocNodeGetParams(takes, &found));
+  OK(cudaGraphMemFreeNodeGetParams(frees, &freed));
+  CHECK(found.dptr == taken && found.bytesize == 1 << 20 && freed == taken);
+  CHECK(cudaGraphMemAllocNodeGetParams(frees, &found) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  cudaGraphNodeType type = cudaGraphNodeTypeKernel;
+  OK(cudaGraphNodeGetType(takes, &type));
+  CHECK(type == cudaGraphNodeTypeMemAlloc);
+
+  cudaGraphExec_t exec = nullptr;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int round = 0; round < 3; ++round) {
+    OK(cudaMemset(result, 0, sizeof *result));
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaStreamSynchronize(stream));
+    CHECK(valueOf(result) == 41);
+  }
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaDeviceGraphMemTrim(0));
+  CHECK(cudaDeviceGraphMemTrim(99) == cudaErrorInvalidDevice);
+  cudaGetLastError();
+}
+
 // A capture that is given up leaves nothing behind: all of them together would be more than the device has.
 void givesUp(cudaStream_t stream) {
   for (int round = 0; round < 300; ++round) {
@@ -115,6 +174,7 @@ int main() {
   OK(cudaMalloc(&result, sizeof(int)));
   freesItself(stream, result);
   leavesIt(stream, result);
+  isBuilt(stream, result);
   givesUp(stream);
   std::puts(failures == 0 ? "ok" : "failed");
   return failures;

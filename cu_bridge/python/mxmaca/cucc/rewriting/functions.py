@@ -17,7 +17,8 @@ from .source import CLOSERS, LITERAL, OTHER, WORD, Source, Token, word_set
 from .waits import BLOCK, WAITS, Unfit
 
 # `sync` of a group that is a parameter: no other word shows that such a function waits.
-WAITING = (*sorted(WAITS), BLOCK, "sync")
+OF_TILES = ("shfl", "shfl_up", "shfl_down", "shfl_xor", "any", "all", "ballot", "reduce")
+WAITING = (*sorted(word for word in WAITS if not word.startswith("__tile_")), BLOCK, "sync")
 BLOCKS = word_set("else do try")
 CONDITIONS = word_set("if for while switch constexpr catch")
 # What may stand before a function's type and says nothing of its values.
@@ -93,7 +94,9 @@ class Functions:
         if self._names is None:
             self._names = set()
             pending: List[str] = []
-            for word in WAITING:
+            # Tiles are looked for where there are any: their methods have names that others have as well.
+            tiles = any(True for _ in self.source.find("tiled_partition"))
+            for word in (*WAITING, *(OF_TILES if tiles else ())):
                 self._note(word, pending)
             while pending:
                 self._note(pending.pop(), pending)
@@ -106,6 +109,8 @@ class Functions:
             if self.source.line(token.start)[2] or self._in_kernel(token.start):
                 continue
             if self.source.token(token.end).text not in ("(", "<"):
+                continue
+            if word in OF_TILES and self.source.before(token.start).text not in (".", "::"):
                 continue
             name = self._enclosing(token.start)
             # `sync` of groups is looked at as such (waits.py), also where their header is no system header.

@@ -41,10 +41,11 @@ from .substitution import (
     outer_names,
     substituted,
     tokens_of,
-    unbraced,
     without_constexpr,
 )
 from .types import RANKS, SMALL, Type, Types, declarations, is_operation, of_kind
+from .waiting import groups
+from .waiting.returns import converted
 from .waits import ALL_LANES, BLOCK, SHUFFLES, WAITS, Unfit, statement_end
 
 SHARED = "__mxmaca_shared__"
@@ -77,7 +78,7 @@ def expand(source: Source, kernel: Kernel, functions: Functions, called: Optiona
         Unfit: one of them cannot be taken in.
     """
     tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))
-    if not any(tokens[of].text in functions.names for of in calls(tokens)):
+    if not any(tokens[of].text in functions.names for of in calls(tokens)) and not ex.has(tokens, groups.PARTITION):
         return None
     tokens = glued(tokens)
     declared = {one.name for one in declarations(tokens)}
@@ -122,6 +123,7 @@ class Inliner:
         self.hoisted: List[Token] = []  # declarations of functions' shared memory
         self.copies: Dict[Tuple[str, ...], Dict[str, List[Token]]] = {}
         self.count = self.size = 0
+        self.tiles: Dict[str, groups.Tile] = {}  # those that are declared so far
         self.parameters = [
             glued(list(source.tokens(start, default(source, start, end)))) for start, end in kernel.parameters
         ]
@@ -140,7 +142,9 @@ class Inliner:
             if len(parameter) > 1 and parameter[-1].kind == WORD:
                 self.types.declare(parameter[-1].text, of_kind(parameter[:-1]))
         self.types.declare_all(tokens)
+        self.tiles.update(groups.tiles(self.source, tokens))
         body = self._statements(tokens, ())
+        body = groups.with_types(groups.lowered(self.source, body, self.types), self.types)
         text = f"void {self.kernel.name}("
         parameters: List[Tuple[int, int]] = []
         for parameter in self.parameters:
@@ -267,6 +271,7 @@ class Inliner:
             raise Unfit(f"'{name}', which waits, may change what its value is the index of", where)
         body = self._own_shared(function, body, explicit, templates, mapping, where)
         mapped = substituted(body, mapping)
+        self.tiles.update(groups.tiles(self.source, mapped))
         # The calls' own numbers make each name another one: what is declared here is known from here on.
         self.types.declare_all(mapped)
         result = substituted(function.result, templates)
@@ -335,6 +340,9 @@ class Inliner:
             words = ex.without(parameter.kind, "const", "__restrict", "__restrict__")
             kind = self.types.of(argument)
             array = len(argument) == 1 and argument[0].text in self.types.arrays
+            if len(argument) == 1 and argument[0].text in self.tiles and words in ([name], [name, "&"]):
+                size = self.tiles[argument[0].text].size
+                return groups.spelled(f":: cooperative_groups :: thread_block_tile < {size} >", where)
             if kind is None or words not in ([name], [name, "&"], [name, "*"]) or (array and "&" in words):
                 raise Unfit(f"the type of an argument of '{function.name}', which waits, is not known", where)
             if words[-1] == "*":
@@ -400,6 +408,11 @@ class Inliner:
                 raise Unfit(f"an array that is given to '{function.name}', which waits, is not understood", value[0])
             return True
         last = ex.without(declared, "const", "&")[-1:]
+        if len(value) == 1 and value[0].text in self.tiles:
+            size = self.tiles[value[0].text].size
+            if ex.without(declared, "const", "&")[-4:] != ["thread_block_tile", "<", size, ">"]:
+                raise Unfit("a tile is given to a function that waits, and it is not known which", value[0])
+            return True
         if last == ["thread_block"]:
             if len(value) != 1 and not ex.has(value, BLOCK):
                 raise Unfit("a group is given to a function that waits, and it is not known which", value[0])
@@ -548,51 +561,10 @@ class Inliner:
             return [*body[:last], *result, *tokens_of(f"{name} =", where), *value, body[-1]], tokens_of(name, where)
         if void and not ex.has(body, "return"):
             return body, []
-        statements, always = self._converted(body, name, void, where)
+        statements, always = converted(body, name, void, where)
         if void:
             return statements, []
         if not always or of_kind(result) is None:
             raise Unfit(f"'{where.text}', which waits, returns in a way that is not understood", where)
         self.types.declare(name, of_kind(result))
         return [*result, *tokens_of(f"{name} ;", where), *statements], tokens_of(name, where)
-
-    def _converted(self, tokens: Tokens, name: str, void: bool, where: Token) -> Tuple[List[Token], bool]:
-        """Statements with assignments in the place of `return`, and whether each way through them ends with one.
-
-        What follows an `if` that returns becomes its `else`.
-        """
-        if not ex.has(tokens, "return"):
-            return list(tokens), False
-        made: List[Token] = []
-        at = 0
-        while at < len(tokens):
-            stop = statement_end(tokens, at)
-            statement, rest = tokens[at:stop], tokens[stop:]
-            at = stop
-            if not ex.has(statement, "return"):
-                made += statement
-                continue
-            word = statement[0].text
-            if word == "return":
-                value = statement[1:-1]
-                if void == bool(value):
-                    raise Unfit(f"'{where.text}', which waits, returns in a way that is not understood", where)
-                return [*made, *(tokens_of(f"{name} =", statement[0]) if value else []), *value, statement[-1]], True
-            if word != "if":
-                raise Unfit(f"'{where.text}', which waits, returns from within a '{word}'", statement[0])
-            close = ex.closing(statement, 1)
-            end = statement_end(statement, close + 1)
-            first, second = unbraced(statement[close + 1 : end]), unbraced(statement[end + 1 :])
-            # What follows goes with the way that does not return.
-            if ex.has(first, "return"):
-                second = [*second, *rest]
-            else:
-                first = [*first, *rest]
-            first, first_ends = self._converted(first, name, void, where)
-            second, second_ends = self._converted(second, name, void, where)
-            if rest and not (first_ends if ex.has(statement[close + 1 : end], "return") else second_ends):
-                raise Unfit(f"'{where.text}', which waits, returns in a way that is not understood", statement[0])
-            made += [*statement[: close + 1], *tokens_of("{", where), *first, *tokens_of("} else {", where)]
-            made += [*second, *tokens_of("}", where)]
-            return made, first_ends and second_ends
-        return made, False

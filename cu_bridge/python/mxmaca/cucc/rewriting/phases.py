@@ -27,6 +27,7 @@ from .kernels import Kernel, default
 from .source import OTHER, WORD, Edit, Source, Token, word_set
 from .types import Kept, declarations
 from .waiting import common, loops, pointers
+from .waiting.exchanges import exchange
 from .waiting.regions import Piece, Regions, Variable
 from .waits import (
     BARRIERS,
@@ -450,17 +451,15 @@ class Phases(Regions):
             votes, (counted, said) = f"__mxmaca_votes_{self.asked}", VOTES[shuffle.kind]
             self.output.append(f" int {votes} = 0;")
             put, self.taken = f"{votes} += static_cast<int>({value}) {counted};", said.format(votes)
-        elif shuffle.kind in OF_VOTES:
-            put = f"::mxmaca::put_vote({lanes}, __mxmaca_thread, {value});"
-            self.taken = f"::mxmaca::lane_{shuffle.kind}({lanes}, __mxmaca_thread)"
+            between = ""
         else:
-            call, lane = f"decltype({self._spell(shuffle.call)})", self._spell(shuffle.lane)
-            width = self._spell(shuffle.width) if shuffle.width else "32"
-            put = f"::mxmaca::put_lane<{call}>({lanes}, __mxmaca_thread, {value});"
-            self.taken = f"::mxmaca::lane_{shuffle.kind}<{call}>({lanes}, __mxmaca_thread, {lane}, {width})"
-            self.taken_uses = used
+            put, between, self.taken = exchange(shuffle, lanes, value, self._spell)
+            self.taken_uses = used if shuffle.kind not in OF_VOTES else set()
         self.region.append(Piece(self.source.marker(statement[0].start) + put, used))
         self._close()
+        if between:
+            self.region.append(Piece(between, used))
+            self._close()
         return shuffle
 
     def _plain(self, statement: Tokens, text: str, behind: Set[str], last: bool) -> None:

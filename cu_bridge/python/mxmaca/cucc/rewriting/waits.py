@@ -19,6 +19,11 @@ SHUFFLES = {
     "__any_sync": "any",
     "__all_sync": "all",
 }
+# Reductions of a tile of cooperative groups, by the names of their operations. Words of the phases alone, as its
+# shuffles (waiting/groups.py): their values have the types of what is given to them.
+REDUCTIONS = ("plus", "less", "greater", "bit_and", "bit_or", "bit_xor")
+SHUFFLES.update({"__tile_shfl": "index", "__tile_shfl_up": "up", "__tile_shfl_down": "down", "__tile_shfl_xor": "xor"})
+SHUFFLES.update({f"__tile_{name}": name for name in REDUCTIONS})
 OF_VOTES = ("ballot", "any", "all")
 # Votes of a block: for which predicates a thread is counted, and what the number says.
 VOTES = {
@@ -355,9 +360,14 @@ class Warps:
         words = ex.texts(value[at : at + 3])
         if words == ["threadIdx", ".", "x"]:
             return at + 3
+        if ex.texts(value[at : at + len(WORDS_OF_RANK)]) == WORDS_OF_RANK:
+            return at + len(WORDS_OF_RANK)
         return at + 1 if words and words[0] in self.threads and words[0] in known else at
 
 
+# A thread's rank in its block, as groups.py writes it: where rows are whole warps, it counts them as the index does.
+RANK = "( ( threadIdx . z * blockDim . y + threadIdx . y ) * blockDim . x + threadIdx . x )"
+WORDS_OF_RANK = RANK.split()
 # What may stand before and behind, so that no operator takes a part of it.
 BEFORE = frozenset(["(", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "=", "+", ",", "?", ":"])
 BEHIND = frozenset([")", "==", "!=", "&&", "||", ",", ";", "?", ":"])

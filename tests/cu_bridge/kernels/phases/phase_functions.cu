@@ -2,7 +2,7 @@
 // (keeps_…). phases.cu and phase_calls.cu have the rest.
 #include <cooperative_groups.h>
 
-#include "case.h"
+#include "../case.h"
 
 namespace cg = cooperative_groups;
 

@@ -1,6 +1,6 @@
 // Kernels that cucc turns into a loop for each phase between two waits, and kernels that look like these but must keep a
 // stack for each thread. test_cucc.py knows which is which by the name: fits_… and keeps_….
-#include "case.h"
+#include "../case.h"
 
 const int kThreads = 96;
 

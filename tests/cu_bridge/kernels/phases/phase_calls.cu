@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "case.h"
+#include "../case.h"
 
 namespace cg = cooperative_groups;
 

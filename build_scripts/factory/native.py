@@ -176,7 +176,7 @@ OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "cpu_dtypes", "codegen",
 # What they are built from of the SDK.
 SDK_PARTS = ("include", "portable")
 # The parts of csrc/fast, each an option MACATORCH_FAST_<part> of CMake.
-FAST = ("ALLOCATOR", "ONEDNN", "PANELS", "COPIES", "BACKWARD_THREAD")
+FAST = ("ALLOCATOR", "ONEDNN", "PANELS", "LINES", "COPIES", "BACKWARD_THREAD")
 
 
 def fast_parts(text: str) -> Tuple[str, ...]:

@@ -32,6 +32,22 @@ def product(columns: int, dtype: torch.dtype) -> Callable[[str], Callable[[], ob
     return on
 
 
+def sparse_product(layout: str) -> Callable[[str], Callable[[], object]]:
+    def on(device: str) -> Callable[[], object]:
+        indices = torch.stack([torch.arange(1000).repeat_interleave(100), torch.arange(100_000) * 7919 % 1000])
+        a = torch.sparse_coo_tensor(indices, torch.ones(100_000), (1000, 1000), device=device).coalesce()
+        a = a.to_sparse_csr() if layout == "csr" else a
+        b = torch.ones(1000, 1000, device=device)
+        return lambda: torch.sparse.mm(a, b)
+
+    return on
+
+
+def filtered_plane(device: str) -> Callable[[], object]:
+    image, weight = torch.ones(1, 1, 2048, 2048, device=device), torch.ones(1, 1, 2, 2, device=device)
+    return lambda: torch.nn.functional.conv2d(image, weight)
+
+
 def copy(device: str) -> Callable[[], object]:
     x = torch.ones(8, 64, 128, 128, device=device)
     return lambda: x.contiguous(memory_format=torch.channels_last)
@@ -56,6 +72,9 @@ WORK: Dict[str, Tuple[Callable[[str], Callable[[], object]], int]] = {
     "ONEDNN": (product(3072, torch.float32), 5),
     "ONEDNN bfloat16": (product(3072, torch.bfloat16), 5),
     "PANELS": (product(30522, torch.float32), 1),
+    "LINES of a coordinate list": (sparse_product("coo"), 1),
+    "LINES of compressed rows": (sparse_product("csr"), 1),
+    "LINES of a plane": (filtered_plane, 3),
     "COPIES": (copy, 5),
     "BACKWARD_THREAD": (backward, 20),
 }

@@ -30,6 +30,8 @@ bool uses_avx512() { return at::get_cpu_capability() == "AVX512"; }
 
 }  // namespace
 
+bool has_avx2() { return uses_avx512() || at::get_cpu_capability() == "AVX2"; }
+
 bool has_wide_vectors_of_amd() {
   const std::array<unsigned, 4> name = leaf(0);
   const std::array<unsigned, 3> vendor{name[1], name[3], name[2]};

@@ -12,6 +12,7 @@
 #include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "fast/LayoutCopy.h"
+#include "fast/Lines.h"
 #include "fast/Processor.h"
 #include "registered/Specs.h"
 
@@ -96,9 +97,13 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     kernel = widen_half(kernel);
     added = added ? std::make_optional(widen_half(*added)) : std::nullopt;
   }
-  const at::Tensor result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, stride, padding, dilation,
-                                                              transposed, output_padding, groups);
-  return call.result(in_format(rounded(result, input), output_format(input, weight)));
+  std::optional<at::Tensor> result =
+      plane_convolution(source, kernel, added, stride, padding, dilation, transposed, groups);
+  if (!result) {
+    result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, stride, padding, dilation, transposed,
+                                               output_padding, groups);
+  }
+  return call.result(in_format(rounded(*result, input), output_format(input, weight)));
 }
 
 /// Whether the weight's gradient is computed in contiguous copies: without AVX-512 oneDNN takes 1.3 to 2.3 times as

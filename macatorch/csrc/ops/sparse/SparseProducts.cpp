@@ -7,6 +7,7 @@
 #include "arguments/Arguments.h"
 #include "arguments/Device.h"
 #include "dispatch/Precision.h"
+#include "fast/Lines.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
 
@@ -114,11 +115,43 @@ class UncheckedInvariants {
       at::globalContext().checkSparseTensorInvariants();
 };
 
+/// A sparse matrix times a dense one, in every form of mm and addmm: where Note [Sums of lines] does not apply,
+/// `otherwise` runs.
+template <class Otherwise>
+void product_by_lines(const c10::OperatorHandle& op, torch::jit::Stack* stack, const Otherwise& otherwise) {
+  Arguments given(op, stack);
+  const bool adds = !given["mat1"].isNone();
+  const bool in_place = op.schema().name() == "aten::addmm_";
+  const at::Tensor self = adds ? given.tensor("self") : at::Tensor();
+  const at::Tensor out = in_place ? self : given.tensor("out");
+  const at::Tensor left = given.tensor(adds ? "mat1" : "self");
+  const bool fits = !out.defined() || (is_plain_cuda(*out.unsafeGetTensorImpl()) && out.device() == left.device() &&
+                                       out.scalar_type() == left.scalar_type());
+  std::optional<at::Tensor> product;
+  if (fits) {
+    const c10::IValue beta = given["beta"], alpha = given["alpha"];
+    product = sparse_product(self, left, given.tensor("mat2"), adds ? beta.toScalar() : at::Scalar(0),
+                             adds ? alpha.toScalar() : at::Scalar(1));
+  }
+  if (!product || (in_place && self.sizes() != product->sizes())) {
+    otherwise();
+  } else {
+    given.give(write_out(out, *product));
+  }
+}
+
+template <const OperatorSpec& spec>
+void list_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  product_by_lines(op, stack, [&] { call_boxed(spec, op, stack); });
+}
+
 template <const OperatorSpec& spec>
 void sorted_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const UncheckedInvariants unchecked;
-  call_boxed(spec, op, stack);
-  sort_rows(stack->back().toTensor());
+  product_by_lines(op, stack, [&] {
+    const UncheckedInvariants unchecked;
+    call_boxed(spec, op, stack);
+    sort_rows(stack->back().toTensor());
+  });
 }
 
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }

@@ -15,6 +15,7 @@ from typing import List
 SHAPES = ["dim3(32)", "dim3(33)", "dim3(96)", "dim3(8, 8)", "dim3(5, 7)", "dim3(4, 4, 4)", "dim3(100)", "dim3(1)"]
 PRELUDE = """#include <cstdio>
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>
 #define SYNC() __syncthreads()
 #define EACH(i, n) for (int i = 0; i < (n); ++i)
@@ -76,7 +77,9 @@ class Kernel:
         self.dirty, self.seen = set(), set()
         self.count = 0
         self.arrays = ["s", "q"] + (["dynamic"] if chance.random() < 0.3 else [])
-        self.group = chance.random() < 0.3
+        self.group = chance.random() < 0.4
+        # Of how many threads a tile is, where the kernel has one.
+        self.tile = chance.choice(["", "32", "32", "16", "8", "4"]) if self.group else ""
         self.plain = chance.random() < 0.7  # nothing of what phases.py does not take
         self.functions: List[Function] = []  # those that it may call
 
@@ -168,6 +171,8 @@ class Kernel:
         width = self.pick("", "", ", 8", ", 16", ", 32")
         delta, text = self.pick("1", "2", "4", "m", "16"), self.atom()
         mask = self.pick("0xffffffff", "~0u", "0xFFFFFFFFu", "-1")
+        if self.tile and self.chance.random() < 0.6:
+            return self.in_tile(value, lane, delta)
         kind = self.chance.randrange(6)
         if kind == 0:
             return f"__shfl_sync({mask}, {value}, {lane}{width})"
@@ -176,6 +181,17 @@ class Kernel:
         if kind == 2 and by_all:
             return f"__syncthreads_{self.pick('count', 'or', 'and')}({self.pick(value, f'({value}) > {text}')})"
         return f"__shfl_{self.pick('up', 'down', 'xor')}_sync({mask}, {value}, {delta}{width})"
+
+    def in_tile(self, value: str, lane: str, delta: str) -> str:
+        kind = self.chance.randrange(5)
+        if kind == 0:
+            return f"tile.shfl((int)({value}), {lane})"
+        if kind == 1 and self.tile == "32":
+            return f"(int)tile.{self.pick('any', 'all', 'ballot')}(({value}) > 2)"
+        if kind == 2:
+            operation = self.pick("plus", "less", "greater", "bit_xor", "bit_and", "bit_or")
+            return f"cooperative_groups::reduce(tile, (int)({value}), cooperative_groups::{operation}<int>())"
+        return f"tile.shfl_{self.pick('up', 'down', 'xor')}((int)({value}), {delta})"
 
     def declaration(self) -> str:
         kind = self.chance.choice([*range(8)] * 6 + [8, 9, 10, 14]) if self.plain else self.chance.randrange(15)
@@ -471,6 +487,12 @@ class Kernel:
         # Each warp as a whole goes one way: shuffles alone, no barrier.
         return [f"if ((t >> 5) & 1) {{ {self.assignable()} += {self.shuffle(False)}; }}"]
 
+    def groups(self) -> List[str]:
+        block = "cooperative_groups::thread_block block = cooperative_groups::this_thread_block();"
+        kind = self.pick("auto", "const auto", f"cooperative_groups::thread_block_tile<{self.tile}>")
+        tile = f"{kind} tile = cooperative_groups::tiled_partition<{self.tile}>(block);"
+        return [block, tile] if self.tile else [block] if self.group else []
+
     def text(self) -> str:
         self.scopes[0].append("v")
         head = [
@@ -482,7 +504,7 @@ class Kernel:
             "if (t < 8) counts[t] = t; if (t == 0) for (int i = 0; i < 8; ++i) counts[i] = i;",
             "extern __shared__ int dynamic[];" if "dynamic" in self.arrays else "",
             self.pick("const int rounds = m + 1;", "const int rounds = m + 1;", "int rounds = n; rounds -= 1;"),
-            "cooperative_groups::thread_block block = cooperative_groups::this_thread_block();" if self.group else "",
+            *self.groups(),
             "int v = in[t];",
             "s[t] = v; q[t] = t * 3;" + (" dynamic[t] = v - 1;" if "dynamic" in self.arrays else ""),
             "__syncthreads();",
@@ -532,7 +554,7 @@ class Function(Kernel):
             "const int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);",
             "const int size = blockDim.x * blockDim.y * blockDim.z;",
             "__shared__ int own[256];" if "own" in self.arrays else "",
-            "cooperative_groups::thread_block block = cooperative_groups::this_thread_block();" if self.group else "",
+            *self.groups(),
             "const int rounds = m + 1;",
             self.pick("", "", f"if (m > 5) return{'' if self.by_reference else ' v'};"),
             self.pick("", "v += 1;", f"v = v * {factor} - 1;"),

@@ -191,7 +191,9 @@ class Kernel:
         if kind == 2:
             operation = self.pick("plus", "less", "greater", "bit_xor", "bit_and", "bit_or")
             return f"cooperative_groups::reduce(tile, (int)({value}), cooperative_groups::{operation}<int>())"
-        return f"tile.shfl_{self.pick('up', 'down', 'xor')}((int)({value}), {delta})"
+        if kind == 3:  # with a thread of the tile, or its value is undefined
+            return f"tile.shfl_xor((int)({value}), {self.pick('1', 'm', str(int(self.tile) // 2))})"
+        return f"tile.shfl_{self.pick('up', 'down')}((int)({value}), {delta})"
 
     def declaration(self) -> str:
         kind = self.chance.choice([*range(8)] * 6 + [8, 9, 10, 14]) if self.plain else self.chance.randrange(15)

@@ -17,13 +17,14 @@ namespace macatorch {
 // plane is a sum of the plane's rows, shifted. Upstream's kernel for coordinate lists adds the rows one by one, so that
 // the sum goes through memory for every element of the matrix, and oneDNN pads a result of one channel to 8 or 16. Here
 // a piece of the sum stays in registers while the lines go by; with sparse matrices one such piece of all rows is
-// computed before the next, so that the dense rows are found in the cache. Products and sums are rounded one after the
+// computed before the next, with those pieces of the dense rows side by side in the cache. Products and sums are rounded one after the
 // other, in the order of upstream's kernel, and do not depend on the processor.
 
 namespace {
 
 constexpr int64_t kLeastWork = int64_t{1} << 13;     // multiplications: below, there is nothing to gain
 constexpr int64_t kWorkOfThread = int64_t{1} << 15;  // multiplications
+constexpr int64_t kUsesOfCopy = 4;                   // of a dense row's piece, which are worth a copy of it
 constexpr int64_t kLeastPlane = int64_t{1} << 12;    // elements of a filtered plane
 constexpr int64_t kMostPlanes = 2;
 constexpr int64_t kMostTaps = 64;  // numbers that make one of the result
@@ -165,12 +166,21 @@ void add_product(const at::Tensor& result, const Rows& rows, const at::Tensor& r
   const int64_t* columns = rows.columns.const_data_ptr<int64_t>();
   const int64_t work = std::max<int64_t>(rows.columns.size(0) * length, 1);
   const int64_t grain = std::max<int64_t>(kWorkOfThread * height / work, 1);
+  const int64_t* first = rows.first.data();
   at::parallel_for(0, height, grain, [&, add = add, piece = piece](int64_t begin, int64_t end) {
+    // Rows of a power of two would meet in few sets of the cache.
+    const bool copies = length > piece && first[end] - first[begin] >= kUsesOfCopy * right.size(0);
+    std::vector<T> copy(copies ? static_cast<size_t>(right.size(0) * piece) : 0);
     for (int64_t column = 0; column < length; column += piece) {
+      const int64_t count = std::min(piece, length - column);
+      for (int64_t row = 0; copies && row < right.size(0); ++row) {
+        std::copy_n(base + row * length + column, count, copy.data() + row * piece);
+      }
+      const T* const from = copies ? copy.data() : base + column;
       for (int64_t row = begin; row < end; ++row) {
-        const int64_t start = rows.first[static_cast<size_t>(row)], stop = rows.first[static_cast<size_t>(row) + 1];
-        const Lines<T> lines{values + start, columns + start, stop - start, base + column, length};
-        add(out + row * length + column, lines, std::min(piece, length - column));
+        const int64_t start = first[row];
+        const Lines<T> lines{values + start, columns + start, first[row + 1] - start, from, copies ? piece : length};
+        add(out + row * length + column, lines, count);
       }
     }
   });

@@ -13,6 +13,7 @@
 #include "arithmetic/directed_rounding.h"
 #include "arithmetic/integer_rounding.h"
 #include "arithmetic/narrow_float.h"
+#include "ptx/integers.h"
 #include "warp_table.h"
 
 namespace mxmaca {
@@ -148,69 +149,6 @@ inline void* shared_pointer(uint64_t address) {
 }
 inline void* generic_pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// ---- Integers -------------------------------------------------------------------------------------------------------
-template <class T>
-inline T mul_hi(T a, T b) {
-  using Wide = std::conditional_t<std::is_signed<T>::value, __int128, unsigned __int128>;
-  return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b) >> (8 * sizeof(T)));
-}
-template <class T>
-inline T shift_left(T a, uint32_t by) {
-  return by >= 8 * sizeof(T) ? T(0) : static_cast<T>(a << by);
-}
-template <class T>
-inline T shift_right(T a, uint32_t by) {
-  if (by >= 8 * sizeof(T)) return static_cast<T>(a < 0 ? -1 : 0);
-  return static_cast<T>(a >> by);
-}
-template <class T>
-inline T extract(T a, uint32_t position, uint32_t length) {
-  constexpr int bits = 8 * static_cast<int>(sizeof(T));
-  using U = std::make_unsigned_t<T>;
-  const int p = static_cast<int>(position & 0xff), n = static_cast<int>(length & 0xff);
-  const U u = static_cast<U>(a);
-  U result = 0;
-  // The sign is the field's top bit, or the word's where the field goes beyond it.
-  const int top = p + n - 1 < bits - 1 ? p + n - 1 : bits - 1;
-  const bool negative = std::is_signed<T>::value && n != 0 && (u >> top & 1) != 0;
-  for (int i = 0; i < bits; ++i) {
-    const bool bit = i < n && p + i < bits ? (u >> (p + i) & 1) != 0 : negative;
-    result = static_cast<U>(result | (static_cast<U>(bit) << i));
-  }
-  return static_cast<T>(result);
-}
-template <class U>
-inline U insert(U a, U b, uint32_t position, uint32_t length) {
-  constexpr int bits = 8 * static_cast<int>(sizeof(U));
-  const int p = static_cast<int>(position & 0xff), n = static_cast<int>(length & 0xff);
-  for (int i = 0; i < n && p + i < bits; ++i) {
-    b = static_cast<U>((b & ~(U{1} << (p + i))) | ((a >> i & 1) << (p + i)));
-  }
-  return b;
-}
-template <class T>
-inline uint32_t find_leading(T a, bool shift_amount) {
-  using U = std::make_unsigned_t<T>;
-  constexpr int bits = 8 * static_cast<int>(sizeof(T));
-  const U u = a < 0 ? static_cast<U>(~static_cast<U>(a)) : static_cast<U>(a);
-  for (int i = bits - 1; i >= 0; --i) {
-    if ((u >> i & 1) != 0) return static_cast<uint32_t>(shift_amount ? bits - 1 - i : i);
-  }
-  return 0xffffffffU;
-}
-inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
-  uint32_t result = 0;
-  if ((table & 0x01) != 0) result |= ~a & ~b & ~c;
-  if ((table & 0x02) != 0) result |= ~a & ~b & c;
-  if ((table & 0x04) != 0) result |= ~a & b & ~c;
-  if ((table & 0x08) != 0) result |= ~a & b & c;
-  if ((table & 0x10) != 0) result |= a & ~b & ~c;
-  if ((table & 0x20) != 0) result |= a & ~b & c;
-  if ((table & 0x40) != 0) result |= a & b & ~c;
-  if ((table & 0x80) != 0) result |= a & b & c;
-  return result;
-}
-
 // ---- Floating point -------------------------------------------------------------------------------------------------
 inline float value(float a) { return a; }
 inline float rounded_to(float, float v) { return v; }
@@ -265,6 +203,72 @@ inline T larger(T a, T b, bool keep_nan) {
 MXMACA_NARROW(F16)
 MXMACA_NARROW(BF16)
 #undef MXMACA_NARROW
+
+// ---- Modifiers: .ftz, .sat, .relu, .NaN, .xorsign.abs --------------------------------------------------------------
+inline F16 flushed(F16 a) { return (a.bits & 0x7c00) == 0 ? F16{static_cast<uint16_t>(a.bits & 0x8000)} : a; }
+inline BF16 flushed(BF16 a) { return (a.bits & 0x7f80) == 0 ? BF16{static_cast<uint16_t>(a.bits & 0x8000)} : a; }
+template <class T>
+inline T limited_from(T a, float low, float high) {
+  const float v = value(a);
+  if (v != v) return high == 1 ? T{0} : T{0x7fff};  // .sat makes a NaN 0, .relu keeps it
+  return v > low ? (v < high ? a : rounded_to(T(), high)) : T{0};
+}
+constexpr float unlimited = std::numeric_limits<float>::infinity();
+inline F16 saturated(F16 a) { return limited_from(a, 0, 1); }
+inline BF16 saturated(BF16 a) { return limited_from(a, 0, 1); }
+inline F16 relu(F16 a) { return limited_from(a, 0, unlimited); }
+inline BF16 relu(BF16 a) { return limited_from(a, 0, unlimited); }
+inline float relu(float a) { return a != a ? a : a > 0 ? a : 0.0F; }
+#define MXMACA_EACH(type)                                                                                      \
+  inline type##x2 flushed(type##x2 a) { return {flushed(a.low), flushed(a.high)}; }                            \
+  inline type##x2 saturated(type##x2 a) { return {saturated(a.low), saturated(a.high)}; }                      \
+  inline type##x2 relu(type##x2 a) { return {relu(a.low), relu(a.high)}; }                                     \
+  inline type min_nan(type a, type b) { return rounded_to(type(), smaller(value(a), value(b), true)); }        \
+  inline type max_nan(type a, type b) { return rounded_to(type(), larger(value(a), value(b), true)); }         \
+  inline type##x2 min_nan(type##x2 a, type##x2 b) { return {min_nan(a.low, b.low), min_nan(a.high, b.high)}; } \
+  inline type##x2 max_nan(type##x2 a, type##x2 b) { return {max_nan(a.low, b.low), max_nan(a.high, b.high)}; }
+MXMACA_EACH(F16)
+MXMACA_EACH(BF16)
+#undef MXMACA_EACH
+
+// ---- 8-bit formats --------------------------------------------------------------------------------------------------
+// wide: E5M2, which is the upper half of a half; else E4M3, which has no infinities.
+template <bool wide>
+inline float fp8_value(uint8_t bits) {
+  if (wide) return half_value(static_cast<uint16_t>(bits << 8));
+  const uint32_t magnitude = bits & 0x7fU;
+  float result = static_cast<float>(magnitude) * 0x1p-9F;
+  if (magnitude == 0x7f) return std::numeric_limits<float>::quiet_NaN();
+  if (magnitude >= 8) result = bit_cast<float>((magnitude << 20) + (120U << 23));
+  return (bits & 0x80) != 0 ? -result : result;
+}
+// To nearest; what is too large becomes the largest finite value.
+template <bool wide>
+inline uint16_t fp8_bits(float a) {
+  if (a != a) return 0x7f;
+  const bool negative = std::signbit(a);
+  constexpr uint32_t largest = wide ? 0x7b : 0x7e;
+  uint32_t bits = largest;
+  const double magnitude = negative ? -static_cast<double>(a) : a;
+  if (magnitude <= std::numeric_limits<float>::max()) {
+    bits = encode_magnitude<Format<wide ? 5 : 4, wide ? 2 : 3>>(magnitude, negative, Rounding::nearest);
+    if (bits > largest) bits = largest;
+  }
+  return static_cast<uint16_t>(bits | (negative ? 0x80U : 0U));
+}
+template <bool wide>
+inline uint16_t fp8_pair(float high, float low) {
+  return static_cast<uint16_t>(fp8_bits<wide>(high) << 8 | fp8_bits<wide>(low));
+}
+
+// ---- TF32: a float with 10 bits of the fraction ---------------------------------------------------------------------
+// away: a tie goes away from zero, else to an even number.
+inline float tf32(float a, bool away, bool cut) {
+  const uint32_t bits = bit_cast<uint32_t>(a);
+  if ((bits & 0x7f800000U) == 0x7f800000U) return a != a ? bit_cast<float>(0x7fffffffU) : a;
+  const uint32_t more = cut ? 0 : away ? 0x1000 : 0xfff + (bits >> 13 & 1);
+  return bit_cast<float>((bits + more) & 0xffffe000U);
+}
 
 template <class T>
 struct is_narrow : std::bool_constant<std::is_same<T, F16>::value || std::is_same<T, BF16>::value> {};
@@ -337,57 +341,34 @@ inline T atomic(void* pointer, Operation operation) {
   } while (!__atomic_compare_exchange(cell, &old, &next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
   return old;
 }
+// What a vector holds, in words that are read and written at once: programs put a value and its flag into one.
+template <class T, int count>
+inline void load_vector(const void* pointer, T (&result)[count]) {
+  ::mxmaca::spun();
+  uint64_t words[count * sizeof(T) / 8];
+  for (size_t i = 0; i < count * sizeof(T) / 8; ++i) {
+    words[i] = __atomic_load_n(static_cast<const uint64_t*>(pointer) + i, __ATOMIC_SEQ_CST);
+  }
+  memcpy(static_cast<void*>(result), words, sizeof words);
+}
+template <class T, int count>
+inline void store_vector(void* pointer, const T (&values)[count]) {
+  uint64_t words[count * sizeof(T) / 8];
+  memcpy(words, static_cast<const void*>(values), sizeof words);
+  for (size_t i = 0; i < count * sizeof(T) / 8; ++i) {
+    __atomic_store_n(static_cast<uint64_t*>(pointer) + i, words[i], __ATOMIC_SEQ_CST);
+  }
+}
 inline void copy_part(void* to, const void* from, uint32_t bytes, uint32_t given) {
   memcpy(to, from, given < bytes ? given : bytes);
   if (given < bytes) memset(static_cast<char*>(to) + given, 0, bytes - given);
 }
 
-// ---- Matrices of a warp: layouts of PTX ISA, "Matrix fragments for mma.m16n8k16" and ldmatrix -----------------------
-// rows: each lane's address; lanes 8 i to 8 i + 7 hold those of matrix i. Each lane gets a pair of 16-bit elements of
-// each.
-template <int count, bool transposed>
-inline void load_matrices(const void* row, uint32_t (&result)[count]) {
-  WarpTable& table = warp_table();
-  table.first[lane()] = row;
-  __syncwarp();
-  for (int m = 0; m < count; ++m) {
-    uint16_t pair[2];
-    for (unsigned j = 0; j < 2; ++j) {
-      const unsigned across = lane() >> 2, along = 2 * (lane() & 3) + j;
-      const unsigned r = transposed ? along : across, c = transposed ? across : along;
-      memcpy(&pair[j], static_cast<const char*>(table.first[8 * m + static_cast<int>(r)]) + 2 * c, 2);
-    }
-    result[m] = pair[0] | static_cast<uint32_t>(pair[1]) << 16;
-  }
-  __syncwarp();
-}
-// d = a b + c of 16 x 8 x (4 registers of b: 16, else 8), elements T, sums in float; C and D in Sum (float or F16).
-template <class T, class Sum, int registers_a, int registers_b>
-inline void multiply_matrices(Sum (&d)[4], const uint32_t (&a)[registers_a], const uint32_t (&b)[registers_b],
-                              const Sum (&c)[4]) {
-  WarpTable& table = warp_table();
-  table.first[lane()] = a;
-  table.second[lane()] = b;
-  __syncwarp();
-  const auto element = [](const void* registers, unsigned number, unsigned half) {
-    return value(T{static_cast<uint16_t>(static_cast<const uint32_t*>(registers)[number] >> (16 * half))});
-  };
-  constexpr unsigned depth = 8 * registers_b;
-  for (unsigned i = 0; i < 4; ++i) {
-    const unsigned row = (lane() >> 2) + (i >= 2 ? 8 : 0), column = 2 * (lane() & 3) + (i & 1);
-    float sum = value(c[i]);
-    for (unsigned k = 0; k < depth; ++k) {
-      const unsigned part = k % 8 / 2, upper = k / 8;
-      sum += element(table.first[4 * (row & 7) + part], 2 * upper + row / 8, k & 1) *
-             element(table.second[4 * column + part], upper, k & 1);
-    }
-    d[i] = rounded_to(Sum(), sum);
-  }
-  __syncwarp();
-}
-
 }  // namespace ptx
 }  // namespace mxmaca
+
+#include "ptx/barriers.h"
+#include "ptx/matrices.h"
 
 inline __device__ size_t __cvta_generic_to_shared(const void* pointer) { return mxmaca::ptx::shared_address(pointer); }
 inline __device__ void* __cvta_shared_to_generic(size_t address) { return mxmaca::ptx::shared_pointer(address); }

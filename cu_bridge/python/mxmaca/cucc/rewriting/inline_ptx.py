@@ -60,7 +60,7 @@ def _operand(source: Source, start: int, end: int) -> ptx.Operand:
     if tokens and tokens[0].text == "[" and source.token(tokens[0].end).kind == WORD:
         name = source.token(tokens[0].end).text
         tokens = tokens[1:]
-    if len(tokens) != 2 or tokens[0].kind != LITERAL or tokens[1].text != "(":
+    if len(tokens) < 2 or any(token.kind != LITERAL for token in tokens[:-1]) or tokens[-1].text != "(":
         raise ptx.Unsupported(f"the operand {source.flat(start, end)}")
-    expression = source.flat(tokens[1].end, source.closing(tokens[1].start))
-    return ptx.Operand(name, tokens[0].text[1:-1], expression)
+    expression = source.flat(tokens[-1].end, source.closing(tokens[-1].start))
+    return ptx.Operand(name, "".join(token.text[1:-1] for token in tokens[:-1]), expression)

@@ -4,11 +4,13 @@ import re
 import struct
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from . import assembly
 from . import ptx_table as table
 
 # PTX writes types behind dots (mov.u32, ld.global.ca.f32) or is one of these words; x86 and Arm code is neither.
-INSTRUCTION = re.compile(r"(?:^|[;{}\\n\\t\s])\s*(?:@!?%?\w+\s+)?([a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+)(?=[\s;]|$)")
-WORDS = re.compile(r"^\s*(?:trap|exit|brkpt|membar|bar|ret)\b")
+INSTRUCTION = re.compile(r"(?:^|[;{}\\n\\t\s])\s*(?:@!?%?\w+\s+)?([a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+)(?=[\s;]|$)")
+WORDS = re.compile(r"^\s*(?:trap|exit|brkpt|pmevent|membar|bar|ret)\b")
+LABEL = re.compile(r"\s*([A-Za-z_$%][\w$%=]*)\s*:(?!:)")
 REGISTERS = re.compile(r"\.reg\s*\.(?:v[24]\s*\.)?(\w+)\s+(.*)", re.DOTALL)
 
 
@@ -70,7 +72,10 @@ class Translation:
 
     def __init__(self, outputs: List[Operand], inputs: List[Operand]) -> None:
         self.names: Dict[str, Tuple[str, str]] = {}  # PTX name -> C++ name, C++ type
+        self.declarations: List[str] = []  # before the code, which may jump over them
+        self.labels: List[str] = []
         self.code: List[str] = []
+        self.operands: List[str] = []
         self.after: List[str] = []
         self.unsupported: List[str] = []
         for number, operand in enumerate(outputs + inputs):
@@ -84,7 +89,7 @@ class Translation:
                 self.after.append(f"mxmaca::ptx::out({operand.expression}, {variable});")
             else:
                 start = f" = mxmaca::ptx::in<{kind}>({operand.expression})"
-            self.code.append(f"{kind} {variable}{start};")
+            self.operands.append(f"{kind} {variable}{start};")
             for name in [f"%{number}"] + ([f"%[{operand.name}]"] if operand.name else []):
                 self.names[name] = (variable, kind)
 
@@ -110,6 +115,8 @@ class Translation:
             return f"static_cast<{kind}>({number}{'ULL' if number >= 0 else 'LL'})"
         if re.fullmatch(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?", text) and kind in ("float", "double"):
             return f"static_cast<{kind}>({text})"
+        if re.fullmatch(r"[-+()~&|^\s]*(?:(?:0[xX][0-9a-fA-F]+|\d+)[-+*()~&|^<>\s]*)+", text) and "::" not in kind:
+            return f"static_cast<{kind}>({text})"
         raise Unsupported(f"the operand {text}")
 
     @staticmethod
@@ -129,13 +136,22 @@ class Translation:
 
     def address(self, text: str, space: Optional[str]) -> str:
         """A pointer for `[register+offset]`."""
-        match = re.fullmatch(r"\s*\[\s*(.+?)\s*(?:\+\s*(-?\w+))?\s*\]\s*", text)
+        match = re.fullmatch(r"\s*\[\s*(.+?)\s*(?:\+\s*(-?[\w%]+))?\s*\]\s*", text)
         if match is None:
             raise Unsupported(f"the address {text.strip()}")
         base = self.value(match.group(1), "uint64_t")
-        offset = f" + {int(match.group(2), 0)}" if match.group(2) else ""
+        offset = f" + {self.value(match.group(2), 'uint64_t')}" if match.group(2) else ""
         convert = "shared_pointer" if space and space.startswith("shared") else "generic_pointer"
         return f"mxmaca::ptx::{convert}({base}{offset})"
+
+    @staticmethod
+    def vector(text: str) -> List[str]:
+        """The parts of `{a, b}`."""
+        return [part.strip() for part in text.strip("{} ").split(",")]
+
+    def is_predicate(self, text: str) -> bool:
+        """Whether the operand is a predicate."""
+        return self.names.get(text.strip(" !"), ("", ""))[1] == "bool"
 
     # ---- statements
     def declare(self, kind: str, names: str) -> None:
@@ -152,23 +168,19 @@ class Translation:
                 else [f"{match.group(1)}{i}" for i in range(int(match.group(2)))]
             )
             for one in every:
-                variable = "mxmaca_r_" + re.sub(r"\W", "_", one)
-                self.code.append(f"{table.TYPES[kind]} {variable}{{}};")
+                # A name may stand for another register in another scope.
+                variable = f"mxmaca_r{len(self.declarations)}_" + re.sub(r"\W", "_", one)
+                self.declarations.append(f"{table.TYPES[kind]} {variable}{{}};")
                 self.names[one] = (variable, table.TYPES[kind])
 
     def instruction(self, name: str, arguments: List[str]) -> str:
         """C++ for one instruction."""
-        for special in (
-            self._move,
-            self._compare,
-            self._convert,
-            self._memory,
-            self._atomic,
-            self._copy,
-            self._shuffle,
-            self._matrices,
-        ):
+        for special in (self._move, self._convert, self._jump):
             code = special(name, arguments)
+            if code is not None:
+                return code
+        for translate_one in assembly.TRANSLATORS:
+            code = translate_one(self, name, arguments)
             if code is not None:
                 return code
         found = table.find_row(name)
@@ -195,7 +207,10 @@ class Translation:
         lines = []
         for letter, kind, text in zip("abcd", wanted, given):
             cpp = kinds.get(kind) or table.TYPES[kind]
-            lines.append(f"const {cpp} {letter} = {self.value(text, cpp)};")
+            value = self.value(text, cpp)
+            flush = ".ftz" in name and (cpp == "float" or "::" in cpp)
+            value = f"mxmaca::ptx::flushed({value})" if flush else value
+            lines.append(f"const {cpp} {letter} = {value};")
         expression = row.expression.replace("{r}", table.ROUNDINGS[groups.get("r") or "n"]).replace(
             "{f}", groups.get("f") or ""
         )
@@ -206,8 +221,9 @@ class Translation:
             return "{ " + " ".join(lines) + f" {expression}; }}"
         cpp = kinds.get(row.result) or table.TYPES[row.result]
         result = expression if "::" in cpp else f"static_cast<{cpp}>({expression})"
-        flush = ".ftz" in name and cpp == "float"
-        result = f"mxmaca::ptx::flushed({result})" if flush else result
+        for modifier, function in (("ftz", "flushed"), ("sat", "saturated"), ("relu", "relu")):
+            if f".{modifier}" in name and (cpp in ("float", "double") or "::" in cpp):
+                result = f"mxmaca::ptx::{function}({result})"
         return "{ " + " ".join(lines) + f" mxmaca::ptx::put({self.target(arguments[0])}, {result}); }}"
 
     def _move(self, name: str, arguments: List[str]) -> Optional[str]:
@@ -237,22 +253,9 @@ class Translation:
             return "{ " + " ".join(lines) + " }"
         return f"mxmaca::ptx::put({self.target(to)}, {self.value(source, kind)});"
 
-    def _compare(self, name: str, arguments: List[str]) -> Optional[str]:
-        match = table.SETP.fullmatch(name)
-        if match is None or len(arguments) != 3 or "|" in arguments[0]:
-            return None
-        expression, kind = table.SET_OPERATORS.get(match.group(1)), table.TYPES.get(match.group(2))
-        if expression is None or kind is None or "::" in kind:
-            return None
-        # lo, ls, hi, hs compare as unsigned whatever the type says.
-        if match.group(1) in ("lo", "ls", "hi", "hs"):
-            kind = table.UNSIGNED[match.group(2)]
-        a, b = self.value(arguments[1], kind), self.value(arguments[2], kind)
-        return f"{{ const {kind} a = {a}; const {kind} b = {b}; {self.target(arguments[0])} = {expression}; }}"
-
     def _convert(self, name: str, arguments: List[str]) -> Optional[str]:
         match = table.CVT.fullmatch(name)
-        if match is None or len(arguments) != 2 or match.group("relu"):
+        if match is None or len(arguments) != 2:
             return None
         to, source = table.TYPES.get(match.group("to")), table.TYPES.get(match.group("from"))
         if to is None or source is None or match.group("to").endswith("x2"):
@@ -266,127 +269,38 @@ class Translation:
         value = f"mxmaca::ptx::convert<{to}, mxmaca::Rounding::{mode}, {saturate}, {whole}>({operand})"
         if match.group("ftz") and to == "float":
             value = f"mxmaca::ptx::flushed({value})"
+        if match.group("relu"):
+            if not to_float or to == "double":
+                return None
+            value = f"mxmaca::ptx::relu({value})"
         return f"mxmaca::ptx::put({self.target(arguments[0])}, {value});"
 
-    def _memory(self, name: str, arguments: List[str]) -> Optional[str]:
-        load, store = table.LOAD.fullmatch(name), table.STORE.fullmatch(name)
-        match = load or store
-        if match is None or len(arguments) != 2:
+    def _jump(self, name: str, arguments: List[str]) -> Optional[str]:
+        if name not in ("bra", "bra.uni") or len(arguments) != 1 or self._label(arguments[0]) not in self.labels:
             return None
-        kind = table.TYPES.get(match.group("t"))
-        if kind is None:
-            return None
-        order = (match.group("order") or "").strip(".")
-        suffix = "_ordered" if order and not match.group("v") else ""
-        place = self.address(arguments[0] if store else arguments[1], match.group("space"))
-        other = arguments[1] if store else arguments[0]
-        parts = other.strip("{} ").split(",") if other.startswith("{") else [other]
-        if len(parts) != int(match.group("v") or 1):
-            return None
-        lines = [f"char* const place = static_cast<char*>({place});"]
-        for i, part in enumerate(parts):
-            where = f"place + {i} * sizeof({kind})"
-            if store:
-                lines.append(f"mxmaca::ptx::store{suffix}<{kind}>({where}, {self.value(part, kind)});")
-            elif part.strip() != "_":
-                lines.append(f"mxmaca::ptx::put({self.target(part)}, mxmaca::ptx::load{suffix}<{kind}>({where}));")
-        return "{ " + " ".join(lines) + " }"
-
-    def _atomic(self, name: str, arguments: List[str]) -> Optional[str]:
-        match = table.ATOM.fullmatch(name)
-        if match is None:
-            return None
-        fetch = match.group("kind") == "atom"
-        kind = table.TYPES.get(match.group("t"))
-        function = match.group("f")
-        if kind is None:
-            return None
-        place = self.address(arguments[1 if fetch else 0], match.group("space"))
-        rest = arguments[2 if fetch else 1 :]
-        if function == "cas" and fetch and len(rest) == 2:
-            expression = "old == b ? c : old"
-        elif len(rest) != 1:
-            return None
-        elif "::" in kind:
-            if function not in table.NARROW_ATOMICS:
-                return None
-            expression = f"mxmaca::ptx::{function}(old, b)"
-        elif function in table.ATOMICS:
-            expression = table.ATOMICS[function]
-        else:
-            return None
-        lines = [f"using T = {kind};"]
-        for letter, text in zip("bc", rest):
-            lines.append(f"const T {letter} = {self.value(text, kind)};")
-        call = f"mxmaca::ptx::atomic<T>({place}, [&](T old) {{ (void)old; return static_cast<T>({expression}); }})"
-        lines.append(f"mxmaca::ptx::put({self.target(arguments[0])}, {call});" if fetch else f"{call};")
-        return "{ " + " ".join(lines) + " }"
-
-    def _copy(self, name: str, arguments: List[str]) -> Optional[str]:
-        if table.COPY.fullmatch(name) is None or len(arguments) not in (3, 4):
-            return None
-        to, source = self.address(arguments[0], "shared"), self.address(arguments[1], None)
-        bytes_ = self.value(arguments[2], "uint32_t")
-        given = self.value(arguments[3], "uint32_t") if len(arguments) == 4 else bytes_
-        return f"mxmaca::ptx::copy_part({to}, {source}, {bytes_}, {given});"
+        return f"goto {self._label(arguments[0])};"
 
     @staticmethod
-    def _vector(text: str) -> List[str]:
-        return [part.strip() for part in text.strip("{} ").split(",")]
+    def _label(name: str) -> str:
+        return "mxmaca_l_" + re.sub(r"\W", "_", name)
 
-    def _matrices(self, name: str, arguments: List[str]) -> Optional[str]:
-        load = table.LOAD_MATRICES.fullmatch(name)
-        if load is not None and len(arguments) == 2:
-            count, targets = int(load.group("n")), self._vector(arguments[0])
-            if len(targets) != count:
-                return None
-            transposed = str(load.group("trans") is not None).lower()
-            row = self.address(arguments[1], None if load.group("space") is None else "shared")
-            lines = [
-                f"uint32_t parts[{count}];",
-                f"mxmaca::ptx::load_matrices<{count}, {transposed}>({row}, parts);",
-            ]
-            lines += [f"mxmaca::ptx::put({self.target(text)}, parts[{i}]);" for i, text in enumerate(targets)]
-            return "{ " + " ".join(lines) + " }"
-        product = table.MULTIPLY_MATRICES.fullmatch(name)
-        if product is None or len(arguments) != 4:
-            return None
-        d, a, b, c = (self._vector(text) for text in arguments)
-        wide = product.group("d") == "f32"
-        registers_b = int(product.group("k")) // 8
-        if [len(d), len(a), len(b), len(c)] != [4 if wide else 2, 2 * registers_b, registers_b, 4 if wide else 2]:
-            return None
-        kind = table.TYPES[product.group("d")]
-        lines = []
-        for letter, parts in (("a", a), ("b", b)):
-            values = ", ".join(self.value(text, "uint32_t") for text in parts)
-            lines.append(f"const uint32_t {letter}[{len(parts)}] = {{{values}}};")
-        if wide:
-            lines.append(f"const float c[4] = {{{', '.join(self.value(text, 'float') for text in c)}}};")
-        else:
-            pairs = [self.value(text, table.TYPES["f16x2"]) for text in c]
-            lines.append(f"const {kind} c[4] = {{{', '.join(f'{pair}.low, {pair}.high' for pair in pairs)}}};")
-        lines.append(f"{kind} d[4];")
-        lines.append(f"mxmaca::ptx::multiply_matrices<{table.TYPES[product.group('t')]}>(d, a, b, c);")
-        for i, text in enumerate(d):
-            result = f"d[{i}]" if wide else f"{table.TYPES['f16x2']}{{d[{2 * i}], d[{2 * i + 1}]}}"
-            lines.append(f"mxmaca::ptx::put({self.target(text)}, {result});")
-        return "{ " + " ".join(lines) + " }"
-
-    def _shuffle(self, name: str, arguments: List[str]) -> Optional[str]:
-        match = table.SHUFFLE.fullmatch(name)
-        if match is None or len(arguments) != 5 or "|" in arguments[0]:
-            return None
-        call = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "bfly": "__shfl_xor_sync"}
-        value, lane, clamp, mask = (self.value(text, "uint32_t") for text in arguments[1:])
-        # The segment mask in bits 8 to 12 of the clamp operand says the width.
-        width = f"static_cast<int>(32u - ({clamp} >> 8 & 31u))"
-        shuffled = f"{call[match.group('f')]}({mask}, {value}, static_cast<int>({lane}), {width})"
-        return f"mxmaca::ptx::put({self.target(arguments[0])}, {shuffled});"
+    def note_labels(self, statements: List[str]) -> None:
+        """Jumps may go forward, so labels are known before the code."""
+        for text in statements:
+            match = LABEL.match(text)
+            while match is not None:
+                self.labels.append(self._label(match.group(1)))
+                text = text[match.end() :]
+                match = LABEL.match(text)
 
     def statement(self, text: str) -> None:
         """Translates one statement; notes it where that cannot be."""
         text = " ".join(text.split())
+        label = LABEL.match(text)
+        while label is not None:
+            self.code.append(f"{self._label(label.group(1))}:;")
+            text = text[label.end() :].strip()
+            label = LABEL.match(text)
         if not text:
             return
         try:
@@ -421,9 +335,14 @@ def translate(template: str, outputs: List[Operand], inputs: List[Operand]) -> s
         work = Translation(outputs, inputs)
     except Unsupported as problem:
         return refusal([str(problem)])
-    for one in split(without_scopes(plain_text(template)).replace("%%", "%"), ";"):
+    statements = split(without_scopes(plain_text(template)).replace("%%", "%"), ";")
+    work.note_labels(statements)
+    if len(set(work.labels)) != len(work.labels):
+        return refusal(["a label that stands twice"])
+    for one in statements:
         work.statement(one)
     if work.unsupported:
         return refusal(work.unsupported)
     nothing = "uint64_t mxmaca_nothing [[maybe_unused]] = 0; "
-    return "{ " + nothing + " ".join(work.code + work.after) + " }"
+    labels = "".join(f"__label__ {label}; " for label in work.labels)
+    return "{ " + labels + nothing + " ".join(work.operands + work.declarations + work.code + work.after) + " }"

@@ -56,6 +56,16 @@ SPECIAL: Dict[str, str] = {
     "%clock": "static_cast<uint32_t>(clock64())",
     "%clock64": "static_cast<uint64_t>(clock64())",
     "%globaltimer": "mxmaca::ptx::global_timer()",
+    "%globaltimer_lo": "static_cast<uint32_t>(mxmaca::ptx::global_timer())",
+    "%globaltimer_hi": "static_cast<uint32_t>(mxmaca::ptx::global_timer() >> 32)",
+    "%clock_hi": "static_cast<uint32_t>(static_cast<uint64_t>(clock64()) >> 32)",
+    "%dynamic_smem_size": "mxmaca::dynamic_shared_bytes()",
+    **{f"%cluster_ctaid.{c}": "0u" for c in "xyz"},
+    **{f"%cluster_nctaid.{c}": "1u" for c in "xyz"},
+    **{f"%clusterid.{c}": f"blockIdx.{c}" for c in "xyz"},
+    **{f"%nclusterid.{c}": f"gridDim.{c}" for c in "xyz"},
+    "%cluster_ctarank": "0u",
+    "%cluster_nctarank": "1u",
     "%lanemask_eq": f"(1u << {LANE})",
     "%lanemask_lt": f"((1u << {LANE}) - 1u)",
     "%lanemask_le": f"(((1u << {LANE}) - 1u) | 1u << {LANE})",
@@ -82,7 +92,24 @@ FLOAT = r"(?P<t>f(?:32|64))"
 NARROW = r"(?P<t>b?f16(?:x2)?)"
 ROUND = r"(?:\.r(?P<r>[nzmp]))?"
 FTZ = r"(?:\.ftz)?"
+SAT = r"(?:\.sat)?"
 FIRST = "mxmaca::in_mode<mxmaca::Rounding::{r}>(mxmaca::"
+PTX = "mxmaca::ptx::"
+_INT = {"u": "uint", "s": "int"}
+WRAP = (("clamp", "false"), ("wrap", "true"))
+PACKED = PTX + "packed<{0}16_t, {0}16_t, {0}16_t, false, false>(a, b, 0, "
+# prmt's modes: the byte that byte i of the result comes from, for the number n.
+PLACES = tuple(
+    (mode, f"[](uint32_t n, uint32_t i) {{ return {place}; }}")
+    for mode, place in (
+        ("f4e", "n + i"),
+        ("b4e", "n - i"),
+        ("rc8", "n + 0 * i"),
+        ("ecl", "i < n ? n : i"),
+        ("ecr", "i < n ? i : n"),
+        ("rc16", "(n & 1) * 2 + (i & 1)"),
+    )
+)
 
 
 def _row(pattern: str, result: str, operands: str, expression: str) -> Row:
@@ -149,13 +176,57 @@ ROWS: List[Row] = [
         "T T U",
         "c + (a < b ? static_cast<U>(b) - static_cast<U>(a) : static_cast<U>(a) - static_cast<U>(b))",
     ),
-    _row(r"dp4a\.u32\.(?P<t>u32)", "T", "T T T", "__dp4a(a, b, c)"),
-    _row(r"dp4a\.s32\.(?P<t>s32)", "T", "T T T", "__dp4a(a, b, c)"),
+    *(
+        _row(rf"dp4a\.{x}32\.{y}32", "u32", "u32 u32 u32", f"{PTX}dot4<{_INT[x]}8_t, {_INT[y]}8_t>(a, b, c)")
+        for x in "us"
+        for y in "us"
+    ),
+    *(
+        _row(
+            rf"dp2a\.{half}\.{x}32\.{y}32",
+            "u32",
+            "u32 u32 u32",
+            f"{PTX}dot2<{_INT[x]}16_t, {_INT[y]}8_t>(a, b, c, {first})",
+        )
+        for half, first in (("lo", 0), ("hi", 2))
+        for x in "us"
+        for y in "us"
+    ),
+    *(_row(rf"prmt\.b32\.{mode}", "u32", "u32 u32 u32", f"{PTX}permuted(a, b, c, {place})") for mode, place in PLACES),
+    _row(r"fns\.b32", "u32", "u32 u32 s32", "__fns(a, b, c)"),
+    *(_row(rf"bmsk\.{mode}\.b32", "u32", "u32 u32", f"{PTX}mask_of_bits(a, b, {wrap})") for mode, wrap in WRAP),
+    *(_row(rf"szext\.{mode}\.(?P<t>[us]32)", "T", "T u32", f"{PTX}extended<T>(a, b, {wrap})") for mode, wrap in WRAP),
+    _row(r"mul24\.hi\.(?P<t>[us]32)", "T", "T T", "mxmaca::ptx::mul24_hi(a, b)"),
+    _row(r"mad24\.hi\.(?P<t>[us]32)", "T", "T T T", "static_cast<U>(mxmaca::ptx::mul24_hi(a, b)) + static_cast<U>(c)"),
+    _row(r"add\.sat\.(?P<t>s32)", "T", "T T", "mxmaca::ptx::clamped<T>(static_cast<__int128>(a) + b)"),
+    _row(r"sub\.sat\.(?P<t>s32)", "T", "T T", "mxmaca::ptx::clamped<T>(static_cast<__int128>(a) - b)"),
+    _row(
+        r"mad\.hi\.sat\.(?P<t>s32)",
+        "T",
+        "T T T",
+        "mxmaca::ptx::clamped<T>(static_cast<__int128>(mxmaca::ptx::mul_hi(a, b)) + c)",
+    ),
+    _row(r"min\.relu\.(?P<t>s32)", "T", "T T", "a < b ? (a > 0 ? a : 0) : (b > 0 ? b : 0)"),
+    _row(r"max\.relu\.(?P<t>s32)", "T", "T T", "a < b ? (b > 0 ? b : 0) : (a > 0 ? a : 0)"),
+    *(
+        _row(rf"{name}\.{x}16x2", "u32", "u32 u32", f"{PACKED.format(_INT[x])}[](int x, int y) {{ return {op}; }})")
+        for name, op in (("add", "x + y"), ("min", "x < y ? x : y"), ("max", "x < y ? y : x"))
+        for x in "us"
+    ),
+    *(
+        _row(
+            rf"{name}\.relu\.s16x2",
+            "u32",
+            "u32 u32",
+            f"{PACKED.format(_INT['s'])}[](int x, int y) {{ const int z = {op}; return z > 0 ? z : 0; }})",
+        )
+        for name, op in (("min", "x < y ? x : y"), ("max", "x < y ? y : x"))
+    ),
     # ---- floating point
-    _row(rf"add{ROUND}{FTZ}\.{FLOAT}", "T", "T T", FIRST + "Add(), a, b)"),
-    _row(rf"sub{ROUND}{FTZ}\.{FLOAT}", "T", "T T", FIRST + "Subtract(), a, b)"),
-    _row(rf"mul{ROUND}{FTZ}\.{FLOAT}", "T", "T T", FIRST + "Multiply(), a, b)"),
-    _row(rf"(?:fma|mad){ROUND}{FTZ}\.{FLOAT}", "T", "T T T", FIRST + "FusedMultiplyAdd(), a, b, c)"),
+    _row(rf"add{ROUND}{FTZ}{SAT}\.{FLOAT}", "T", "T T", FIRST + "Add(), a, b)"),
+    _row(rf"sub{ROUND}{FTZ}{SAT}\.{FLOAT}", "T", "T T", FIRST + "Subtract(), a, b)"),
+    _row(rf"mul{ROUND}{FTZ}{SAT}\.{FLOAT}", "T", "T T", FIRST + "Multiply(), a, b)"),
+    _row(rf"(?:fma|mad){ROUND}{FTZ}{SAT}\.{FLOAT}", "T", "T T T", FIRST + "FusedMultiplyAdd(), a, b, c)"),
     _row(rf"div(?:\.approx|\.full|{ROUND}){FTZ}\.{FLOAT}", "T", "T T", FIRST + "Divide(), a, b)"),
     _row(rf"rcp(?:\.approx|{ROUND}){FTZ}\.{FLOAT}", "T", "T", FIRST + "Reciprocal(), a)"),
     _row(rf"sqrt(?:\.approx|{ROUND}){FTZ}\.{FLOAT}", "T", "T", FIRST + "SquareRoot(), a)"),
@@ -173,23 +244,12 @@ ROWS: List[Row] = [
     _row(rf"neg{FTZ}\.{FLOAT}", "T", "T", "-a"),
     _row(rf"copysign\.{FLOAT}", "T", "T T", "std::copysign(b, a)"),
     # ---- half and bfloat16
-    _row(rf"(?P<f>add|sub|mul)(?:\.rn)?{FTZ}\.{NARROW}", "T", "T T", "mxmaca::ptx::{f}(a, b)"),
+    _row(rf"(?P<f>add|sub|mul)(?:\.rn)?{FTZ}{SAT}\.{NARROW}", "T", "T T", "mxmaca::ptx::{f}(a, b)"),
     _row(rf"(?P<f>min|max){FTZ}\.{NARROW}", "T", "T T", "mxmaca::ptx::{f}(a, b)"),
-    _row(rf"(?P<f>fma)\.rn{FTZ}\.{NARROW}", "T", "T T T", "mxmaca::ptx::{f}(a, b, c)"),
+    _row(rf"(?P<f>min|max){FTZ}\.NaN\.{NARROW}", "T", "T T", "mxmaca::ptx::{f}_nan(a, b)"),
+    _row(rf"(?P<f>fma)\.rn{FTZ}(?:\.sat|\.relu)?\.{NARROW}", "T", "T T T", "mxmaca::ptx::{f}(a, b, c)"),
     _row(rf"(?P<f>neg|abs){FTZ}\.{NARROW}", "T", "T", "mxmaca::ptx::{f}(a)"),
     _row(rf"(?P<f>ex2|tanh)\.approx{FTZ}\.{NARROW}", "T", "T", "mxmaca::ptx::{f}(a)"),
-    _row(
-        r"cvt\.rn\.(?P<t>f16x2)\.f32",
-        "T",
-        "f32 f32",
-        "T{mxmaca::ptx::rounded_to(mxmaca::ptx::F16(), b), mxmaca::ptx::rounded_to(mxmaca::ptx::F16(), a)}",
-    ),
-    _row(
-        r"cvt\.rn\.(?P<t>bf16x2)\.f32",
-        "T",
-        "f32 f32",
-        "T{mxmaca::ptx::rounded_to(mxmaca::ptx::BF16(), b), mxmaca::ptx::rounded_to(mxmaca::ptx::BF16(), a)}",
-    ),
     # ---- choice
     _row(r"selp\.(?P<t>[busf](?:16|32|64))", "U", "U U pred", "c ? a : b"),
     _row(r"slct\.(?P<t>[busf](?:32|64))\.s32", "U", "U U s32", "c >= 0 ? a : b"),
@@ -199,6 +259,7 @@ ROWS: List[Row] = [
     _row(r"vote\.sync\.ballot\.b32", "u32", "pred u32", "__ballot_sync(b, a)"),
     _row(r"vote\.sync\.any\.pred", "pred", "pred u32", "__any_sync(b, a) != 0"),
     _row(r"vote\.sync\.all\.pred", "pred", "pred u32", "__all_sync(b, a) != 0"),
+    _row(r"vote\.sync\.uni\.pred", "pred", "pred u32", "__uni_sync(b, a) != 0"),
     _row(r"match\.any\.sync\.(?P<t>b(?:32|64))", "u32", "T u32", "__match_any_sync(b, a)"),
     _row(r"redux\.sync\.(?P<f>add|min|max)\.(?P<t>[us]32)", "T", "T u32", "__reduce_{f}_sync(b, a)"),
     _row(r"redux\.sync\.(?P<f>and|or|xor)\.(?P<t>b32)", "T", "T u32", "__reduce_{f}_sync(b, a)"),
@@ -208,13 +269,31 @@ ROWS: List[Row] = [
     _row(r"membar\.cta|fence(?:\.sc|\.acq_rel)?\.cta", "", "", "__threadfence_block()"),
     _row(r"membar\.gl|fence(?:\.sc|\.acq_rel)?\.gpu", "", "", "__threadfence()"),
     _row(r"membar\.sys|fence(?:\.sc|\.acq_rel)?\.sys", "", "", "__threadfence_system()"),
+    # Clusters are of one block here.
+    _row(r"fence(?:\.sc|\.acq_rel)?\.cluster", "", "", "__threadfence()"),
+    _row(
+        r"fence\.(?:proxy\.(?:alias|async(?:\.(?:global|shared::(?:cta|cluster)))?)|mbarrier_init\.release\.cluster)",
+        "",
+        "",
+        "__threadfence_block()",
+    ),
+    _row(r"barrier\.cluster\.arrive(?:\.(?:release|relaxed))?(?:\.aligned)?", "", "", "__threadfence_block()"),
+    _row(r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?", "", "", "__syncthreads()"),
+    _row(r"mapa(?:\.shared::cluster)?\.(?P<t>u(?:32|64))", "T", "T u32", "mxmaca::ptx::only_block(a, b)"),
+    # A launch begins when what stands before it in its stream has ended.
+    _row(r"griddepcontrol\.(?:wait|launch_dependents)", "", "", "static_cast<void>(0)"),
+    _row(r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", "", "u32", "static_cast<void>(a)"),
+    _row(r"pmevent(?:\.mask)?", "", "u32", "static_cast<void>(a)"),
+    _row(r"brkpt", "", "", "__brkpt()"),
     _row(r"nanosleep\.u32", "", "u32", "__nanosleep(a)"),
     _row(r"trap", "", "", "__trap()"),
     # ---- copies that are complete when started
     _row(r"cp\.async\.(?:commit_group|wait_all)", "", "", "static_cast<void>(0)"),
     _row(r"cp\.async\.wait_group", "", "u32", "static_cast<void>(a)"),
+    _row(r"cp\.async\.bulk\.commit_group", "", "", "static_cast<void>(0)"),
+    _row(r"cp\.async\.bulk\.wait_group(?:\.read)?", "", "u32", "static_cast<void>(a)"),
     # ---- hints
-    _row(r"prefetch(?:u)?(?:\.\w+)*", "", "address", "static_cast<void>(0)"),
+    _row(r"prefetchu?(?:\.(?:global|local|L[12](?:::\w+)?))+", "", "address", "static_cast<void>(0)"),
     _row(r"cvta(?:\.global|\.const|\.local|\.param)?\.u64", "u64", "u64", "a"),
     _row(r"cvta\.to(?:\.global|\.const|\.local|\.param)\.u64", "u64", "u64", "a"),
     _row(r"cvta\.to\.shared\.u64", "u64", "u64", "mxmaca::ptx::shared_address(reinterpret_cast<const void*>(a))"),
@@ -252,26 +331,14 @@ ATOMICS: Dict[str, str] = {
 }
 NARROW_ATOMICS: Tuple[str, ...] = ("add", "min", "max")
 
-SETP = re.compile(r"setp\.(\w+)(?:\.ftz)?\.(\w+)")
 CVT = re.compile(
     r"cvt(?:\.r(?P<r>[nzmp])(?P<i>i)?)?(?P<relu>\.relu)?(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<to>\w+)\.(?P<from>\w+)"
 )
-SPACE = r"(?:\.(?P<space>global|shared(?:::cta)?|local|const|param))?"
-ORDER = r"(?P<order>\.volatile|\.relaxed|\.acquire|\.release|\.acq_rel)?(?:\.(?:cta|gpu|sys|cluster))?"
-CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc|L1::\w+|L2::\w+))*"
-LOAD = re.compile(rf"ldu?{ORDER}{SPACE}{CACHE}(?:\.v(?P<v>[248]))?\.(?P<t>\w+)")
-STORE = re.compile(rf"st{ORDER}{SPACE}{CACHE}(?:\.v(?P<v>[248]))?\.(?P<t>\w+)")
-ATOM = re.compile(
-    rf"(?P<kind>atom|red){ORDER}{SPACE}{ORDER.replace('order', 'order2')}\.(?P<f>\w+)(?:\.noftz)?\.(?P<t>\w+)"
-)
-COPY = re.compile(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::\w+)*")
-LOAD_MATRICES = re.compile(
-    r"ldmatrix\.sync\.aligned\.m8n8\.x(?P<n>[124])(?P<trans>\.trans)?(?P<space>\.shared(?:::cta)?)?\.b16"
-)
-MULTIPLY_MATRICES = re.compile(
-    r"mma\.sync\.aligned\.m16n8k(?P<k>8|16)\.row\.col\.(?P<d>f32|f16)\.(?P<t>b?f16)\.(?P=t)\.(?P=d)"
-)
-SHUFFLE = re.compile(r"shfl\.sync\.(?P<f>idx|up|down|bfly)\.b32")
+
+
+def bytes_of(kind: str) -> int:
+    """The size of a PTX type."""
+    return 4 if kind.endswith("x2") else int(kind.strip("usbf")) // 8
 
 
 def find_row(name: str) -> Optional[Tuple[Row, "re.Match[str]"]]:

@@ -232,13 +232,29 @@ def test_a_forked_child_that_launches_gets_an_error(cucc: Cucc, tmp_path: pathli
     assert done.stdout == "7 0 16384\n", done
 
 
-def test_unsupported_ptx_is_an_error_that_names_the_instruction(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    "name, operands",
+    [
+        ("wgmma.fence.sync.aligned", ""),
+        ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", " {a, a, a, a}, {a, a, a, a}, {a, a, a, a}, a, a, 0"),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.s8.s8.f32", " {a, a, a, a}, {a, a, a, a}, {a, a}, {a, a, a, a}"),
+        ("bar.sync", " 1, 64"),
+        ("bar.arrive", " 1, 64"),
+        ("cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes", " [a], [a, {a}], [a]"),
+        ("add.rn.f32x2", " a, a, a"),
+        ("ld.global.L3::sometimes.u32", " a, [a]"),
+    ],
+)
+def test_unsupported_ptx_is_an_error_that_names_the_instruction(
+    cucc: Cucc, name: str, operands: str, tmp_path: pathlib.Path
+) -> None:
     source = tmp_path / "ptx.cu"
     source.write_text(
-        '__global__ void k() {\n  asm volatile("wgmma.fence.sync.aligned;\\n");\n}\nint main() { k<<<1, 1>>>(); }\n'
+        f'__global__ void k() {{\n  asm volatile("{{ .reg .b32 a; {name}{operands}; }}\\n");\n}}\n'
+        "int main() { k<<<1, 1>>>(); }\n"
     )
     done = cucc("-c", source, "-o", tmp_path / "out.o", check=False)
-    assert done.returncode != 0 and "wgmma.fence.sync.aligned" in done.stderr and "ptx.cu:2" in done.stderr
+    assert done.returncode != 0 and name in done.stderr and "ptx.cu:2" in done.stderr
 
 
 def test_options_as_build_systems_pass_them(cucc: Cucc, small: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -135,7 +135,7 @@ template <class T>
 using SumOf = std::conditional_t<std::is_same<T, int32_t>::value, int64_t,
                                  std::conditional_t<std::is_same<T, double>::value, double, float>>;
 
-// d = a b + c. Fragments are alike in all shapes but m8n8k4 of half: with g = lane / 4 and t = lane % 4, register r of b
+// d = a b + c. Fragments are alike in all shapes but m8n8k4 of half. With g = lane / 4, t = lane % 4: register r of b
 // holds elements of column g, from row (4 r + t) n on, as many (n) as fit into it. So does one of a in row g, or two of
 // them in turn in rows g and g + 8. Of c and d each lane has elements 2 t and 2 t + 1 of rows g and g + 8.
 template <class Dot, bool saturate, int rows, int count, class Word, class T>

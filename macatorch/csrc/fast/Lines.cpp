@@ -17,8 +17,8 @@ namespace macatorch {
 // plane is a sum of the plane's rows, shifted. Upstream's kernel for coordinate lists adds the rows one by one, so that
 // the sum goes through memory for every element of the matrix, and oneDNN pads a result of one channel to 8 or 16. Here
 // a piece of the sum stays in registers while the lines go by; with sparse matrices one such piece of all rows is
-// computed before the next, with those pieces of the dense rows side by side in the cache. Products and sums are rounded one after the
-// other, in the order of upstream's kernel, and do not depend on the processor.
+// computed before the next, with those pieces of the dense rows side by side in the cache. Products and sums are
+// rounded one after the other, in the order of upstream's kernel, and do not depend on the processor.
 
 namespace {
 

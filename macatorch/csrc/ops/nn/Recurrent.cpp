@@ -351,7 +351,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> run_module(Mode mode, const at::T
   const int64_t projection = per_direction == (has_biases ? 5 : 3) ? hx.size(2) : 0;
   std::vector<int64_t> sizes;
   if (batch_sizes.defined()) {
-    TORCH_CHECK(batch_sizes.is_cpu(), "batch_sizes of a packed sequence belong on the CPU");
+    TORCH_CHECK(batch_sizes.is_cpu(), "batch_sizes tensor should be on CPU, but got ", batch_sizes.device());
     sizes.assign(batch_sizes.const_data_ptr<int64_t>(), batch_sizes.const_data_ptr<int64_t>() + batch_sizes.numel());
   }
   auto [output, hy, cy, reserve, buffer] =

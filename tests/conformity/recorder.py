@@ -15,7 +15,9 @@ an error ends after the test that caused it: the error is sticky, and would fail
                         the others may be left at another place of the test, and in no other case by itself
 """
 
+import contextlib
 import fnmatch
+import gc
 import glob
 import json
 import os
@@ -99,6 +101,7 @@ class Recorder:
         self.done = known(os.path.dirname(path))
         self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115  # open as long as pytest runs
         self.reports: List[Any] = []
+        self.last_class: Optional[type] = None
 
     def write(self, **row: Any) -> None:
         self.file.write(json.dumps(row) + "\n")
@@ -134,6 +137,9 @@ class Recorder:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         self.reports = []
+        if self.end is not None and item.cls is not self.last_class:
+            collect_garbage()
+        self.last_class = item.cls
         self.write(start=item.nodeid)
         started = time.monotonic()
         yield
@@ -177,6 +183,18 @@ class Recorder:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def collect_garbage() -> None:
+    """Free what tests of another class have left in circles, such as graphs whose memory a test would count.
+
+    Samples bring classes together that do not follow each other in the file.
+    """
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        with contextlib.suppress(RuntimeError):  # the next test shows what is wrong with the device
+            torch.cuda.empty_cache()
 
 
 def device_error(failed: bool) -> Optional[str]:

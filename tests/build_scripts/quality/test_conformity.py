@@ -282,6 +282,30 @@ def test_ranks_that_run_different_tests_and_a_program_that_runs_none_are_failure
     assert run(program(tmp_path / "none", "import sys\nsys.exit(0)\n")) == {"test_thing.py (import)": "failed"}
 
 
+LEAVES_CIRCLES = """
+import gc, unittest, weakref
+gc.disable()
+alive = weakref.WeakSet()
+class Node:
+    def __init__(self):
+        self.own = self
+        alive.add(self)
+class TestFirst(unittest.TestCase):
+    pass
+class TestSecond(unittest.TestCase):
+    pass
+for number in range(40):
+    setattr(TestFirst, f"test_{number}", lambda self: Node() and None)
+    setattr(TestSecond, f"test_second_{number}", lambda self: self.assertEqual(len(alive), 0))
+"""
+
+
+def test_samples_do_not_bring_to_a_class_what_another_has_left(tmp_path: Path) -> None:
+    given = settings(tmp_path, text=LEAVES_CIRCLES)
+    found = run(dataclasses.replace(given, seconds=600))
+    assert len(found) == 80 and set(found.values()) == {"passed"}
+
+
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
     found = run(settings(tmp_path, text="import nothing_of_that_name\n"))
     assert list(found.values()) == ["failed"]

@@ -17,7 +17,7 @@ LIBRARIES = ("libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "l
 # file captures at least.
 REFUSED = {
     "cublas": (r"I?[sdcz]{0,2}(asum|nrm2|dot[uc]?|amax|amin|rotm?g)_v2(_64)?|(Dotc?|Nrm2)Ex", 100),
-    "cublas_types": (r"DotEx|DotcEx|Nrm2Ex|GemmGroupedBatchedEx", 5),
+    "cublas_types": (r"DotEx|DotcEx|Nrm2Ex|AsumEx|Iam(ax|in)Ex|GemmGroupedBatchedEx", 5),
     "cublaslt": (r"", 2),
     "cudnn": (r"FindConvolution.*|SetDropoutDescriptor|RestoreDropoutDescriptor", 20),
     "cufft": (r"(Xt)?MakePlan.*", 7),

@@ -75,11 +75,15 @@ def test_the_runtime_knows_no_cuda_name(sdk: pathlib.Path) -> None:
     assert {name for name in names if not name.startswith(("mc", "MC_"))} == set()
 
 
-@pytest.mark.parametrize("header", ["cuda.h", "cuda_runtime.h", "cublasLt.h", "cusparse.h", "cusolverDn.h"])
+HEADERS = ["cuda", "cuda_runtime", "nvrtc", "nvml", "nccl", "cublasLt", "cublasXt", "cudnn", "cufftXt", "curand"]
+HEADERS += ["cusolverDn", "cusolverRf", "cusolverSp", "cusparse"]
+
+
+@pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_headers_compile_alone(sdk: pathlib.Path, major: int, header: str, language: str) -> None:
     command = ["g++" if language == "c++" else "gcc", "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    command += [f"-DMXMACA_CUDA_MAJOR={major}", f"-I{sdk / 'include'}", "-include", header, "/dev/null"]
+    command += [f"-DMXMACA_CUDA_MAJOR={major}", f"-I{sdk / 'include'}", "-include", f"{header}.h", "/dev/null"]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
 

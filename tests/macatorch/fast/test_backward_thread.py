@@ -11,7 +11,7 @@ import pytest
 
 FAST_PART = "BACKWARD_THREAD"
 BEFORE = """
-    import glob, json, threading, macatorch.engine_threads, torch
+    import glob, json, threading, time, macatorch.engine_threads, torch
     from torch.utils.checkpoint import checkpoint
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_map
@@ -25,13 +25,14 @@ BEFORE = """
     def leaf():
         return torch.ones(4, 4, device="cuda", requires_grad=True)
 
+    def engine_threads():
+        "Folders of the engine's threads of devices."
+        tasks = glob.glob("/proc/self/task/*/")
+        return [task for task in tasks if open(task + "comm").read().startswith("pt_autograd")]
+
     def spent():
         "Nanoseconds that the engine's threads of devices have run."
-        total = 0
-        for task in glob.glob("/proc/self/task/*/"):
-            if open(task + "comm").read().startswith("pt_autograd"):
-                total += int(open(task + "schedstat").read().split()[0])
-        return total
+        return sum(int(open(task + "schedstat").read().split()[0]) for task in engine_threads())
 
     class Own(torch.autograd.Function):
         @staticmethod
@@ -74,8 +75,10 @@ BEFORE = """
     def back(loss):
         loss.sum().backward()
 
-    # The first pass starts the engine's threads, and they take a moment to lie down.
+    # The first pass starts the engine's threads, one a device. They take a moment to take their names and to lie down.
     back(leaf() * 2)
+    while len(engine_threads()) < torch.cuda.device_count():
+        time.sleep(0.001)
     macatorch.engine_threads.settle()
     """
 

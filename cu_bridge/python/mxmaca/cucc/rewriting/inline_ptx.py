@@ -3,6 +3,7 @@
 from typing import List, Optional
 
 from . import ptx
+from .assembly.operands import Operand, Unsupported
 from .source import LITERAL, WORD, Edit, Source
 
 
@@ -48,12 +49,12 @@ def _translation(source: Source, start: int, end: int, device: bool) -> Optional
     sections = [source.split(first + 1, last) for first, last in zip(places[1:], [*places[2:], end])]
     try:
         outputs, inputs = ([_operand(source, *part) for part in section] for section in [*sections, [], []][:2])
-    except ptx.Unsupported as problem:
+    except Unsupported as problem:
         return ptx.refusal([str(problem)])
     return ptx.translate(template, outputs, inputs)
 
 
-def _operand(source: Source, start: int, end: int) -> ptx.Operand:
+def _operand(source: Source, start: int, end: int) -> Operand:
     """`[name] "=r"(expression)`."""
     tokens = list(source.outer(start, end))
     name = ""
@@ -61,6 +62,6 @@ def _operand(source: Source, start: int, end: int) -> ptx.Operand:
         name = source.token(tokens[0].end).text
         tokens = tokens[1:]
     if len(tokens) < 2 or any(token.kind != LITERAL for token in tokens[:-1]) or tokens[-1].text != "(":
-        raise ptx.Unsupported(f"the operand {source.flat(start, end)}")
+        raise Unsupported(f"the operand {source.flat(start, end)}")
     expression = source.flat(tokens[-1].end, source.closing(tokens[-1].start))
-    return ptx.Operand(name, "".join(token.text[1:-1] for token in tokens[:-1]), expression)
+    return Operand(name, "".join(token.text[1:-1] for token in tokens[:-1]), expression)

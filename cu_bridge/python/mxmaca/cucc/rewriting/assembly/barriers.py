@@ -1,10 +1,9 @@
 """Barriers of blocks with a vote, mbarrier objects, and what lanes exchange with a predicate beside the result."""
 
 import re
-from typing import TYPE_CHECKING, List, Optional
+from typing import List, Optional
 
-if TYPE_CHECKING:
-    from ..ptx import Translation
+from .operands import Operands
 
 VOTE = re.compile(r"(?:bar|barrier)(?:\.cta)?\.red\.(popc|and|or)(?:\.aligned)?\.(u32|pred)")
 SHUFFLE = re.compile(r"shfl\.sync\.(idx|up|down|bfly)\.b32")
@@ -18,7 +17,7 @@ MBARRIER = re.compile(
 COPIED = re.compile(rf"cp\.async\.mbarrier\.arrive(?P<noinc>\.noinc)?{SPACE}\.b64")
 
 
-def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def translate(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     """C++ for one of these, or None."""
     if name.startswith("mbarrier.") or name.startswith("cp.async.mbarrier."):
         return _mbarrier(work, name, arguments)
@@ -47,7 +46,7 @@ def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[
     return None
 
 
-def _pair(work: "Translation", targets: str, call: str, result: str, predicate: str) -> str:
+def _pair(work: Operands, targets: str, call: str, result: str, predicate: str) -> str:
     """The result, and behind `|` a predicate."""
     first, _, second = targets.partition("|")
     lines = [call, f"mxmaca::ptx::put({work.target(first)}, static_cast<uint32_t>({result}));"]
@@ -56,7 +55,7 @@ def _pair(work: "Translation", targets: str, call: str, result: str, predicate: 
     return "{ " + " ".join(lines) + " }"
 
 
-def _mbarrier(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _mbarrier(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     if name == "mbarrier.pending_count.b64" and len(arguments) == 2:
         state = work.value(arguments[1], "uint64_t")
         return f"mxmaca::ptx::put({work.target(arguments[0])}, mxmaca::ptx::pending_of({state}));"

@@ -1,12 +1,10 @@
 """ldmatrix, stmatrix, movmatrix and mma.sync: calls of mxmaca/ptx/matrices.h."""
 
 import re
-from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from .. import ptx_table as table
-
-if TYPE_CHECKING:
-    from ..ptx import Translation
+from .operands import Operands
 
 LAYOUT = re.compile(r"(?:ld|st)matrix\.sync\.aligned((?:\.(?:m8n8|x[124]|trans|shared(?:::cta)?))+)\.b16")
 MULTIPLY = re.compile(
@@ -41,7 +39,7 @@ KINDS = [
 ]
 
 
-def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def translate(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     """C++ for an instruction on matrices, or None."""
     if name == "movmatrix.sync.aligned.m8n8.trans.b16" and len(arguments) == 2:
         value = work.value(arguments[1], "uint32_t")
@@ -53,7 +51,7 @@ def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[
     return None if product is None or len(arguments) != 4 else _multiply(work, product, arguments)
 
 
-def _move(work: "Translation", load: bool, words: List[str], arguments: List[str]) -> Optional[str]:
+def _move(work: Operands, load: bool, words: List[str], arguments: List[str]) -> Optional[str]:
     numbers = [word for word in words if word.startswith("x")]
     if len(numbers) != 1 or "m8n8" not in words:
         return None
@@ -70,7 +68,7 @@ def _move(work: "Translation", load: bool, words: List[str], arguments: List[str
     return f"{{ const uint32_t parts[{count}] = {{{values}}}; {function}({row}, parts); }}"
 
 
-def _multiply(work: "Translation", match: "re.Match[str]", arguments: List[str]) -> Optional[str]:
+def _multiply(work: Operands, match: "re.Match[str]", arguments: List[str]) -> Optional[str]:
     m, k, kind = int(match.group("m")), int(match.group("k")), match.group("d")
     left, right = match.group("a"), match.group("b")
     if match.group("c") != kind:
@@ -98,7 +96,7 @@ def _multiply(work: "Translation", match: "re.Match[str]", arguments: List[str])
 
 
 def _call(
-    work: "Translation", function: str, kind: str, word: str, parts: List[List[str]], sizes: List[int]
+    work: Operands, function: str, kind: str, word: str, parts: List[List[str]], sizes: List[int]
 ) -> Optional[str]:
     """d = function(a, b, c), with halves in pairs."""
     d, a, b, c = parts

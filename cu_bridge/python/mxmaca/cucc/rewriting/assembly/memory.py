@@ -1,12 +1,10 @@
 """Loads, stores, atomic operations and copies. Their modifiers may stand in any order, as ptxas takes them."""
 
 import re
-from typing import TYPE_CHECKING, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 from .. import ptx_table as table
-
-if TYPE_CHECKING:
-    from ..ptx import Translation
+from .operands import Operands
 
 ORDERS = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
 IGNORED = ("cta", "gpu", "sys", "cluster", "weak", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "noftz")
@@ -46,7 +44,7 @@ def modifiers(words: List[str]) -> Optional[Modifiers]:
     return Modifiers(order, space, vector, function, hint, words[-1])
 
 
-def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def translate(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     """C++ for an access to memory, or None."""
     words = name.split(".")
     if re.fullmatch(r"createpolicy\.fractional\.L2::\w+\.b64", name) and len(arguments) in (1, 2):
@@ -66,7 +64,7 @@ def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[
     return _access(work, known, words[0] == "st", given)
 
 
-def _access(work: "Translation", known: Modifiers, store: bool, arguments: List[str]) -> Optional[str]:
+def _access(work: Operands, known: Modifiers, store: bool, arguments: List[str]) -> Optional[str]:
     kind = table.TYPES[known.kind]
     place = work.address(arguments[0] if store else arguments[1], known.space)
     other = arguments[1] if store else arguments[0]
@@ -93,7 +91,7 @@ def _access(work: "Translation", known: Modifiers, store: bool, arguments: List[
     return "{ " + " ".join(lines) + " }"
 
 
-def _atomic(work: "Translation", known: Modifiers, fetch: bool, arguments: List[str]) -> Optional[str]:
+def _atomic(work: Operands, known: Modifiers, fetch: bool, arguments: List[str]) -> Optional[str]:
     kind, count = table.TYPES[known.kind], known.vector
     rest = arguments[2 if fetch else 1 :]
     swap = known.function == "cas"
@@ -126,7 +124,7 @@ def _atomic(work: "Translation", known: Modifiers, fetch: bool, arguments: List[
     return "{ " + " ".join(lines) + " }"
 
 
-def _copy(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _copy(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = COPY.fullmatch(name)
     if match is not None:
         given = arguments[:-1] if "cache_hint" in match.group(1) else arguments

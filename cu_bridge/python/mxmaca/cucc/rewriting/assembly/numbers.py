@@ -1,12 +1,10 @@
 """Conversions to packed formats, comparisons with a second predicate, integers packed in a word."""
 
 import re
-from typing import TYPE_CHECKING, List, Optional
+from typing import List, Optional
 
 from .. import ptx_table as table
-
-if TYPE_CHECKING:
-    from ..ptx import Translation
+from .operands import Operands
 
 PAIR = re.compile(r"cvt\.r(?P<r>[nz])(?P<relu>\.relu)?\.(?P<t>b?f16)x2\.f32")
 FP8 = re.compile(r"cvt\.rn\.satfinite(?P<relu>\.relu)?\.(?P<t>e4m3|e5m2)x2\.(?P<from>f32|f16x2)")
@@ -29,7 +27,7 @@ JOINED = {".and": "&&", ".or": "||", ".xor": "!="}
 LOOKUP = re.compile(r"lop3\.(?P<with>and|or)\.b32")
 
 
-def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def translate(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     """C++ for one of these, or None."""
     for one in (_pair, _fp8, _tf32, _pack, _video, _compare, _lookup):
         code = one(work, name, arguments)
@@ -38,11 +36,11 @@ def translate(work: "Translation", name: str, arguments: List[str]) -> Optional[
     return None
 
 
-def _put(work: "Translation", target: str, lines: List[str], result: str) -> str:
+def _put(work: Operands, target: str, lines: List[str], result: str) -> str:
     return "{ " + " ".join([*lines, f"mxmaca::ptx::put({work.target(target)}, {result});"]) + " }"
 
 
-def _pair(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _pair(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = PAIR.fullmatch(name)
     if match is None or len(arguments) != 3:
         return None
@@ -53,7 +51,7 @@ def _pair(work: "Translation", name: str, arguments: List[str]) -> Optional[str]
     return _put(work, arguments[0], [], f"mxmaca::ptx::relu({result})" if match.group("relu") else result)
 
 
-def _fp8(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _fp8(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = FROM_FP8.fullmatch(name)
     if match is not None and len(arguments) == 2:
         wide = str(match.group("t") == "e5m2").lower()
@@ -77,7 +75,7 @@ def _fp8(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
     return _put(work, arguments[0], lines, f"mxmaca::ptx::fp8_pair<{wide}>({high}, {low})")
 
 
-def _tf32(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _tf32(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = TF32.fullmatch(name)
     if match is None or len(arguments) != 2:
         return None
@@ -86,7 +84,7 @@ def _tf32(work: "Translation", name: str, arguments: List[str]) -> Optional[str]
     return _put(work, arguments[0], [], f"mxmaca::ptx::relu({result})" if match.group("relu") else result)
 
 
-def _pack(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _pack(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = PACK.fullmatch(name)
     if match is None or len(arguments) != (4 if match.group("on") else 3):
         return None
@@ -98,7 +96,7 @@ def _pack(work: "Translation", name: str, arguments: List[str]) -> Optional[str]
     return _put(work, arguments[0], [], f"{function}({a}, {b}, {above})")
 
 
-def _video(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _video(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = VIDEO.fullmatch(name)
     if match is None or len(arguments) != 4:
         return None
@@ -111,7 +109,7 @@ def _video(work: "Translation", name: str, arguments: List[str]) -> Optional[str
     return _put(work, arguments[0], [], f"{call}({values}, {operation})")
 
 
-def _compare(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _compare(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = COMPARE.fullmatch(name)
     if match is None or len(arguments) != (4 if match.group("with") else 3):
         return None
@@ -138,7 +136,7 @@ def _compare(work: "Translation", name: str, arguments: List[str]) -> Optional[s
     return "{ " + " ".join(lines) + " }"
 
 
-def _lookup(work: "Translation", name: str, arguments: List[str]) -> Optional[str]:
+def _lookup(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     match = LOOKUP.fullmatch(name)
     targets = arguments[0].partition("|") if arguments else ("", "", "")
     if match is None or len(arguments) != 6 or not targets[2]:

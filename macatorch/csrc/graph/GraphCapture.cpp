@@ -282,6 +282,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   if (schema.name() == "aten::_local_scalar_dense" || waits_for_composite(op, *stack, false)) {
     refuse_wait_in_capture();
   }
+  check_host_memory(op, *stack);
 
   const Stack arguments(stack->begin() + static_cast<ptrdiff_t>(first), stack->end());
   Captured captured = survey(session, op, device, arguments);

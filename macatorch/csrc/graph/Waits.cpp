@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "arguments/Release.h"
 #include "arguments/Walker.h"
 #include "graph/CompositeMembers.h"
 
@@ -176,6 +177,38 @@ bool waits_for_composite(const c10::OperatorHandle& op, const torch::jit::Stack&
   const auto found = operators().find(name);
   return (found != operators().end() && found->second(arguments_of(op, stack))) || reads_scales(op) ||
          (within && counts(name));
+}
+
+void check_host_memory([[maybe_unused]] const c10::OperatorHandle& op,
+                       [[maybe_unused]] const torch::jit::Stack& stack) {
+#if MACATORCH_TORCH_AT_LEAST(2, 12)
+  const std::string& name = op.schema().name();
+  if (name != "aten::copy_" && name != "aten::_copy_from" && name != "aten::_to_copy") {
+    return;
+  }
+  const Arguments arguments = arguments_of(op, stack);
+  at::Tensor host = tensor_at(arguments, 0);
+  bool pinned = false;
+  if (name == "aten::_to_copy") {
+    const auto device = arguments[3].toOptional<at::Device>();
+    if (!device || device->is_cpu() == host.is_cpu()) {
+      return;
+    }
+    // What is made on the host is pinned if the caller asks for it, or need not wait for the copy.
+    pinned = host.is_cpu() ? host.is_pinned() : arguments[4].toOptional<bool>().value_or(arguments[5].toBool());
+  } else {
+    const at::Tensor other = tensor_at(arguments, 1);
+    if (!host.defined() || !other.defined() || host.is_cpu() == other.is_cpu()) {
+      return;
+    }
+    host = host.is_cpu() ? host : other;
+    pinned = host.is_pinned();
+  }
+  const bool has_memory = host.layout() == at::kStrided && host.numel() != 0;
+  TORCH_CHECK(!has_memory || pinned,
+              "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned. "
+              "Please use tensor.pin_memory() or allocate the tensor with pin_memory=True.");
+#endif
 }
 
 bool adds_to_dense(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {

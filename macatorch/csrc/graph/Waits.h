@@ -15,6 +15,10 @@ namespace macatorch {
 /// the call is part of an operator on composite tensors.
 bool waits_for_composite(const c10::OperatorHandle& op, const torch::jit::Stack& stack, bool within);
 
+/// Copies between the device and host memory that is not pinned: later releases refuse them in a capture, as a launch
+/// may find other memory there. Raises upstream's error.
+void check_host_memory(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+
 /// Whether the call adds a coordinate list to a dense tensor, which the CPU kernel coalesces now and then and CUDA's
 /// never does: what is within is not followed.
 bool adds_to_dense(const c10::OperatorHandle& op, const torch::jit::Stack& stack);

@@ -129,11 +129,14 @@ struct DynamicShared {
 template <class T>
 using pointee = typename std::remove_reference<T>::type;
 
-// Size and alignment of a kernel's parameter; its launch bound and 0; 0 and 0 at the end.
+// Size and alignment of a kernel's parameter; its launch bound and kMayWait or 0; 0 and 0 at the end.
 struct KernelFact {
   unsigned bytes, alignment;
 };
-constexpr KernelFact bound(unsigned long long threads) { return {static_cast<unsigned>(threads), 0}; }
+constexpr unsigned kMayWait = mcKernelMayWait;
+constexpr KernelFact bound(unsigned long long threads, unsigned waits = 0) {
+  return {static_cast<unsigned>(threads), waits};
+}
 template <class T>
 constexpr KernelFact fact(int) {
   return {sizeof(T), alignof(T)};

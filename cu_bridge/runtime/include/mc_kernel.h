@@ -39,8 +39,11 @@ enum { mcBlocksInPhases = 2 };
 
 typedef void (*mcDeviceFunction)(void);
 
+// Beside how much a thread does: the kernel may go round a loop until the host or another kernel has stored something.
+#define mcKernelMayWait 0x80000000U
+
 // One kernel of an object file. `facts`: the launch bound (0 for none), about how much a thread does (0 for the work of
-// a thread of cucc's), size and alignment of each parameter, 0 and 0.
+// a thread of cucc's) and mcKernelMayWait, size and alignment of each parameter, 0 and 0.
 typedef struct mcKernelEntry {
   const void* hostFunction;
   mcDeviceFunction deviceFunction;

@@ -49,10 +49,12 @@ def test_kernels_compute_what_a_loop_on_the_host_computes(
     assert sorted(passed) == sorted(CASES[stem]), f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}"
 
 
-@pytest.mark.parametrize("stem", sorted(path.stem for path in PROGRAMS.glob("*.cu")))
-def test_programs_of_the_device_library_find_no_failure(cucc: Cucc, stem: str, tmp_path: pathlib.Path) -> None:
-    program = tmp_path / stem
-    cucc("-std=c++17", "-O1", "--extended-lambda", PROGRAMS / f"{stem}.cu", "-o", program)
+@pytest.mark.parametrize("source", sorted(PROGRAMS.rglob("*.cu")), ids=lambda path: path.stem)
+def test_programs_of_the_device_library_find_no_failure(
+    cucc: Cucc, source: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    program = tmp_path / source.stem
+    cucc("-std=c++17", "-O1", "--extended-lambda", source, "-o", program)
     for schedule in SCHEDULES[:3]:
         environment = clean_environment(MACA_SCHEDULE=schedule, MACA_STATE_DIR=str(tmp_path))
         done = subprocess.run([str(program)], env=environment, capture_output=True, text=True, timeout=120)

@@ -153,3 +153,52 @@ def test_initial_values_of_kept_variables_are_as_other_passes_leave_them(rewrite
     body, phases = rewrite(text, device=True).split("__mxmaca_phases = ", 1)
     assert body.count("atomicAdd_block(") == phases.count("atomicAdd_block(") == 2
     assert "atomicAdd(" not in body + phases
+
+
+HOLD = "__mxmaca_device__ void hold(volatile int* f) { while (*f == 0); }\n"
+WAITING = {
+    "volatile parameter": "__mxmaca_global__ void k(volatile int* f) { while (*f == 0); }",
+    "element": "__mxmaca_global__ void k(volatile int* f) { while (!f[0]) { __nanosleep(10); } }",
+    "cast": "__mxmaca_global__ void k(int* f) { while (*(volatile int*)f == 0) {} }",
+    "copy": "__mxmaca_global__ void k(int* f) { volatile int* v = f; int x; do { x = *v; } while (x == 0); }",
+    "assembly": """__mxmaca_global__ void k(int* p) { int x = 0; do { asm volatile("ld.relaxed.sys.global.s32 %0, [%1];"
+        : "=r"(x) : "l"(p) : "memory"); } while (x == 0); }""",
+    "atomic function": "__mxmaca_global__ void k(int* f) { while (atomicAdd(f, 0) == 0); }",
+    "uncached load": "__mxmaca_global__ void k(int* f) { int x; do { x = __ldcv(f); } while (x == 0); }",
+    "system": "__mxmaca_global__ void k(int* f) { while (true) { if (atomicAdd_system(f, 0)) break; } }",
+    "atomic_ref": "__mxmaca_global__ void k(int* f) { cuda::atomic_ref<int> r(*f); while (r.load() == 0) { } }",
+    "endless": """__mxmaca_global__ void k(int* f) { for (;;) { cuda::atomic_ref<int> r(*f);
+        if (r.load(cuda::memory_order_acquire) != 0) return; } }""",
+    "function": HOLD + "__mxmaca_global__ void k(int* f) { hold(f); }",
+    "function of a function": HOLD
+    + """__mxmaca_device__ void all(int* f) { hold(f); }
+        __mxmaca_global__ void k(int* f) { all(f); }""",
+    "method": """struct Flag { volatile int* f; __mxmaca_device__ void wait() { while (*f == 0); } };
+        __mxmaca_global__ void k(Flag f) { f.wait(); }""",
+    "variable": "__mxmaca_device__ volatile int ready;\n__mxmaca_global__ void k() { while (ready == 0); }",
+}
+NOT_WAITING = {
+    "loop": "__mxmaca_global__ void k(int* f) { for (int i = 0; i < 10; ++i) f[i] = i; }",
+    "volatile loop": "__mxmaca_global__ void k(volatile int* f, int n) { for (int i = 0; i < n; ++i) f[i] = i; }",
+    "sum": """__mxmaca_global__ void k(volatile float* s, int n) { int i = 0; float x = 0;
+        while (i < n) { x += s[i]; i += 32; } s[0] = x; }""",
+    "exchange": """__mxmaca_global__ void k(int* a) { int o = *a, s;
+        do { s = o; o = atomicCAS(a, s, s + 1); } while (s != o); }""",
+    "hash table": """__mxmaca_global__ void k(int* t, int key) { int s = key; while (true) {
+        int p = atomicCAS(&t[s], -1, key); if (p == -1 || p == key) return; s = (s + 1) % 64; } }""",
+    "halves": "__mxmaca_global__ void k(volatile float* s) { for (int d = 16; d > 0; d >>= 1) s[0] += s[d]; }",
+    "host": "void host(volatile int* f) { while (*f == 0); }\n__mxmaca_global__ void k(int* f) { f[0] = 1; }",
+    "clock": "__mxmaca_global__ void k(long n) { long s = clock64(); while (clock64() - s < n); }",
+    "cached load": """__mxmaca_global__ void k(float* x, int n) { for (int i = 0; i < n; i += 4) {
+        asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(x[0]) : "l"(x)); } }""",
+}
+
+
+@pytest.mark.parametrize("text", WAITING.values(), ids=list(WAITING))
+def test_the_host_is_told_of_kernels_that_may_wait_for_it(rewrite: Rewrite, text: str) -> None:
+    assert "kMayWait" in rewrite(text)
+
+
+@pytest.mark.parametrize("text", NOT_WAITING.values(), ids=list(NOT_WAITING))
+def test_kernels_that_end_by_themselves_are_none_of_them(rewrite: Rewrite, text: str) -> None:
+    assert "kMayWait" not in rewrite(text)

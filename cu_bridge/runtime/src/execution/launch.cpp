@@ -83,9 +83,11 @@ mcError_t runCompiled(const Kernel& kernel, const LaunchArguments& launch) {
 }
 
 mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
-  const bool direct = undisturbed() || (!capturing() && !profiling() && !lateMode && !isPending(launch.stream));
-  if (direct) return runCompiled(kernel, launch);
   const mcKernelEntry& entry = *kernel.compiled.entry;
+  // What the kernel waits for may be what the program does next.
+  const bool mayWait = (entry.facts[1] & mcKernelMayWait) != 0;
+  const bool direct = undisturbed() || (!capturing() && !profiling() && !lateMode && !isPending(launch.stream));
+  if (direct && !mayWait) return runCompiled(kernel, launch);
   if (launch.arguments == nullptr && entry.facts[2] != 0) return fail(mcErrorInvalidValue);
   if (!capturing()) {
     const mcError_t problem = checkCompiled(kernel, launch);
@@ -103,10 +105,11 @@ mcError_t submitCompiled(const Kernel& kernel, const LaunchArguments& launch) {
                           kernel.compiled.staticShared,
                           std::make_shared<KernelLaunch>(KernelLaunch{kernel.host, launch.grid, launch.block,
                                                                       launch.sharedBytes, launch.cooperative, kept})};
-  return submit(launch.stream, "kernel", label, [host = kernel.host, again, kept] {
+  const auto work = [host = kernel.host, again, kept] {
     const Kernel now = findKernel(host);
     return now.kind == Kernel::Kind::kCompiled ? runCompiled(now, again) : fail(mcErrorInvalidDeviceFunction);
-  });
+  };
+  return submit(launch.stream, "kernel", label, work, mayWait ? mcTaskWaits : 0);
 }
 
 mcError_t submitNamed(const Kernel& kernel, const LaunchArguments& launch) {

@@ -182,7 +182,7 @@ mcError_t runGrid(const mcKernelEntry& kernel, const LaunchArguments& arguments,
     launch.multiprocessors = static_cast<unsigned>(visibleDevice(launch.device)->properties.multiprocessors);
   }
   launch.blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
-  const uint64_t perThread = std::max(kernel.facts[1], 1U);
+  const uint64_t perThread = std::max(kernel.facts[1] & ~mcKernelMayWait, 1U);
   launch.work = uint64_t{launch.block.x} * launch.block.y * launch.block.z * perThread;
   const size_t printed = __fpending(stdout);
   if (checkMode) check::enter();

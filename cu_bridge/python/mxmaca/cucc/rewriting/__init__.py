@@ -29,6 +29,7 @@ from . import (
     waits,
 )
 from .source import Edit, Source
+from .waiting import outside
 
 
 class Warned(NamedTuple):
@@ -120,7 +121,8 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
             found.warnings.extend(warned for _, warned in loops if warned is not None)
     else:
         static = choices.static_stubs and not choices.relocatable
-        edits += kernels.host_edits(source, found.kernels, static, choices.hidden)
+        waiting_outside = outside.waiting_kernels(source, found.kernels)
+        edits += kernels.host_edits(source, found.kernels, waiting_outside, static, choices.hidden)
     warnings = []
     for kind, place, text in sorted(found.warnings + launched.warnings, key=lambda warned: warned.place):
         if kind in choices.warn and not source.line(place)[2]:

@@ -4,7 +4,7 @@ The device's has the kernel's body inlined, as a lambda with the kernel's parame
 its parameters to the launch.
 """
 
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import AbstractSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from .declarations import PREFIX, Warned, behind_attributes, declarator
 from .source import WORD, Edit, Source, Token, word_set
@@ -16,8 +16,9 @@ NO_NAMES = BUILTIN_TYPES | word_set(
     "const volatile typename class struct enum union template operator __restrict __restrict__ restrict"
 )
 STUB = (
-    "{{ static const ::mxmaca::KernelFact __mxmaca_kernel[] __attribute__((used)) = {{ ::mxmaca::bound({bound}){facts}"
-    ", ::mxmaca::KernelFact{{0, 0}} }}; void* __mxmaca_arguments[] = {{ {addresses}(void*)0 }}; "
+    "{{ static const ::mxmaca::KernelFact __mxmaca_kernel[] __attribute__((used)) = {{ "
+    "::mxmaca::bound({bound}{waits}){facts}, ::mxmaca::KernelFact{{0, 0}} }}; "
+    "void* __mxmaca_arguments[] = {{ {addresses}(void*)0 }}; "
     '::__cudaLaunchStub(__mxmaca_arguments); __asm__ __volatile__("" : : "r"(__mxmaca_arguments) : "memory"); }}'
 )
 # A kernel's function that other device code may call, to launch it.
@@ -139,10 +140,13 @@ def device_end(source: Source, kernel: Kernel, run: str, children: bool) -> str:
 # ---- Host ------------------------------------------------------------------------------------------------------------
 
 
-def host_edits(source: Source, kernels: List[Kernel], static_templates: bool, hidden: bool) -> Iterator[Edit]:
+def host_edits(
+    source: Source, kernels: List[Kernel], waiting: AbstractSet[int], static_templates: bool, hidden: bool
+) -> Iterator[Edit]:
     """The stubs.
 
     Args:
+        waiting: the bodies of kernels that may wait for something outside of their grid.
         static_templates: stubs of templates belong to this object alone.
         hidden: no other library sees stubs.
     """
@@ -153,7 +157,8 @@ def host_edits(source: Source, kernels: List[Kernel], static_templates: bool, hi
         yield Edit(kernel.start, kernel.start + len(PREFIX + "global__"), mark)
         edits, facts, addresses = parameters(source, kernel)
         yield from edits
-        stub = STUB.format(bound=kernel.bound or "0", facts=facts, addresses=addresses)
+        waits = ", ::mxmaca::kMayWait" if kernel.body in waiting else ""
+        stub = STUB.format(bound=kernel.bound or "0", waits=waits, facts=facts, addresses=addresses)
         yield Edit(kernel.body, kernel.end, stub + (source.line_ends(kernel.body, kernel.end) or " "))
 
 

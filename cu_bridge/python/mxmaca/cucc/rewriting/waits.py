@@ -412,13 +412,13 @@ def spin_edits(source: Source, outer: AbstractSet[str] = frozenset()) -> Iterato
     """
     bodies: Dict[int, Set[str]] = {}
     for token in source.find("volatile"):
-        body = _function_around(source, token.start) if _is_qualifier(source, token) else None
+        body = function_around(source, token.start) if is_qualifier(source, token) else None
         if body is not None:
-            bodies.setdefault(body, {"volatile"}).add(_declared_name(source, token))
+            bodies.setdefault(body, {"volatile"}).add(declared_name(source, token))
     for name in outer | volatile_variables(source):
         for use in source.find(name):
             # Headers mean variables of their own.
-            body = None if source.line(use.start)[2] else _function_around(source, use.start)
+            body = None if source.line(use.start)[2] else function_around(source, use.start)
             if body is not None:
                 bodies.setdefault(body, {"volatile"}).add(name)
     for body, names in bodies.items():
@@ -427,16 +427,16 @@ def spin_edits(source: Source, outer: AbstractSet[str] = frozenset()) -> Iterato
 
 def volatile_variables(source: Source) -> Set[str]:
     """The names of variables outside of functions that are volatile."""
-    mentions = [token for token in source.find("volatile") if _is_qualifier(source, token)]
-    outside = [token for token in mentions if _function_around(source, token.start) is None]
-    return {_declared_name(source, token) for token in outside if _is_variable(source, token)} - {""}
+    mentions = [token for token in source.find("volatile") if is_qualifier(source, token)]
+    outside = [token for token in mentions if function_around(source, token.start) is None]
+    return {declared_name(source, token) for token in outside if _is_variable(source, token)} - {""}
 
 
-def _is_qualifier(source: Source, token: Token) -> bool:
+def is_qualifier(source: Source, token: Token) -> bool:
     return not source.line(token.start)[2] and source.before(token.start).text not in NO_QUALIFIER
 
 
-def _function_around(source: Source, place: int) -> Optional[int]:
+def function_around(source: Source, place: int) -> Optional[int]:
     """The brace of the outermost body or class around the place, or of the function whose parameters it is among."""
     brace = -1
     while not at_namespace_scope(source, place):
@@ -464,7 +464,7 @@ def _is_variable(source: Source, token: Token) -> bool:
     return False
 
 
-def _declared_name(source: Source, token: Token) -> str:
+def declared_name(source: Source, token: Token) -> str:
     """The name that the declaration gives which the word `volatile` belongs to; empty for a cast."""
     name = ""
     for following in source.tokens(token.end):

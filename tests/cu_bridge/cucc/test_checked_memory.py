@@ -13,10 +13,28 @@ SOURCE = """
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
+#include <unistd.h>
 
 __global__ void addOne(float* values, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) values[i] += 1;
+}
+
+__global__ void hold(volatile int* flag, float* values) {
+  while (*flag == 0) values[0] = 1;
+}
+
+// The host touches memory while a kernel works with it, and then lets the kernel end.
+int meanwhile(float* values, bool touches) {
+  int* flag;
+  cudaHostAlloc(&flag, sizeof(int), cudaHostAllocDefault);
+  *flag = 0;
+  hold<<<1, 1>>>(flag, values);
+  addOne<<<4, 256>>>(values, 1000);
+  for (int i = 0; i < 100; ++i) usleep(1000);
+  if (touches) values[5] = 1;
+  *flag = 1;
+  return cudaDeviceSynchronize();
 }
 
 int main(int, char** arguments) {
@@ -34,6 +52,8 @@ int main(int, char** arguments) {
     case 6: std::printf("%g\\n", values[5]); break;
     case 7: cudaFree(values); std::printf("%d\\n", cudaFree(values)); return 0;
     case 8: std::printf("%d\\n", cudaFree(values + 4)); return 0;
+    case 10: std::printf("%d\\n", meanwhile(values, false)); break;
+    case 11: std::printf("%d\\n", meanwhile(values, true)); break;
     default: {  // many live, many freed: none of them is anybody else's
       for (int round = 0; round < 20000; ++round) {
         float* block;
@@ -48,6 +68,8 @@ int main(int, char** arguments) {
   std::printf("%d %g\\n", copied, host[999]);
 }
 """
+# Linux names them among the processor's flags when both have them.
+HAS_KEYS = " ospke" in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
 KERNEL = r"kernel addOne\(float\*, int\)"
 BLOCK = r"an allocation of 4000 bytes, made at \S.*"
 # What a program does (its number), what it prints without the mode and with it, and what is said then.
@@ -100,6 +122,18 @@ def test_the_host_may_not_touch_the_memory_of_the_device(program: pathlib.Path, 
     done = compiling.run_program(program, str(number), MACA_CHECK="memory")
     assert done.returncode == -signal.SIGSEGV
     assert re.search(rf"the host {does} byte 20 of {BLOCK}", done.stderr), done.stderr
+
+
+def test_a_kernel_that_goes_on_meanwhile_is_left_alone(program: pathlib.Path) -> None:
+    done = compiling.run_program(program, "10", MACA_CHECK="memory")
+    assert (done.stdout.split(), done.stderr) == (["0", "0", "0", "1"], "")
+
+
+@pytest.mark.skipif(not HAS_KEYS, reason="the processor or the system has no protection keys")
+def test_the_host_is_seen_while_a_kernel_works_with_the_memory(program: pathlib.Path) -> None:
+    done = compiling.run_program(program, "11", MACA_CHECK="memory")
+    assert done.returncode == -signal.SIGSEGV
+    assert re.search(rf"the host writes byte 20 of {BLOCK}", done.stderr), done.stderr
 
 
 def test_what_was_freed_does_not_use_up_the_addresses(program: pathlib.Path) -> None:

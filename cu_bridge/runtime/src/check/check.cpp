@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <vector>
 
+#include "check/keys.h"
 #include "check/place.h"
 #include "host/address_space.h"
 #include "state/activity.h"
@@ -74,6 +76,8 @@ Checked& checked() {
 using Lock = std::lock_guard<std::mutex>;
 
 thread_local int depth = 0;
+// A thread of a pool, which computes for others' scopes: it has been admitted for good.
+thread_local bool trusted = false;
 struct sigaction before[65];
 
 // With the lock.
@@ -188,7 +192,7 @@ void onSignal(int number, siginfo_t* info, void* context) {
   const int saved = errno;
   const check::KernelFault ofKernels = kernelFault.load(std::memory_order_acquire);
   const bool done = (ofKernels != nullptr && ofKernels(number, info, context)) ||
-                    (info->si_code > 0 && check::onFault(info->si_addr, context, false) == check::Fault::kOpened);
+                    (info->si_code > 0 && check::onFault(*info, context, false) == check::Fault::kOpened);
   errno = saved;
   if (done) return;
   const struct sigaction& next = before[number];
@@ -247,6 +251,7 @@ void open() {
 bool close(const char* what) {
   std::vector<std::string> found;
   {
+    const Admitted reads;
     const Lock lock(checked().mutex);
     if (--checked().inside == 0) closeAll(&found);
   }
@@ -261,10 +266,17 @@ bool close(const char* what) {
 }
 
 void enter() {
-  if (depth++ == 0) open();
+  if (depth++ != 0) return;
+  open();
+  admit();
 }
 
-bool leave(const char* what) { return --depth != 0 || close(what); }
+bool leave(const char* what) {
+  if (--depth != 0) return true;
+  const bool clean = close(what);
+  if (!trusted) dismiss();
+  return clean;
+}
 
 void* allocate(size_t bytes, bool closes) {
   const size_t kept = roundUp(bytes, kPage);
@@ -289,7 +301,7 @@ void* allocate(size_t bytes, bool closes) {
   }
   if (unit != kPage) madvise(pages, kept, MADV_HUGEPAGE);
   fillEnds(*block);
-  if (closes) protect(block->first, block->end, PROT_NONE);
+  if (closes && !(haveKey() && giveKey(block->first, block->end))) protect(block->first, block->end, PROT_NONE);
   auto* const memory = reinterpret_cast<void*>(block->base);
   const Lock lock(checked().mutex);
   const uintptr_t key = block->low();
@@ -350,8 +362,14 @@ std::string explain(const void* address) {
   return block == nullptr ? "no memory" : describe(*block, reinterpret_cast<uintptr_t>(address));
 }
 
-Fault onFault(const void* address, void* context, bool inKernel) {
+// Whether the interrupted thread is the program's own and not at work for the device: it runs Python, or is the first.
+// Other threads compute for whoever is in a Scope, so with keys they are admitted when they first touch something.
+static bool isHost() { return depth == 0 && !trusted && (syscall(SYS_gettid) == getpid() || !pythonPlace().empty()); }
+
+Fault onFault(const siginfo_t& info, void* context, bool inKernel) {
+  const void* const address = info.si_addr;
   const auto at = reinterpret_cast<uintptr_t>(address);
+  const bool host = haveKey() && !inKernel && isHost();
   Checked& all = checked();
   std::string text;
   {
@@ -359,8 +377,12 @@ Fault onFault(const void* address, void* context, bool inKernel) {
     Block* const block = blockAround(at);
     if (block == nullptr) return Fault::kForeign;
     const bool own = block->live && at >= block->first && at < block->end;
-    if (own && block->open) return Fault::kOpened;  // by another thread, since
-    if (own && all.inside != 0) {
+    if (own && info.si_code == SEGV_PKUERR && !host && admitInterrupted(context)) {
+      trusted = depth == 0;
+      return Fault::kOpened;
+    }
+    if (own && block->open && info.si_code != SEGV_PKUERR) return Fault::kOpened;  // by another thread, since
+    if (own && all.inside != 0 && !host) {
       block->open = true;
       block->nextOpen = all.opened;
       all.opened = block;
@@ -368,7 +390,7 @@ Fault onFault(const void* address, void* context, bool inKernel) {
       return Fault::kOpened;
     }
     if (inKernel) return Fault::kStray;
-    if (all.inside != 0 && all.strayCount < Checked::kStrays) {
+    if (all.inside != 0 && !host && all.strayCount < Checked::kStrays) {
       const uintptr_t page = at / kPage * kPage;
       const Stray stray{address, codeAt(context), isWrite(context), page};
       const bool seen = std::any_of(all.strays, all.strays + all.strayCount,

@@ -7,11 +7,10 @@
 // no work of the device runs, and a page before and behind it that nobody can ever touch. Work of the device (kernels,
 // copies, PyTorch's operators) runs in a Scope. The first touch of a closed allocation faults; in a Scope it is opened,
 // and the work goes on. The end of the last Scope closes what was opened, and looks whether the bytes between the
-// allocation and the ends of its pages are what they were.
-// What has been freed stays closed until many other allocations have been freed, so that a later touch finds out whose
-// it was.
-// Protection is the process's, not the thread's: while one thread computes, the host's touches in another are not seen.
-// Protection keys would be the thread's; nothing is built on them.
+// allocation and the ends of its pages are what they were. What has been freed stays closed until many other
+// allocations have been freed, so that a later touch finds out whose it was. Protection is the process's, not the
+// thread's. Where the processor has protection keys, what is open is so for threads in a Scope and for those of pools
+// (keys.h): the host's touches in one thread are seen while another one computes. Without keys they are not.
 #pragma once
 
 #include <signal.h>
@@ -68,7 +67,7 @@ enum class Fault {
 using KernelFault = bool (*)(int number, siginfo_t* info, void* context);
 void onKernelFault(KernelFault handler);
 // From the signal's handler. `inKernel`: the work can be ended; other work goes on with zeros, and is reported later.
-Fault onFault(const void* address, void* context, bool inKernel);
+Fault onFault(const siginfo_t& info, void* context, bool inKernel);
 // What an address is that a kernel must not touch; from the handler, after kStray.
 std::string explain(const void* address);
 void report(const std::string& what);

@@ -36,7 +36,7 @@ bool endKernel(int number, siginfo_t* info, void* context) {
   Worker* const worker = Worker::current();
   if (worker == nullptr || !worker->inKernel() || info->si_code <= 0) return false;
   if (checkMode && number == SIGSEGV) {
-    const check::Fault fault = check::onFault(info->si_addr, context, true);
+    const check::Fault fault = check::onFault(*info, context, true);
     if (fault == check::Fault::kStray) {
       const std::string what = "touches " + check::explain(info->si_addr);
       goOnWith(worker->abandon(mcErrorIllegalAddress, what.c_str()), context);

@@ -23,6 +23,7 @@
 #include "fast/AllocationReplay.h"
 #include "graph/GraphCapture.h"
 #include "memory/ThreadAllocator.h"
+#include "memory/Workspaces.h"
 
 namespace macatorch {
 namespace {
@@ -67,6 +68,9 @@ class DeviceAllocator final : public CUDAAllocator {
 
   c10::DataPtr allocate(size_t nbytes) override {
     if (C10_UNLIKELY(uncached())) {
+      if (C10_UNLIKELY(Workspaces::taking)) {
+        Workspaces::unseen.store(true, std::memory_order_relaxed);
+      }
       return native_.allocate(nbytes);
     }
     const c10::Device device(kDevice, c10::cuda::current_device());
@@ -86,7 +90,7 @@ class DeviceAllocator final : public CUDAAllocator {
         requests->made(data, nbytes);
       }
     }
-    return {data, data, &free, device};
+    return {data, data, C10_UNLIKELY(Workspaces::taking) ? &free_workspace : &free, device};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &free; }
   void copy_data(void* dest, const void* src, std::size_t count) const override { native_.copy_data(dest, src, count); }
@@ -360,6 +364,7 @@ class DeviceAllocator final : public CUDAAllocator {
   Settled native() { return settled(false); }
 
   static void free(void* data);
+  static void free_workspace(void* data);
 
   bool off() {
     if (C10_UNLIKELY(settings_ == nullptr)) {
@@ -469,6 +474,10 @@ class DeviceAllocator final : public CUDAAllocator {
 DeviceAllocator* front = nullptr;  // lives as long as the process: tensors are freed until its end
 
 void DeviceAllocator::free(void* data) { front->raw_delete(data); }
+void DeviceAllocator::free_workspace(void* data) {
+  Workspaces::returned.fetch_add(1, std::memory_order_relaxed);
+  free(data);
+}
 
 void* replay_request(c10::DeviceIndex device, size_t nbytes) {
   return nbytes == 0 ? nullptr : front->replay(nbytes, device, c10::cuda::getCurrentCUDAStream(device).id());
@@ -484,6 +493,7 @@ void install_device_allocator() {
     return;
   }
   front = new DeviceAllocator(*native);
+  Workspaces::unseen.store(false, std::memory_order_relaxed);
   allocator.store(front);
   c10::SetAllocator(kDevice, front);
   set_block_source(&replay_request);

@@ -17,6 +17,7 @@
 #include "dispatch/Unboxed.h"
 #include "fast/OneDnnProducts.h"
 #include "fast/PanelProducts.h"
+#include "memory/Workspaces.h"
 #include "ops/linalg/TunableProducts.h"
 #include "registered/Specs.h"
 
@@ -134,13 +135,24 @@ struct Product<Op, spec, kernel, Result(Args...)> {
     }
     if constexpr (kIsTuned<Op>) {
       if (C10_UNLIKELY(products_are_tunable())) {
-        return tuned(args...);
+        return with_workspace(tuned(args...), args...);
       }
     }
-    return chosen(args...);
+    return with_workspace(chosen(args...), args...);
   }
 
  private:
+  /// As on hardware, a product leaves a workspace behind; one without terms calls no kernel.
+  template <class Computed>
+  static Result with_workspace(Computed&& result, const Args&... args) {
+    Operands operands;
+    (operands.see(args), ...);
+    if (operands.left().numel() != 0 && operands.right().numel() != 0) {
+      take_workspace(operands.right().device().index());
+    }
+    return std::forward<Computed>(result);
+  }
+
   /// By the rule of the build: oneDNN or panels where they are faster as a rule, else upstream's kernel.
   static Result chosen(Args... args) {
     if constexpr (kDims<Op> != 0 && std::is_same_v<Result, at::Tensor>) {

@@ -9,6 +9,7 @@
 
 #include "capture/capture.h"
 #include "capture/graph_node.h"
+#include "devices/external_event.h"
 #include "state/state.h"
 
 namespace mc {
@@ -39,6 +40,7 @@ struct mcGraphExec {
   std::shared_ptr<const mc::UserObjects> objects;             // of the bodies too
   std::vector<std::shared_ptr<mcGraphCondition>> conditions;  // of the bodies too
   unsigned flags;                                             // of a task that runs them
+  bool hasEvents;                                             // nodes record events or wait for them
   bool freesFirst = false;                                    // what the launch before has left of its memory
 };
 
@@ -110,6 +112,13 @@ mcError_t runNodes(const ExecNodes& nodes) {
   return error;
 }
 
+bool hasEvents(const ExecNodes& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](const ExecNode& node) {
+    return node.work.target<ExternalRecord>() != nullptr || node.work.target<ExternalWait>() != nullptr ||
+           std::any_of(node.bodies.begin(), node.bodies.end(), hasEvents);
+  });
+}
+
 // With `node` in its place or in that of a body; nullptr if there is none.
 ExecNode* findNode(ExecNodes* nodes, unsigned long long id) {
   for (ExecNode& node : *nodes) {
@@ -179,24 +188,52 @@ mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph) {
   Belongings all;
   const mcError_t error = copyForLaunch(*graph, nodes.get(), &flags, &all);
   if (error != mcSuccess) return failWith(error, "the dependencies of the graph's nodes form a circle");
-  *exec = execs.create(nodes, std::move(all.objects), std::move(all.conditions), flags & mcTaskWaits);
+  *exec =
+      execs.create(nodes, std::move(all.objects), std::move(all.conditions), flags & mcTaskWaits, hasEvents(*nodes));
   return mcSuccess;
 }
 
+namespace {
+// Calls `visit` with the work of each node that is a `Work`, those of bodies among them.
+template <class Work, class Visit>
+void eachOf(const ExecNodes& nodes, const Visit& visit) {
+  for (const ExecNode& node : nodes) {
+    if (const auto* const work = node.work.target<Work>()) visit(*work);
+    for (const ExecNodes& body : node.bodies) eachOf<Work>(body, visit);
+  }
+}
+}  // namespace
+
 mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
   if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
+  // A launch that is captured is made by another one, later.
+  const bool orders = exec->hasEvents && isStream(stream) && !isCaptured(stream) && !inTask();
+  if (orders) {
+    mcError_t problem = mcSuccess;
+    eachOf<ExternalWait>(*exec->nodes, [&](const ExternalWait& node) {
+      if (problem == mcSuccess) problem = orderLaunch(node, stream);
+    });
+    if (problem != mcSuccess) return fail(problem);
+  }
   // The objects of the program's last until the launch is over.
   const auto run = [nodes = exec->nodes, objects = exec->objects, conditions = exec->conditions,
-                    frees = exec->freesFirst] {
+                    frees = exec->freesFirst, orders] {
     for (const auto& condition : conditions) {
       if (condition->assigned) condition->value = condition->initial;
     }
     const bool outer = std::exchange(launchFreesFirst, frees);
+    const bool outerOrder = std::exchange(launchIsOrdered, orders);
     const mcError_t error = runNodes(*nodes);
+    launchIsOrdered = outerOrder;
     launchFreesFirst = outer;
     return error;
   };
-  return submit(stream, "graph", (std::to_string(exec->nodes->size()) + " nodes").c_str(), run, exec->flags);
+  const mcError_t error =
+      submit(stream, "graph", (std::to_string(exec->nodes->size()) + " nodes").c_str(), run, exec->flags);
+  if (orders && error == mcSuccess) {
+    eachOf<ExternalRecord>(*exec->nodes, [stream](const ExternalRecord& node) { recordLaunch(node, stream); });
+  }
+  return error;
 }
 
 mcError_t mcGraphExecFreesFirst(mcGraphExec_t exec) {

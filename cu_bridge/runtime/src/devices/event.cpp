@@ -8,6 +8,7 @@
 
 #include "capture/capture.h"
 #include "devices/device.h"
+#include "devices/external_event.h"
 #include "host/shared_event.h"
 #include "profile/profile.h"
 #include "queue/queue.h"
@@ -129,16 +130,11 @@ mcError_t mcEventDestroy(mcEvent_t event) {
   return events.destroy(event) ? checkSticky() : fail(mcErrorInvalidResourceHandle);
 }
 
-// In a capture an external record is a node: the event is recorded by each launch of the graph, and is no part of the
-// capture itself.
+// The event is no part of the capture itself.
 mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream) {
   MC_RETURN_IF_STICKY();
   if (!canRecord(event, stream)) return fail(mcErrorInvalidResourceHandle);
-  return submit(stream, "event record", "", [event, stream] {
-    if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-    recordOn(event, stream);
-    return mcSuccess;
-  });
+  return submit(stream, "event record", "", ExternalRecord{event, stream});
 }
 
 mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
@@ -196,6 +192,21 @@ mcError_t mcEventCheck(mcEvent_t event) {
   return isEvent(event) ? mcSuccess : fail(mcErrorInvalidResourceHandle);
 }
 
+namespace {
+// What is launched on the stream from now on comes after the event's last record.
+mcError_t orderBehind(mcEvent_t event, mcStream_t stream) {
+  if (inTask()) return mcSuccess;
+  const TaskRef point = pointOf(event);
+  if (point != nullptr) orderAfter(stream, point);
+  uint64_t record = 0;
+  if (!isPendingShared(event, &record)) return mcSuccess;
+  return enqueue(stream, kTaskWaits, [shared = event->shared, record] {
+    shared->waitFor(record);
+    return mcSuccess;
+  });
+}
+}  // namespace
+
 mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
   constexpr unsigned kFlags = 0;
   const ProfiledCall call(mcCallStreamWaitEvent, stream, event, kFlags);
@@ -206,37 +217,47 @@ mcError_t mcStreamWaitEvent(mcStream_t stream, mcEvent_t event) {
     const mcError_t problem = captureWait(stream, captured);
     if (problem != mcSuccess || captured != nullptr) return problem;
   }
-  const TaskRef point = pointOf(event);
-  if (point != nullptr && !inTask()) orderAfter(stream, point);
-  uint64_t record = 0;
-  if (isPendingShared(event, &record) && !inTask()) {
-    const auto wait = [shared = event->shared, record] {
-      shared->waitFor(record);
-      return mcSuccess;
-    };
-    const mcError_t problem = enqueue(stream, kTaskWaits, wait);
-    if (problem != mcSuccess) return fail(problem);
-  }
+  const mcError_t problem = orderBehind(event, stream);
+  if (problem != mcSuccess) return fail(problem);
   if (lateMode && !inTask()) late::streamWaits(stream, event);
   return mcSuccess;
 }
 
-// In a capture an external wait is a node. A launch of the graph waits in it for the event's last record.
 mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event) {
   MC_RETURN_IF_STICKY();
   if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-  const auto work = [event] {
-    if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-    const TaskRef point = pointOf(event);
-    if (point != nullptr) waitFor(point);
-    uint64_t record = 0;
-    if (isPendingShared(event, &record)) event->shared->waitFor(record);
-    return mcSuccess;
-  };
   // The wait is for the record that there is now, also if the event is recorded again behind it.
   if (!isCaptured(stream)) return mcStreamWaitEvent(stream, event);
-  return submit(stream, "event wait", "", work, mcTaskWaits);
+  return submit(stream, "event wait", "", ExternalWait{event}, mcTaskWaits);
 }
+
+namespace mc {
+
+mcError_t ExternalRecord::operator()() const {
+  if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+  recordOn(event, stream);
+  return mcSuccess;
+}
+
+mcError_t ExternalWait::operator()() const {
+  if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+  if (launchIsOrdered) return mcSuccess;
+  const TaskRef point = pointOf(event);
+  if (point != nullptr) waitFor(point);
+  uint64_t record = 0;
+  if (isPendingShared(event, &record)) event->shared->waitFor(record);
+  return mcSuccess;
+}
+
+mcError_t orderLaunch(const ExternalWait& node, mcStream_t stream) {
+  return isEvent(node.event) ? orderBehind(node.event, stream) : mcSuccess;  // the node says what is wrong
+}
+
+void recordLaunch(const ExternalRecord& node, mcStream_t stream) {
+  if (isEvent(node.event) && isPending(stream)) recordOn(node.event, stream);
+}
+
+}  // namespace mc
 
 mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end) {
   MC_RETURN_IF_STICKY();

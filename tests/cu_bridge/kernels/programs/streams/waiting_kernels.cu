@@ -132,11 +132,59 @@ void inAGraph(Kernel kernel) {
   OK(cudaStreamDestroy(stream));
 }
 
+// A launch counts as the record of the events that its graph records: what comes after them waits.
+void eventsOfGraphs(Kernel kernel) {
+  const Memory memory;
+  cudaStream_t streams[2];
+  cudaGraph_t graphs[2];
+  cudaGraphExec_t launched[2];
+  cudaEvent_t released, over;
+  OK(cudaEventCreate(&released));
+  OK(cudaEventCreate(&over));
+  for (int i = 0; i < 2; ++i) {
+    cudaStream_t& stream = streams[i];
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    if (i == 0) {
+      kernel<<<1, 64, 0, stream>>>(memory.flagOfDevice, memory.values);
+      OK(cudaEventRecordWithFlags(released, stream, cudaEventRecordExternal));
+    } else {
+      OK(cudaStreamWaitEvent(stream, released, cudaEventWaitExternal));
+      doubled<<<1, 64, 0, stream>>>(memory.values);
+      OK(cudaEventRecordWithFlags(over, stream, cudaEventRecordExternal));
+    }
+    OK(cudaStreamEndCapture(stream, &graphs[i]));
+    OK(cudaGraphInstantiate(&launched[i], graphs[i], 0));
+  }
+  OK(cudaEventQuery(released));
+  for (int round = 0; round < 3; ++round) {
+    *memory.flag = 0;
+    OK(cudaGraphLaunch(launched[0], streams[0]));
+    CHECK(cudaEventQuery(released) == cudaErrorNotReady);
+    OK(cudaGraphLaunch(launched[1], streams[1]));
+    CHECK(cudaEventQuery(over) == cudaErrorNotReady);
+    CHECK(cudaGetLastError() == cudaErrorNotReady);
+    __atomic_store_n(memory.flag, 7 + round, __ATOMIC_RELEASE);
+    OK(cudaEventSynchronize(over));
+    CHECK(memory.hold(7 + round, 2));
+    OK(cudaEventQuery(released));
+  }
+  for (int i = 0; i < 2; ++i) {
+    OK(cudaStreamSynchronize(streams[i]));
+    OK(cudaGraphExecDestroy(launched[i]));
+    OK(cudaGraphDestroy(graphs[i]));
+    OK(cudaStreamDestroy(streams[i]));
+  }
+  OK(cudaEventDestroy(released));
+  OK(cudaEventDestroy(over));
+}
+
 int main() {
   for (const Kernel kernel : {volatileFlag, loadedFlag, atomicFlag, askedFlag}) {
     releasedByTheHost(kernel);
     releasedByAnotherKernel(kernel);
     inAGraph(kernel);
+    eventsOfGraphs(kernel);
   }
   return summary();
 }

@@ -117,6 +117,7 @@ int main(int count, char** arguments) {
   RUN(disagrees, 1, 0);
   RUN(runs_away, 1024, 0);
   RUN(meets_for_ever, 64, 0);
+  cudaDeviceSynchronize();  // the launch of a kernel that may wait for the host has returned at once
   if (count > 2) std::printf("heard %d\\n", heard);
   cudaError_t error = cudaGetLastError();
   std::printf("%s|%s\\n", cudaGetErrorName(error), cudaGetErrorString(error));

@@ -476,6 +476,10 @@ def refusals() -> Dict[str, str]:
 @pytest.mark.parametrize("case", COUNTED)
 def test_what_has_to_be_known_on_the_host_ends_the_capture(refusals: Dict[str, str], case: str) -> None:
     said = refusals[case]
+    if case == "size from indices" and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 12):
+        # The size is copied to memory that is not pinned, which later releases refuse before CUDA hears of it.
+        assert "work: Cannot copy between CPU and CUDA tensors" in said and "end:" not in said, said
+        return
     words = "work: quantized::linear_prepack makes an object" if case == "packed weights" else CANNOT
     assert words in said and "end: CUDA error: operation failed due to a previous error during capture" in said, said
     assert "after: True" in said, said

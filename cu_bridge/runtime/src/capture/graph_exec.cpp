@@ -9,7 +9,7 @@
 
 #include "capture/capture.h"
 #include "capture/graph_node.h"
-#include "devices/external_event.h"
+#include "capture/launch_work.h"
 #include "state/state.h"
 
 namespace mc {
@@ -40,7 +40,7 @@ struct mcGraphExec {
   std::shared_ptr<const mc::UserObjects> objects;             // of the bodies too
   std::vector<std::shared_ptr<mcGraphCondition>> conditions;  // of the bodies too
   unsigned flags;                                             // of a task that runs them
-  bool hasEvents;                                             // nodes record events or wait for them
+  bool hasLaunchWork;                                         // nodes record events or wait for them
   bool freesFirst = false;                                    // what the launch before has left of its memory
 };
 
@@ -112,10 +112,10 @@ mcError_t runNodes(const ExecNodes& nodes) {
   return error;
 }
 
-bool hasEvents(const ExecNodes& nodes) {
+bool hasLaunchWork(const ExecNodes& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const ExecNode& node) {
-    return node.work.target<ExternalRecord>() != nullptr || node.work.target<ExternalWait>() != nullptr ||
-           std::any_of(node.bodies.begin(), node.bodies.end(), hasEvents);
+    return node.work.target<LaunchWork>() != nullptr ||
+           std::any_of(node.bodies.begin(), node.bodies.end(), hasLaunchWork);
   });
 }
 
@@ -188,18 +188,29 @@ mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph) {
   Belongings all;
   const mcError_t error = copyForLaunch(*graph, nodes.get(), &flags, &all);
   if (error != mcSuccess) return failWith(error, "the dependencies of the graph's nodes form a circle");
-  *exec =
-      execs.create(nodes, std::move(all.objects), std::move(all.conditions), flags & mcTaskWaits, hasEvents(*nodes));
+  *exec = execs.create(nodes, std::move(all.objects), std::move(all.conditions), flags & mcTaskWaits,
+                       hasLaunchWork(*nodes));
   return mcSuccess;
 }
 
 namespace {
-// Calls `visit` with the work of each node that is a `Work`, those of bodies among them.
-template <class Work, class Visit>
-void eachOf(const ExecNodes& nodes, const Visit& visit) {
+// Asks the nodes that have a part in the launch, those of bodies among them, until one fails.
+mcError_t beforeLaunch(const ExecNodes& nodes, mcStream_t stream) {
   for (const ExecNode& node : nodes) {
-    if (const auto* const work = node.work.target<Work>()) visit(*work);
-    for (const ExecNodes& body : node.bodies) eachOf<Work>(body, visit);
+    const auto* const work = node.work.target<LaunchWork>();
+    mcError_t error = work != nullptr && work->before ? work->before(stream) : mcSuccess;
+    for (const ExecNodes& body : node.bodies) {
+      if (error == mcSuccess) error = beforeLaunch(body, stream);
+    }
+    if (error != mcSuccess) return error;
+  }
+  return mcSuccess;
+}
+void afterLaunch(const ExecNodes& nodes, mcStream_t stream) {
+  for (const ExecNode& node : nodes) {
+    const auto* const work = node.work.target<LaunchWork>();
+    if (work != nullptr && work->after) work->after(stream);
+    for (const ExecNodes& body : node.bodies) afterLaunch(body, stream);
   }
 }
 }  // namespace
@@ -207,12 +218,9 @@ void eachOf(const ExecNodes& nodes, const Visit& visit) {
 mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
   if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
   // A launch that is captured is made by another one, later.
-  const bool orders = exec->hasEvents && isStream(stream) && !isCaptured(stream) && !inTask();
+  const bool orders = exec->hasLaunchWork && isStream(stream) && !isCaptured(stream) && !inTask();
   if (orders) {
-    mcError_t problem = mcSuccess;
-    eachOf<ExternalWait>(*exec->nodes, [&](const ExternalWait& node) {
-      if (problem == mcSuccess) problem = orderLaunch(node, stream);
-    });
+    const mcError_t problem = beforeLaunch(*exec->nodes, stream);
     if (problem != mcSuccess) return fail(problem);
   }
   // The objects of the program's last until the launch is over.
@@ -230,9 +238,7 @@ mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
   };
   const mcError_t error =
       submit(stream, "graph", (std::to_string(exec->nodes->size()) + " nodes").c_str(), run, exec->flags);
-  if (orders && error == mcSuccess) {
-    eachOf<ExternalRecord>(*exec->nodes, [stream](const ExternalRecord& node) { recordLaunch(node, stream); });
-  }
+  if (orders && error == mcSuccess) afterLaunch(*exec->nodes, stream);
   return error;
 }
 

@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "capture/capture.h"
+#include "capture/launch_work.h"
 #include "devices/device.h"
-#include "devices/external_event.h"
 #include "host/shared_event.h"
 #include "profile/profile.h"
 #include "queue/queue.h"
@@ -134,7 +134,15 @@ mcError_t mcEventDestroy(mcEvent_t event) {
 mcError_t mcEventRecordExternal(mcEvent_t event, mcStream_t stream) {
   MC_RETURN_IF_STICKY();
   if (!canRecord(event, stream)) return fail(mcErrorInvalidResourceHandle);
-  return submit(stream, "event record", "", ExternalRecord{event, stream});
+  const auto record = [event, stream] {
+    if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+    recordOn(event, stream);
+    return mcSuccess;
+  };
+  const auto afterLaunch = [event](mcStream_t launched) {
+    if (isEvent(event) && isPending(launched)) recordOn(event, launched);
+  };
+  return submit(stream, "event record", "", LaunchWork{record, nullptr, afterLaunch});
 }
 
 mcError_t mcEventRecord(mcEvent_t event, mcStream_t stream) {
@@ -228,36 +236,20 @@ mcError_t mcStreamWaitEventExternal(mcStream_t stream, mcEvent_t event) {
   if (!isStream(stream) || !isEvent(event)) return fail(mcErrorInvalidResourceHandle);
   // The wait is for the record that there is now, also if the event is recorded again behind it.
   if (!isCaptured(stream)) return mcStreamWaitEvent(stream, event);
-  return submit(stream, "event wait", "", ExternalWait{event}, mcTaskWaits);
+  const auto wait = [event] {
+    if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
+    if (launchIsOrdered) return mcSuccess;
+    const TaskRef point = pointOf(event);
+    if (point != nullptr) waitFor(point);
+    uint64_t record = 0;
+    if (isPendingShared(event, &record)) event->shared->waitFor(record);
+    return mcSuccess;
+  };
+  const auto beforeLaunch = [event](mcStream_t launched) {
+    return isEvent(event) ? orderBehind(event, launched) : mcSuccess;  // `wait` says what is wrong
+  };
+  return submit(stream, "event wait", "", LaunchWork{wait, beforeLaunch, nullptr}, mcTaskWaits);
 }
-
-namespace mc {
-
-mcError_t ExternalRecord::operator()() const {
-  if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-  recordOn(event, stream);
-  return mcSuccess;
-}
-
-mcError_t ExternalWait::operator()() const {
-  if (!isEvent(event)) return fail(mcErrorInvalidResourceHandle);
-  if (launchIsOrdered) return mcSuccess;
-  const TaskRef point = pointOf(event);
-  if (point != nullptr) waitFor(point);
-  uint64_t record = 0;
-  if (isPendingShared(event, &record)) event->shared->waitFor(record);
-  return mcSuccess;
-}
-
-mcError_t orderLaunch(const ExternalWait& node, mcStream_t stream) {
-  return isEvent(node.event) ? orderBehind(node.event, stream) : mcSuccess;  // the node says what is wrong
-}
-
-void recordLaunch(const ExternalRecord& node, mcStream_t stream) {
-  if (isEvent(node.event) && isPending(stream)) recordOn(node.event, stream);
-}
-
-}  // namespace mc
 
 mcError_t mcEventElapsedTime(float* milliseconds, mcEvent_t start, mcEvent_t end) {
   MC_RETURN_IF_STICKY();

@@ -15,7 +15,7 @@ from ..errors import FactoryError
 from ..factory import index
 from ..products import distribution, sdk_wheel
 from ..progress import bar, note
-from ..quality import conformity, conformity_report, ecosystem, environment, samples, triton_tests
+from ..quality import conformity, conformity_report, downloads, ecosystem, environment, samples, triton_tests
 from ..quality.upstream_tests import obtain
 from ..releases import CHECKOUT, REQUIREMENTS, Release, Table, UpstreamWheel
 from . import options
@@ -99,6 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         if release.tests is not None and not set(files) <= set(conformity.OWN):
             upstream = obtain(release.tests, arguments.tests)
             files = there_are(files, upstream, arguments.only or [])
+            downloads.provide(settings_file["downloads"])
         programs = {"FUZZ_FIRST": str(arguments.first), "FUZZ_COUNT": str(arguments.programs)}
         variables = {
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),

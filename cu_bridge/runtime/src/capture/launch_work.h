@@ -2,8 +2,8 @@
 //
 // Events that a graph records, or waits for, by nodes of their own (cudaEventRecordExternal, cudaEventWaitExternal)
 // have such work. A launch counts as the record: an event that a pending launch will record is pending from then on, so
-// what comes after it waits. And a launch waits for the records that there are when it is made. So the whole graph comes
-// after them, and for others the event is reached at the latest when the whole graph is over.
+// what comes after it waits. And a launch waits for the records that there are when it is made. So the whole graph
+// comes after them, and for others the event is reached at the latest when the whole graph is over.
 #pragma once
 
 #include <functional>

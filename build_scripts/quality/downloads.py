@@ -32,6 +32,7 @@ def provide(table: Mapping[str, Mapping[str, str]]) -> None:
                 continue
             part = work / name
             shutil.copyfile(str(found), str(part))
+            part.chmod(0o755)  # what upstream downloads it makes executable
             shutil.move(str(part), str(place))
 
 

@@ -1,5 +1,6 @@
 """What upstream's tests download comes from a package, and never takes the place of what is there."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -36,6 +37,7 @@ def test_a_file_is_put_where_it_is_looked_for(table: Dict[str, Dict[str, str]]) 
     downloads.provide(table)
     place = downloads.place_of(table["script.pl"])
     assert place.read_text() == "print 1;\n" and "{" not in place.name
+    assert os.access(place, os.X_OK)
 
 
 def test_what_is_there_stays(table: Dict[str, Dict[str, str]]) -> None:

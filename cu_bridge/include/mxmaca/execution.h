@@ -77,26 +77,25 @@ static inline unsigned active(const char* file, int line) {
   return ::__cudaWarpActive(file, line);
 }
 
-static inline void yield() {
+static inline unsigned yield() {
   const Waiting waiting;
-  ::__cudaThreadYield();
+  return ::__cudaThreadYield();
 }
 
 // Threads that go round a loop until another one has done something must let the others run: those of their block, and
 // blocks that have not begun (the note in grid.h). In a phase none waits for its own block (cucc's waits.py), and
 // there is no other thread to change to.
-static inline void give_way() {
-  if (::__cudaKernelEnter()->wholeBlocks == mcBlocksInPhases) {
-    ::__cudaThreadYield();
-  } else {
-    yield();
-  }
+static inline unsigned give_way() {
+  return ::__cudaKernelEnter()->wholeBlocks == mcBlocksInPhases ? ::__cudaThreadYield() : yield();
 }
 
 // What functions call that such a loop may consist of.
 static inline void spun() {
-  static thread_local unsigned calls = 0;
-  if ((++calls & 1023U) == 0) give_way();
+  constexpr unsigned kAtFirst = 1024;
+  static thread_local unsigned left = kAtFirst;
+  if (--left != 0) return;
+  left = kAtFirst;  // of those that run inside the call
+  left = give_way();
 }
 
 // What cucc puts into loops that read volatile memory (waits.py).
@@ -388,13 +387,28 @@ static inline int __syncthreads_and(int predicate, MXMACA_SITE) {
 }
 
 // Threads of a block run on one processor and blocks meet at the end of the launch, so a fence has nothing to add but
-// order between processors. Loops that wait for a flag of another block often have one.
+// order between processors, and the lockstep of a warp: programs announce, in one lane behind a fence, what all lanes
+// have stored before it. Loops that wait for a flag of another block often have one.
+namespace mxmaca {
+static inline void catch_up() {
+  if (!parked) return;
+  const Waiting waiting;
+  ::__cudaThreadFence();
+}
+}  // namespace mxmaca
 static inline void __threadfence() {
   mxmaca::spun();
+  mxmaca::catch_up();
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-static inline void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
-static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence_block() {
+  mxmaca::catch_up();
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+static inline void __threadfence_system() {
+  mxmaca::catch_up();
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 
 // ---- Warp operations ------------------------------------------------------------------------------------------------
 static inline void __syncwarp(unsigned mask = 0xffffffffU, MXMACA_SITE) {

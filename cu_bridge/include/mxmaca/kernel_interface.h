@@ -24,7 +24,8 @@ unsigned int __cudaBlockBarrier(int kind, int predicate, const char* file, int l
 unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
                                       unsigned int lane, const char* file, int line);
 unsigned int __cudaWarpActive(const char* file, int line);
-void __cudaThreadYield(void);
+unsigned int __cudaThreadYield(void);
+void __cudaThreadFence(void);
 void __cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value);
 __attribute__((noreturn)) void __cudaKernelFail(int error, const char* what);
 // Takes the place of the C library's function, and so is declared as that is.

@@ -122,8 +122,12 @@ MC_API unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int
                                          unsigned int lane, const char* file, int line);
 // The lanes of the caller's warp that come to the same place before they end or have to wait elsewhere.
 MC_API unsigned int mcWarpActive(const char* file, int line);
-// Lets other threads of the block run.
-MC_API void mcThreadYield(void);
+// Lets other threads of the block run. Returns after how many rounds of its loop the caller should do it again: fewer
+// once the block is known to wait.
+MC_API unsigned int mcThreadYield(void);
+// Before what the caller has stored is announced to other blocks: the threads of the block that could run have done so.
+// On hardware the lanes of a warp come to a fence together, and programs announce what all of them have stored.
+MC_API void mcThreadFence(void);
 // Memory of the calling worker for one program: `bytes`, aligned to a page and followed by one that nobody can touch.
 // It stays until the worker's next call; what is in it is undefined.
 MC_API void* mcKernelScratch(size_t bytes);

@@ -85,7 +85,8 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
   return mcWarpExchange(operation, mask, value, lane, file, line);
 }
 unsigned int __cudaWarpActive(const char* file, int line) { return mcWarpActive(file, line); }
-void __cudaThreadYield(void) { mcThreadYield(); }
+unsigned int __cudaThreadYield(void) { return mcThreadYield(); }
+void __cudaThreadFence(void) { mcThreadFence(); }
 void __cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value) {
   const mcError_t error = mcGraphConditionSet(handle, value);
   if (error != mcSuccess) mcKernelFail(error, "cudaGraphSetConditional() of an unknown handle");

@@ -9,7 +9,7 @@
 namespace mc {
 namespace {
 
-constexpr std::chrono::milliseconds kBetween{1};
+constexpr int64_t kBetween = 1'000'000;  // nanoseconds
 // Each has a stack of the system's, and stacks for its block's threads.
 constexpr size_t kMostThreads = 2048;
 
@@ -32,28 +32,30 @@ void Launch::fail(mcError_t code, const std::string& text) {
 
 void Helpers::giveBack(uint64_t first, uint64_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  ranges_.push_back({first, count});
+  given_.emplace(first, count);
+  ranges_.store(given_.size(), std::memory_order_relaxed);
 }
 
 bool Helpers::take(uint64_t* first, uint64_t* count) {
+  if (!any()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (ranges_.empty()) return false;
-  *first = ranges_.back().first;
-  *count = ranges_.back().count;
-  ranges_.pop_back();
+  if (given_.empty()) return false;
+  const auto lowest = given_.begin();
+  *first = lowest->first;
+  *count = lowest->second;
+  given_.erase(lowest);
+  ranges_.store(given_.size(), std::memory_order_relaxed);
   return true;
 }
 
-bool Helpers::any() {
+void Helpers::call(Launch& launch, void (*run)(Launch& launch), uint64_t ended) {
+  // Hundreds of threads may wait, so most calls end without the lock.
+  const int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  if (ended_.exchange(ended, std::memory_order_relaxed) != ended) last_.store(now, std::memory_order_relaxed);
+  if (now - last_.load(std::memory_order_relaxed) < kBetween) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return !ranges_.empty();
-}
-
-void Helpers::call(Launch& launch, void (*run)(Launch& launch)) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_ < kBetween || threads_.size() >= kMostThreads) return;
-  last_ = now;
+  if (now - last_.load(std::memory_order_relaxed) < kBetween || threads_.size() >= kMostThreads) return;
+  last_.store(now, std::memory_order_relaxed);
   try {
     threads_.emplace_back([&launch, run] { run(launch); });
   } catch (const std::system_error&) {

@@ -6,13 +6,16 @@
 // a work list, a row of a triangular system that waits for another one. A pool of few threads would wait for ever, each
 // of them in a block that waits for one which has not begun. So a block whose threads have waited for a while in loops
 // (cucc's waits.py) gives back the blocks that its thread was to run after it, and as long as there are blocks that
-// nobody runs, one more thread is made for them every millisecond. Kernels that do not wait never come here.
+// nobody runs, one more thread is made for them in every millisecond in which no block has ended: who waits for a block
+// that runs needs no other. The lowest blocks begin first, since programs wait for lower ones. Kernels that do not wait
+// never come here.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -55,20 +58,20 @@ class Helpers {
   void giveBack(uint64_t first, uint64_t count);
   // Takes some of those; false: there are none.
   bool take(uint64_t* first, uint64_t* count);
-  bool any();
-  // Makes a thread that runs blocks of the launch, unless one was made just now or the system has none to give.
-  void call(Launch& launch, void (*run)(Launch& launch));
+  bool any() const { return ranges_.load(std::memory_order_relaxed) != 0; }
+  // Makes a thread that runs blocks of the launch, unless one was made or a block has ended just now, or the system has
+  // none to give. `ended`: how many blocks have.
+  void call(Launch& launch, void (*run)(Launch& launch), uint64_t ended);
   // Waits for all threads that were made, and for those that they have made.
   void join();
 
  private:
-  struct Range {
-    uint64_t first, count;
-  };
   std::mutex mutex_;
-  std::vector<Range> ranges_;
+  std::map<uint64_t, uint64_t> given_;  // first block to number of blocks
+  std::atomic<size_t> ranges_{0};       // how many those are
   std::vector<std::thread> threads_;
-  std::chrono::steady_clock::time_point last_{};
+  std::atomic<int64_t> last_{0};    // when a thread was made or a block was seen to have ended, nanoseconds
+  std::atomic<uint64_t> ended_{0};  // blocks, by then
 };
 
 // A launch in progress, shared by the workers that run its blocks.
@@ -84,6 +87,7 @@ struct Launch {
   Schedule schedule;
   GridBarrier* gridBarrier = nullptr;
   std::atomic<uint64_t> next{0};
+  std::atomic<uint64_t> ended{0};  // blocks, as far as their threads have told
   uint64_t chunk = 1;
   unsigned part = 0, multiprocessors = 1;  // of the device: see Note [Parts]
   std::atomic<int> error{0};               // the first failure's code

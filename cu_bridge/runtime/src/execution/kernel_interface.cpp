@@ -36,7 +36,8 @@ unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, 
   return Worker::current()->exchange(operation, mask, value, lane, file, line);
 }
 unsigned int mcWarpActive(const char* file, int line) { return Worker::current()->activeLanes(file, line); }
-void mcThreadYield(void) { Worker::current()->yield(); }
+unsigned int mcThreadYield(void) { return Worker::current()->yield(); }
+void mcThreadFence(void) { Worker::current()->letWarpCatchUp(); }
 
 void* mcKernelScratch(size_t bytes) { return Worker::current()->scratch(bytes); }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 
@@ -18,6 +19,12 @@ namespace mc {
 namespace {
 
 thread_local Worker* currentWorker = nullptr;
+
+// A block that waits is looked at, and gives up the processor, no more often than this.
+constexpr std::chrono::microseconds kBetweenLooks{5};
+// The rounds of its loop after which a thread gives way again. Fewer once several of the block have: each of them keeps
+// the others from seeing what they wait for. Before that they may as well be busy with a table that many change.
+constexpr unsigned kPatient = 1024, kImpatient = 64;
 
 mcDim3 blockIndex(uint64_t linear, mcDim3 grid) {
   const uint64_t rows = linear / grid.x;
@@ -184,6 +191,7 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
     live_ = threads_;
     split_ = false;
     blocksLeft_ = 0;
+    yields_ = 0;
     const bool forward = launch_->schedule.order == Schedule::kForward;
     if (forward && !passesIntMax(launch_->grid, launch_->block, context_.block.x)) {
       order_.clear();
@@ -225,6 +233,7 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
     }
     // A chunk without parked threads has been run to its end.
     const uint64_t done = chunkCount_ - blocksLeft_;
+    launch_->ended.fetch_add(done, std::memory_order_relaxed);
     chunkFirst_ += done;
     chunkCount_ -= done;
   }
@@ -417,9 +426,22 @@ void Worker::park(unsigned thread) {
   }
 }
 
-void Worker::yield() {
-  if ((++yields_ & 255U) == 0) letOthersBegin();
-  if (context_.wholeBlocks == mcBlocksInPhases) return;
+unsigned Worker::yield() {
+  // Rounds of the program's loops take very different times, so the clock decides.
+  if ((++yields_ & 7U) == 0) letOthersBegin();
+  const unsigned patience = yields_ > 1 ? kImpatient : kPatient;
+  if (context_.wholeBlocks == mcBlocksInPhases) return patience;
+  letOthersRun();
+  return patience;
+}
+
+void Worker::letWarpCatchUp() {
+  const bool alone = ready_.empty() && started_ == threads_;
+  if (split_ && context_.wholeBlocks != mcBlocksInPhases && !alone) letOthersRun();
+}
+
+// The calling fiber goes to the end of the queue.
+void Worker::letOthersRun() {
   Fiber* const self = currentFiber_;
   self->state = State::kYielded;
   Fiber* next = nullptr;
@@ -439,6 +461,9 @@ void Worker::yield() {
 // The note in grid.h.
 void Worker::letOthersBegin() {
   if (launch_->error.load(std::memory_order_relaxed) != 0) failHere(mcErrorLaunchFailure, "another block has failed");
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_ < kBetweenLooks) return;
+  looked_ = now;
   if (launch_->gridBarrier != nullptr) return;
   const bool phases = context_.wholeBlocks == mcBlocksInPhases;
   const uint64_t rest = blocksLeft_ + (phases ? context_.blocks - 1 : 0);
@@ -448,7 +473,9 @@ void Worker::letOthersBegin() {
     blocksLeft_ = 0;
     if (phases) context_.blocks = 1;
   }
-  if (launch_->untaken()) launch_->helpers.call(*launch_, launch_->runHere);
+  if (launch_->untaken()) {
+    launch_->helpers.call(*launch_, launch_->runHere, launch_->ended.load(std::memory_order_relaxed));
+  }
   sched_yield();  // the block that this one waits for may want the processor
 }
 

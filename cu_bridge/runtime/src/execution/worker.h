@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -60,7 +61,9 @@ class Worker {
   unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value, unsigned lane,
                               const char* file, int line);
   unsigned activeLanes(const char* file, int line);
-  void yield();
+  // After how many rounds of its loop the thread should yield again.
+  unsigned yield();
+  void letWarpCatchUp();
   void* scratch(size_t bytes);
   [[noreturn]] void failHere(mcError_t error, const std::string& what);
 
@@ -140,6 +143,7 @@ class Worker {
   void begin(Launch& launch);
   void runBlocks(uint64_t first, uint64_t count);
   void letOthersBegin();
+  void letOthersRun();
   void setBlock(uint64_t linear);
   mcDim3 threadIndex(unsigned linear) const;
   void enterRange(unsigned position);
@@ -183,7 +187,8 @@ class Worker {
   unsigned live_ = 0;        // threads that have not ended
   uint64_t blocksLeft_ = 0;  // of the chunk, behind the block that was split
   uint64_t chunkFirst_ = 0, chunkCount_ = 0;
-  unsigned yields_ = 0;
+  unsigned yields_ = 0;  // of the block
+  std::chrono::steady_clock::time_point looked_{};
   std::vector<unsigned> order_;  // thread numbers in schedule order, unless forward
   uint32_t ended_[kMaxThreads / kWarpSize] = {};
   uint32_t inWarp_[kMaxThreads / kWarpSize] = {};  // lanes that wait for a warp operation

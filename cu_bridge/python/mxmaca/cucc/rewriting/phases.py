@@ -195,16 +195,11 @@ class Phases(Regions):
     # ---- Statements -------------------------------------------------------------------------------------------------
 
     def _block(self, at: int, end: int, top: bool = False, last: Optional[Callable[[], None]] = None) -> None:
-        statements = []
-        while at < end:
-            stop = statement_end(self.tokens, at)
-            ends = ex.has(self.tokens[at:stop], *WAITS) or bool(loops.jumps(self.tokens[at:stop]))
-            statements.append((at, stop, ends))
-            at = stop
+        statements = loops.statements(self.tokens, at, end)
         outer, known = len(self.visible), (set(self.uniform), set(self.varying), set(self.pure))
         for position, (at, stop, waits) in enumerate(statements):
             waiting = any(later for _, _, later in statements[position:])
-            if top and waiting and loops.is_return(self.tokens[at:stop]):
+            if top and waiting and at < stop and loops.is_return(self.tokens[at:stop]):
                 self._rest(at, stop, end)
                 break
             later = next((start for start, _, waiting in statements[position + 1 :] if waiting), None)
@@ -223,7 +218,9 @@ class Phases(Regions):
 
     def _waiting(self, at: int, stop: int, behind: Set[str]) -> None:
         word = self._text(at)
-        if word in BARRIERS and is_whole(word, self.tokens[at + 1 : stop]):
+        if at == stop:
+            self._close()
+        elif word in BARRIERS and is_whole(word, self.tokens[at + 1 : stop]):
             if self.guards and word == "__syncthreads":
                 raise Unfit("a barrier within an `if` whose condition may differ between warps", self.tokens[at])
             self._close()

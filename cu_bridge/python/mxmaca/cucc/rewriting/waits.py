@@ -10,6 +10,7 @@ from .expressions import Tokens
 from .source import CLOSERS, NUMBER, OTHER, WORD, Edit, Source, Token, word_set
 
 BARRIERS = ("__syncthreads", "__syncwarp")
+FENCES = ("__threadfence", "__threadfence_block", "__threadfence_system")
 SHUFFLES = {
     "__shfl_sync": "index",
     "__shfl_up_sync": "up",

@@ -18,7 +18,7 @@ from typing import Iterator, List, NamedTuple, Tuple
 from .. import expressions as ex
 from ..expressions import Tokens
 from ..source import WORD
-from ..waits import Unfit, statement_end
+from ..waits import FENCES, WAITS, Unfit, statement_end
 
 LOOPS = ("for", "while", "do")
 JUMPS = ("break", "continue")
@@ -67,6 +67,24 @@ def jumps(tokens: Tokens) -> List[str]:
         if tokens[at].text in JUMPS:
             found.append(tokens[at].text)
         at += 1
+    return found
+
+
+def statements(tokens: Tokens, at: int, end: int) -> List[Tuple[int, int, bool]]:
+    """From where to where each statement goes, and whether a loop over the threads ends there.
+
+    An empty one stands before what has a fence: the lanes of a warp come to it together, and what all of them have
+    stored is announced behind it.
+    """
+    found = []
+    while at < end:
+        stop = statement_end(tokens, at)
+        statement = tokens[at:stop]
+        ends = ex.has(statement, *WAITS) or bool(jumps(statement))
+        if not ends and ex.has(statement, *FENCES):
+            found.append((at, at, True))
+        found.append((at, stop, ends))
+        at = stop
     return found
 
 

@@ -15,7 +15,16 @@ from ..errors import FactoryError
 from ..factory import index
 from ..products import distribution, sdk_wheel
 from ..progress import bar, note
-from ..quality import conformity, conformity_report, downloads, ecosystem, environment, samples, triton_tests
+from ..quality import (
+    conformity,
+    conformity_report,
+    downloads,
+    ecosystem,
+    environment,
+    samples,
+    triton_tests,
+    upstream_libraries,
+)
 from ..quality.upstream_tests import obtain
 from ..releases import CHECKOUT, REQUIREMENTS, Release, Table, UpstreamWheel
 from . import options
@@ -100,6 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
             upstream = obtain(release.tests, arguments.tests)
             files = there_are(files, upstream, arguments.only or [])
             downloads.provide(settings_file["downloads"])
+            upstream_libraries.provide(program, upstream, settings_file["libraries"], files)
         programs = {"FUZZ_FIRST": str(arguments.first), "FUZZ_COUNT": str(arguments.programs)}
         variables = {
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),

@@ -8,32 +8,34 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Mapping
+from typing import Any, List, Mapping
 
 from .. import cache, children
 from ..progress import note
 
 
-def place_of(entry: Mapping[str, str]) -> Path:
-    """Where upstream's code looks for the file."""
-    return Path(entry["place"].format(user=os.getuid()))
+def places_of(entry: Mapping[str, Any]) -> List[Path]:
+    """Where upstream's code looks for the file, in one release or another."""
+    return [Path(place.format(user=os.getuid(), home=Path.home())) for place in entry["places"]]
 
 
-def provide(table: Mapping[str, Mapping[str, str]]) -> None:
-    """Put each file of the table in its place. What cannot be had is told, and its test is left to download it."""
+def provide(table: Mapping[str, Mapping[str, Any]]) -> None:
+    """Put each file of the table in its places. What cannot be had is told, and its test is left to download it."""
     for name, entry in table.items():
-        place = place_of(entry)
-        if place.exists():
+        empty = [place for place in places_of(entry) if not place.exists()]
+        if not empty:
             continue
         with cache.lock(f"download-{name}"), cache.work_folder(f"download-{name}") as work:
             found = _unpacked(entry["package"], work) / entry["member"]
             if not found.is_file():
                 note(f"{name}: apt has no package {entry['package']} with it; a test that downloads it may fail")
                 continue
-            part = work / name
-            shutil.copyfile(str(found), str(part))
-            part.chmod(0o755)  # what upstream downloads it makes executable
-            shutil.move(str(part), str(place))
+            for place in empty:
+                part = work / name
+                shutil.copyfile(str(found), str(part))
+                part.chmod(0o755)  # what upstream downloads it makes executable
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(str(part), str(place))
 
 
 def _unpacked(package: str, work: Path) -> Path:

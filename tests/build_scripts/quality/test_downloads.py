@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Dict
+from typing import Any, Dict
 
 import pytest
 
@@ -16,7 +16,7 @@ APT = '#!/bin/sh\nfor package in "$@"; do :; done\n[ "$package" = tool ] && cp "
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dict[str, Dict[str, str]]:
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dict[str, Dict[str, Any]]:
     if shutil.which("dpkg-deb") is None:
         pytest.skip("needs dpkg-deb")
     root, programs = tmp_path / "root", tmp_path / "bin"
@@ -30,27 +30,34 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dict[str, Dict[str
     (programs / "apt-get").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     member = "usr/share/script.pl"
-    return {"script.pl": {"package": "tool", "member": member, "place": str(tmp_path / "{user}_script.pl")}}
+    return {
+        "script.pl": {
+            "package": "tool",
+            "member": member,
+            "places": [str(tmp_path / "{user}_script.pl"), str(tmp_path / "more" / "script.pl")],
+        }
+    }
 
 
-def test_a_file_is_put_where_it_is_looked_for(table: Dict[str, Dict[str, str]]) -> None:
+def test_a_file_is_put_where_it_is_looked_for(table: Dict[str, Dict[str, Any]]) -> None:
     downloads.provide(table)
-    place = downloads.place_of(table["script.pl"])
+    place = downloads.places_of(table["script.pl"])[0]
     assert place.read_text() == "print 1;\n" and "{" not in place.name
     assert os.access(place, os.X_OK)
+    assert downloads.places_of(table["script.pl"])[1].read_text() == "print 1;\n"
 
 
-def test_what_is_there_stays(table: Dict[str, Dict[str, str]]) -> None:
-    downloads.place_of(table["script.pl"]).write_text("of the user\n")
+def test_what_is_there_stays(table: Dict[str, Dict[str, Any]]) -> None:
+    downloads.places_of(table["script.pl"])[0].write_text("of the user\n")
     downloads.provide(table)
-    assert downloads.place_of(table["script.pl"]).read_text() == "of the user\n"
+    assert downloads.places_of(table["script.pl"])[0].read_text() == "of the user\n"
 
 
 @pytest.mark.parametrize("change", [{"package": "another"}, {"member": "usr/share/other.pl"}])
 def test_what_cannot_be_had_is_told(
-    table: Dict[str, Dict[str, str]], change: Dict[str, str], capsys: pytest.CaptureFixture[str]
+    table: Dict[str, Dict[str, Any]], change: Dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     table["script.pl"].update(change)
     downloads.provide(table)
-    assert not downloads.place_of(table["script.pl"]).exists()
+    assert not downloads.places_of(table["script.pl"])[0].exists()
     assert "script.pl: apt has no package" in "".join(capsys.readouterr())

@@ -23,6 +23,7 @@ print(json.dumps({
     "includes": cpp_extension.include_paths(),
     "abi": int(torch._C._GLIBCXX_USE_CXX11_ABI),
     "libraries": str(Path(torch.__file__).parent / "lib"),
+    "link": ["torch", "torch_cpu", "c10"],
 }))
 """
 
@@ -61,7 +62,10 @@ def _compile(torch: Dict[str, object], upstream: Path, sources: List[Path], outp
     includes = [str(output.parent), *map(str, torch["includes"])]  # type: ignore[call-overload]
     command = [compiler, "-std=c++17", "-O1", "-fPIC", "-shared", f"-D_GLIBCXX_USE_CXX11_ABI={torch['abi']}"]
     command += [f"-I{folder}" for folder in includes] + [str(source) for source in sources] + ["-o", str(output)]
+    # Python loads torch's libraries for itself alone, so these must name what they need.
+    command += [f"-L{torch['libraries']}", "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed"]
+    command += [f"-l{name}" for name in torch["link"]]  # type: ignore[attr-defined]
     done = children.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
-        errors = [line for line in done.stdout.splitlines() if "error" in line]
+        errors = [line for line in done.stdout.splitlines() if "error" in line or "/ld: " in line]
         raise FactoryError(f"{output.name} does not compile: " + "\n    ".join(errors[:4]))

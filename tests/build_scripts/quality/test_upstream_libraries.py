@@ -17,7 +17,8 @@ TABLE = {"test_jit.py": {"libone.so": ["cpp/one.cpp", "cpp/two.cpp"]}}
 def program(tmp_path: Path, c_compiler: None) -> Path:
     """A Python that says where its torch lies."""
     (tmp_path / "lib").mkdir()
-    said = json.dumps({"includes": [str(tmp_path / "include")], "abi": 1, "libraries": str(tmp_path / "lib")})
+    torch = {"includes": [str(tmp_path / "include")], "abi": 1, "libraries": str(tmp_path / "lib"), "link": ["m"]}
+    said = json.dumps(torch)
     path = tmp_path / "python"
     path.write_text(f"#!{sys.executable}\nprint('a warning')\nprint('''{said}''')\n")
     path.chmod(0o755)
@@ -38,6 +39,7 @@ def test_what_a_file_loads_is_compiled_once(tmp_path: Path, program: Path, upstr
     upstream_libraries.provide(program, upstream, TABLE, ["test_jit.py"])
     made = tmp_path / "lib" / "libone.so"
     assert ctypes.CDLL(str(made)).two() == 2
+    assert b"libm.so" in made.read_bytes()
     before = made.stat().st_mtime_ns
     upstream_libraries.provide(program, upstream, TABLE, ["test_jit.py"])
     assert made.stat().st_mtime_ns == before

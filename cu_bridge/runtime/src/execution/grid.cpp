@@ -58,6 +58,7 @@ void Helpers::call(Launch& launch, void (*run)(Launch& launch), uint64_t ended) 
   last_.store(now, std::memory_order_relaxed);
   try {
     threads_.emplace_back([&launch, run] { run(launch); });
+    made_.fetch_add(1, std::memory_order_relaxed);
   } catch (const std::system_error&) {
     // Those that are there go on; perhaps one of them is what the block waits for.
   }

@@ -62,6 +62,7 @@ class Helpers {
   // Makes a thread that runs blocks of the launch, unless one was made or a block has ended just now, or the system has
   // none to give. `ended`: how many blocks have.
   void call(Launch& launch, void (*run)(Launch& launch), uint64_t ended);
+  size_t made() const { return made_.load(std::memory_order_relaxed); }
   // Waits for all threads that were made, and for those that they have made.
   void join();
 
@@ -70,6 +71,7 @@ class Helpers {
   std::map<uint64_t, uint64_t> given_;  // first block to number of blocks
   std::atomic<size_t> ranges_{0};       // how many those are
   std::vector<std::thread> threads_;
+  std::atomic<size_t> made_{0};     // threads, in all
   std::atomic<int64_t> last_{0};    // when a thread was made or a block was seen to have ended, nanoseconds
   std::atomic<uint64_t> ended_{0};  // blocks, by then
 };

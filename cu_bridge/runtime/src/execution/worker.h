@@ -143,6 +143,7 @@ class Worker {
   void begin(Launch& launch);
   void runBlocks(uint64_t first, uint64_t count);
   void letOthersBegin();
+  void giveProcessorAway(std::chrono::steady_clock::time_point now);
   void letOthersRun();
   void setBlock(uint64_t linear);
   mcDim3 threadIndex(unsigned linear) const;
@@ -188,7 +189,7 @@ class Worker {
   uint64_t blocksLeft_ = 0;  // of the chunk, behind the block that was split
   uint64_t chunkFirst_ = 0, chunkCount_ = 0;
   unsigned yields_ = 0;  // of the block
-  std::chrono::steady_clock::time_point looked_{};
+  std::chrono::steady_clock::time_point looked_{}, staysUntil_{};
   std::vector<unsigned> order_;  // thread numbers in schedule order, unless forward
   uint32_t ended_[kMaxThreads / kWarpSize] = {};
   uint32_t inWarp_[kMaxThreads / kWarpSize] = {};  // lanes that wait for a warp operation

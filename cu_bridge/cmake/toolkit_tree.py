@@ -17,10 +17,26 @@ from pathlib import Path
 from typing import Dict
 
 RUNTIME_NAME = re.compile(r"lib(?P<name>[\w-]+)\.so\.\d+")
-# Names by which a library is linked besides its own: CUDA's static run time is ours as well, shared.
-ALSO = {"cudart": ["libcudart_static.a"], "cuda": ["stubs/libcuda.so"], "nvidia-ml": ["stubs/libnvidia-ml.so"]}
-# Archives without members: there is no device run time to link, and NVTX is all in its header.
-EMPTY_ARCHIVES = ("libcudadevrt.a", "libnvToolsExt.a")
+# Names by which a library is linked besides its own. What CUDA has as an archive as well is ours, shared.
+STATIC = ("cublas", "cublasLt", "cudart", "cufft", "cufile", "curand", "cusolver", "cusparse", "nccl", "nvjpeg", "nvrtc")
+ALSO = {
+    **{name: [f"lib{name}_static.a"] for name in STATIC},
+    "cuda": ["stubs/libcuda.so"],
+    "nvidia-ml": ["stubs/libnvidia-ml.so"],
+}
+ALSO["cufft"].append("libcufft_static_nocallback.a")
+# Archives without members: there is no device run time to link, NVTX is all in its header, and a shared library needs
+# nothing of what CUDA's archives are linked with.
+EMPTY_ARCHIVES = (
+    "libcudadevrt.a",
+    "libculibos.a",
+    "libcusolver_lapack_static.a",
+    "libcusolver_metis_static.a",
+    "libmetis_static.a",
+    "libnvToolsExt.a",
+    "libnvrtc-builtins_static.a",
+    "libnvptxcompiler_static.a",
+)
 
 COMMAND = """#!/bin/sh
 # cucc for CUDA {release}.

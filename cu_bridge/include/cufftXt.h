@@ -1,4 +1,4 @@
-// cuFFT with types chosen at run time. Callbacks and several devices are refused.
+// cuFFT with types chosen at run time, and callbacks. Several devices and callbacks of nvrtc are refused.
 #pragma once
 #define _CUFFTXT_H_
 
@@ -16,6 +16,21 @@ typedef enum cufftXtCallbackType_t {
   CUFFT_CB_UNDEFINED = 0x8
 } cufftXtCallbackType;
 
+// Of element `offset` of a transform's data, which lies where the plan says. `sharedPointer` is for the callbacks of one
+// execution; nothing else is in it.
+typedef cufftComplex (*cufftCallbackLoadC)(void* dataIn, size_t offset, void* callerInfo, void* sharedPointer);
+typedef cufftDoubleComplex (*cufftCallbackLoadZ)(void* dataIn, size_t offset, void* callerInfo, void* sharedPointer);
+typedef cufftReal (*cufftCallbackLoadR)(void* dataIn, size_t offset, void* callerInfo, void* sharedPointer);
+typedef cufftDoubleReal (*cufftCallbackLoadD)(void* dataIn, size_t offset, void* callerInfo, void* sharedPointer);
+typedef void (*cufftCallbackStoreC)(void* dataOut, size_t offset, cufftComplex element, void* callerInfo,
+                                    void* sharedPointer);
+typedef void (*cufftCallbackStoreZ)(void* dataOut, size_t offset, cufftDoubleComplex element, void* callerInfo,
+                                    void* sharedPointer);
+typedef void (*cufftCallbackStoreR)(void* dataOut, size_t offset, cufftReal element, void* callerInfo,
+                                    void* sharedPointer);
+typedef void (*cufftCallbackStoreD)(void* dataOut, size_t offset, cufftDoubleReal element, void* callerInfo,
+                                    void* sharedPointer);
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,6 +47,8 @@ cufftResult cufftXtGetSizeMany(cufftHandle plan, int rank, long long int* n, lon
 cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction);
 cufftResult cufftXtSetCallback(cufftHandle plan, void** callback_routine, cufftXtCallbackType cbType,
                                void** caller_info);
+cufftResult cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType cbType);
+cufftResult cufftXtSetCallbackSharedSize(cufftHandle plan, cufftXtCallbackType cbType, size_t sharedSize);
 #ifdef __cplusplus
 }
 #endif

@@ -7,39 +7,21 @@
 #include <new>
 #include <vector>
 
-#include "fft.h"
 #include "library.h"
 #include "mc_runtime.h"
 #include "numbers.h"
-
-#pragma GCC visibility push(default)
-#include "cufftXt.h"
-#pragma GCC visibility pop
+#include "plan.h"
 
 MXMACA_ANSWERS(cufftResult, CUFFT_SUCCESS, CUFFT_SETUP_FAILED, CUFFT_INVALID_VALUE, CUFFT_ALLOC_FAILED,
                CUFFT_EXEC_FAILED);
 
 namespace {
 
+using mxmaca::Callback;
+using mxmaca::Callbacks;
 using mxmaca::Fft;
-
-// Where the numbers of one side of a transform lie.
-struct Layout {
-  cudaDataType type = CUDA_C_32F;
-  std::vector<int64_t> embed;  // storage dimensions
-  int64_t stride = 1, distance = 0;
-};
-
-struct Plan {
-  std::vector<int64_t> lengths;  // empty before the plan is made
-  Layout in, out;
-  bool basic = true;  // the caller gave no layout: rows of real numbers are padded in place
-  bool realIn = false, realOut = false, wide = false;
-  int64_t batch = 1;
-  cudaStream_t stream = nullptr;
-  std::vector<std::shared_ptr<Fft<float>>> single;
-  std::vector<std::shared_ptr<Fft<double>>> twice;
-};
+using mxmaca::Layout;
+using mxmaca::Plan;
 
 struct Plans {
   std::mutex mutex;
@@ -171,141 +153,17 @@ cufftResult estimate(int rank, const Integer* n, const Integer* inembed, int64_t
                types.execution());
 }
 
-// ---- Execution ------------------------------------------------------------------------------------------------------
-// Place of the first element of each row of one transform.
-template <class Visit>
-void eachRow(const std::vector<int64_t>& lengths, const std::vector<int64_t>& embed, int64_t stride, Visit&& visit) {
-  const size_t rank = lengths.size();
-  const int64_t outer = rank > 2 ? lengths[rank - 3] : 1;
-  const int64_t middle = rank > 1 ? lengths[rank - 2] : 1;
-  int64_t row = 0;
-  for (int64_t i = 0; i < outer; ++i) {
-    for (int64_t j = 0; j < middle; ++j) {
-      const int64_t line = rank > 2 ? i * embed[rank - 2] + j : j;
-      visit(row++, line * (rank > 1 ? embed[rank - 1] : 0) * stride);
-    }
-  }
-}
-
-template <class T>
-std::complex<T> read(const void* data, cudaDataType type, int64_t index) {
-  if constexpr (sizeof(T) == 4) {
-    if (type == CUDA_C_32F) return static_cast<const std::complex<float>*>(data)[index];
-    if (type == CUDA_R_32F) return static_cast<const float*>(data)[index];
-  } else {
-    if (type == CUDA_C_64F) return static_cast<const std::complex<double>*>(data)[index];
-    if (type == CUDA_R_64F) return static_cast<const double*>(data)[index];
-  }
-  return std::complex<T>(mxmaca::readElement(data, type, index));
-}
-template <class T>
-void write(void* data, cudaDataType type, int64_t index, std::complex<T> value) {
-  if constexpr (sizeof(T) == 4) {
-    if (type == CUDA_C_32F) return void(static_cast<std::complex<float>*>(data)[index] = value);
-    if (type == CUDA_R_32F) return void(static_cast<float*>(data)[index] = value.real());
-  } else {
-    if (type == CUDA_C_64F) return void(static_cast<std::complex<double>*>(data)[index] = value);
-    if (type == CUDA_R_64F) return void(static_cast<double*>(data)[index] = value.real());
-  }
-  mxmaca::writeElement(data, type, index, std::complex<double>(value));
-}
-
-// Along an axis that is not the last: lines of `count` numbers, `step` apart.
-template <class T>
-void transformAxis(const Fft<T>& fft, std::complex<T>* data, int64_t outer, int64_t step, bool forward) {
-  const int64_t count = fft.length();
-  std::vector<std::complex<T>> line(static_cast<size_t>(count));
-  std::vector<std::complex<T>> scratch(static_cast<size_t>(count));
-  for (int64_t block = 0; block < outer; ++block) {
-    for (int64_t start = 0; start < step; ++start) {
-      std::complex<T>* const first = data + block * count * step + start;
-      for (int64_t i = 0; i < count; ++i) line[static_cast<size_t>(i)] = first[i * step];
-      fft.transform(line.data(), scratch.data(), forward);
-      for (int64_t i = 0; i < count; ++i) first[i * step] = line[static_cast<size_t>(i)];
-    }
-  }
-}
-
-template <class T>
-void execute(const Plan& plan, const std::vector<std::shared_ptr<Fft<T>>>& ffts, const void* input, void* output,
-             bool forward) {
-  const std::vector<int64_t>& n = plan.lengths;
-  const size_t rank = n.size();
-  const int64_t last = n.back();
-  // Between both sides, numbers lie densely; a transform of real numbers keeps half of the last axis.
-  const int64_t width = plan.realIn || plan.realOut ? last / 2 + 1 : last;
-  int64_t rows = 1;
-  for (size_t i = 0; i + 1 < rank; ++i) rows *= n[i];
-  std::vector<std::complex<T>> work(static_cast<size_t>(rows * width));
-  std::vector<std::complex<T>> line(static_cast<size_t>(last));
-  std::vector<std::complex<T>> scratch(static_cast<size_t>(last));
-
-  Layout in = plan.in;
-  Layout out = plan.out;
-  if (plan.basic && input == output) {  // rows of real numbers have room for their spectrum
-    Layout* const real = plan.realIn ? &in : plan.realOut ? &out : nullptr;
-    if (real != nullptr) {
-      real->embed.back() = 2 * (last / 2 + 1);
-      real->distance = 1;
-      for (const int64_t length : real->embed) real->distance *= length;
-    }
-  }
-
-  const auto otherAxes = [&] {
-    int64_t step = width;
-    for (size_t axis = rank - 1; axis-- > 0; step *= n[axis]) {
-      transformAxis(*ffts[axis], work.data(), static_cast<int64_t>(work.size()) / (n[axis] * step), step, forward);
-    }
-  };
-  for (int64_t b = 0; b < plan.batch; ++b) {
-    eachRow(n, in.embed, in.stride, [&](int64_t row, int64_t start) {
-      const int64_t first = b * in.distance + start;
-      std::complex<T>* const to = work.data() + row * width;
-      if (plan.realOut) {
-        for (int64_t i = 0; i < width; ++i) to[i] = read<T>(input, in.type, first + i * in.stride);
-        return;
-      }
-      for (int64_t i = 0; i < last; ++i) {
-        line[static_cast<size_t>(i)] = read<T>(input, in.type, first + i * in.stride);
-      }
-      ffts.back()->transform(line.data(), scratch.data(), forward);
-      std::copy(line.begin(), line.begin() + width, to);
-    });
-    otherAxes();
-    eachRow(n, out.embed, out.stride, [&](int64_t row, int64_t start) {
-      const int64_t first = b * out.distance + start;
-      const std::complex<T>* const from = work.data() + row * width;
-      if (!plan.realOut) {
-        for (int64_t i = 0; i < width; ++i) write<T>(output, out.type, first + i * out.stride, from[i]);
-        return;
-      }
-      // The other half is the conjugate of this one; what must be real counts as real.
-      line[0] = from[0].real();
-      for (int64_t i = 1; i < width; ++i) {
-        const bool alone = 2 * i == last;
-        line[static_cast<size_t>(i)] = alone ? std::complex<T>(from[i].real()) : from[i];
-        if (!alone) line[static_cast<size_t>(last - i)] = std::conj(from[i]);
-      }
-      ffts.back()->transform(line.data(), scratch.data(), false);
-      for (int64_t i = 0; i < last; ++i) {
-        write<T>(output, out.type, first + i * out.stride, line[static_cast<size_t>(i)]);
-      }
-    });
-  }
-}
-
 cufftResult run(cufftHandle handle, const void* input, void* output, int direction) {
   const std::shared_ptr<Plan> plan = find(handle);
   if (plan == nullptr || plan->lengths.empty()) return CUFFT_INVALID_PLAN;
   if (input == nullptr || output == nullptr) return CUFFT_INVALID_VALUE;
   if (direction != CUFFT_FORWARD && direction != CUFFT_INVERSE) return CUFFT_INVALID_VALUE;
   const bool forward = plan->realIn || (!plan->realOut && direction == CUFFT_FORWARD);
-  const auto compute = [plan, input, output, forward]() -> cufftResult {
-    plan->wide ? execute<double>(*plan, plan->twice, input, output, forward)
-               : execute<float>(*plan, plan->single, input, output, forward);
+  const auto compute = [plan, callbacks = plan->callbacks, input, output, forward]() -> cufftResult {
+    mxmaca::execute(*plan, callbacks, input, output, forward);
     return CUFFT_SUCCESS;
   };
-  // A plan does not change once it is made, so that work for later keeps it.
+  // A plan does not change once it is made, but for its callbacks, so that work for later keeps it.
   const auto stream = reinterpret_cast<mcStream_t>(plan->stream);
   if (mxmaca::defers(stream) && mxmaca::isDeviceMemory(input) && mxmaca::isDeviceMemory(output)) {
     const mcError_t error = mxmaca::submitLater(stream, "cufftExec", [compute] {
@@ -334,6 +192,18 @@ cufftResult planned(cufftHandle* handle, Make&& makePlan) {
   result = makePlan(*handle, &size);
   if (result != CUFFT_SUCCESS) cufftDestroy(*handle);
   return result;
+}
+
+// The place of a plan's callback: of the side and the type that the transform has.
+cufftResult callbackOf(cufftHandle handle, cufftXtCallbackType type, Callback** callback) {
+  const std::shared_ptr<Plan> plan = find(handle);
+  if (plan == nullptr || plan->lengths.empty()) return CUFFT_INVALID_PLAN;
+  if (type < CUFFT_CB_LD_COMPLEX || type >= CUFFT_CB_UNDEFINED) return CUFFT_INVALID_TYPE;
+  const bool loads = type < CUFFT_CB_ST_COMPLEX;
+  constexpr cudaDataType types[] = {CUDA_C_32F, CUDA_C_64F, CUDA_R_32F, CUDA_R_64F};
+  if ((loads ? plan->in : plan->out).type != types[type % CUFFT_CB_ST_COMPLEX]) return CUFFT_INVALID_TYPE;
+  *callback = &plan->callbacks.byType[type];
+  return CUFFT_SUCCESS;
 }
 cufftResult noWorkspace(size_t* size) {
   if (size == nullptr) return CUFFT_INVALID_VALUE;
@@ -475,9 +345,31 @@ cufftResult cufftExecC2R(cufftHandle plan, cufftComplex* input, cufftReal* outpu
 cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex* input, cufftDoubleReal* output) {
   return runTyped(plan, CUFFT_Z2D, input, output, CUFFT_INVERSE);
 }
-cufftResult cufftXtSetCallback(cufftHandle, void**, cufftXtCallbackType, void**) {
-  mcReportRefusal("libcufft", "cufftXtSetCallback", "CUFFT_NOT_SUPPORTED");
-  return CUFFT_NOT_SUPPORTED;
+
+// ---- Callbacks ------------------------------------------------------------------------------------------------------
+cufftResult cufftXtSetCallback(cufftHandle handle, void** functions, cufftXtCallbackType type, void** information) {
+  Callback* callback = nullptr;
+  const cufftResult result = callbackOf(handle, type, &callback);
+  if (result != CUFFT_SUCCESS) return result;
+  if (functions == nullptr || functions[0] == nullptr) return CUFFT_INVALID_VALUE;
+  // What the callback before it wanted in shared memory does not hold for another one.
+  *callback = {functions[0], information == nullptr ? nullptr : information[0], 0};
+  return CUFFT_SUCCESS;
+}
+cufftResult cufftXtClearCallback(cufftHandle handle, cufftXtCallbackType type) {
+  Callback* callback = nullptr;
+  const cufftResult result = callbackOf(handle, type, &callback);
+  if (result == CUFFT_SUCCESS) *callback = {};
+  return result;
+}
+cufftResult cufftXtSetCallbackSharedSize(cufftHandle handle, cufftXtCallbackType type, size_t bytes) {
+  constexpr size_t kMost = 16384;
+  Callback* callback = nullptr;
+  const cufftResult result = callbackOf(handle, type, &callback);
+  if (result != CUFFT_SUCCESS) return result;
+  if (bytes > kMost) return CUFFT_INVALID_VALUE;
+  callback->sharedBytes = bytes;
+  return CUFFT_SUCCESS;
 }
 
 }  // extern "C"

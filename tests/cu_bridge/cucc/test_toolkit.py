@@ -49,6 +49,8 @@ def test_the_tree_is_what_build_tools_take_for_a_toolkit(sdk: pathlib.Path, majo
     cccl = {pathlib.Path("cccl") / path for path in headers if path.parts[0] in ("cub", "cuda", "nv", "thrust")}
     assert forwarders == headers | (cccl if major >= 13 else set())
     libraries = [path.name for path in (sdk / "lib" / f"cuda{major}").iterdir()]
+    archives = {path.name for path in (home / "lib64").glob("*_static.a")}
+    assert archives >= {"libcublas_static.a", "libcufft_static.a", "libcusparse_static.a", "libcusolver_static.a"}
     for name in libraries:
         assert (home / "lib64" / name).is_file() and (home / "lib64" / f"{name.partition('.so')[0]}.so").is_file()
 

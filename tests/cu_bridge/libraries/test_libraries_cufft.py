@@ -2,16 +2,19 @@
 
 import ctypes
 import pathlib
-from typing import Any, Iterator, List, Optional, Sequence
+import subprocess
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import numpy
 import pytest
+from compiling import Cucc
 from library_calls import Library, close, random_array
 
 C2C, R2C, C2R, Z2Z, D2Z, Z2D = 0x29, 0x2A, 0x2C, 0x69, 0x6A, 0x6C
 R16F, C16F, C32F = 2, 6, 4
-INVALID_PLAN, INVALID_TYPE, INVALID_VALUE, INVALID_SIZE, NOT_SUPPORTED = 1, 3, 4, 8, 16
+INVALID_PLAN, INVALID_TYPE, INVALID_VALUE, INVALID_SIZE = 1, 3, 4, 8
 FORWARD, INVERSE = -1, 1
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "programs" / "libraries"
 GENERATOR = numpy.random.default_rng(3)
 
 
@@ -159,7 +162,16 @@ def test_what_cannot_be_done_says_so(fft: Fft) -> None:
     data = fft.store(numpy.zeros(8, complex))
     assert fft.status("cufftExecZ2Z", plan, data, data, FORWARD) == INVALID_TYPE
     assert fft.status("cufftExecC2C", plan, data, data, 3) == INVALID_VALUE
-    assert fft.status("cufftXtSetCallback", plan, None, 0, None) == NOT_SUPPORTED
     fft.call("cufftDestroy", plan)
     assert fft.status("cufftExecC2C", plan, data, data, FORWARD) == INVALID_PLAN
     assert fft.status("cufftDestroy", plan) == INVALID_PLAN
+
+
+@pytest.mark.parametrize("libraries", [["-lcufft"], ["-lcufft_static", "-lculibos"]], ids=["shared", "static"])
+def test_callbacks_read_and_write_the_elements(
+    cucc: Cucc, environment: Dict[str, str], tmp_path: pathlib.Path, libraries: List[str]
+) -> None:
+    program = tmp_path / "fft_callbacks"
+    cucc("-std=c++17", PROGRAMS / "fft_callbacks.cu", "-o", program, *libraries)
+    done = subprocess.run([str(program)], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr

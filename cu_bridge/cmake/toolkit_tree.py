@@ -18,7 +18,19 @@ from typing import Dict
 
 RUNTIME_NAME = re.compile(r"lib(?P<name>[\w-]+)\.so\.\d+")
 # Names by which a library is linked besides its own. What CUDA has as an archive as well is ours, shared.
-STATIC = ("cublas", "cublasLt", "cudart", "cufft", "cufile", "curand", "cusolver", "cusparse", "nccl", "nvjpeg", "nvrtc")
+STATIC = (
+    "cublas",
+    "cublasLt",
+    "cudart",
+    "cufft",
+    "cufile",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "nccl",
+    "nvjpeg",
+    "nvrtc",
+)
 ALSO = {
     **{name: [f"lib{name}_static.a"] for name in STATIC},
     "cuda": ["stubs/libcuda.so"],

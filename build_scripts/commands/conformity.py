@@ -132,6 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
             leave_out,
             {file: int(number) for number, of in settings_file["devices"].items() for file in of},
             settings_file["alone"],
+            settings_file["in_order"],
             settings_file["file_variables"],
             settings_file["file_folders"],
             settings_file["programs"],

@@ -64,6 +64,8 @@ class Settings:
     devices: Mapping[str, int] = field(default_factory=dict)
     # Files whose tests want a process each.
     alone: Sequence[str] = ()
+    # Files whose tests keep their order where the time is limited.
+    in_order: Sequence[str] = ()
     # Variables of single files, over those of all.
     file_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Of files that want a folder (TEMP_DIR): the folders in it.
@@ -190,6 +192,8 @@ class Child:
             own["MACA_DEVICE_COUNT"] = str(self.settings.devices[self.unit.file])
         if self.unit.file in self.settings.alone:
             own["CONFORMITY_ALONE"] = "1"
+        if self.unit.file in self.settings.in_order:
+            own["CONFORMITY_IN_ORDER"] = "1"
         if self.unit.file == FUZZ:
             own["FUZZ_SCRIPTS"] = str(scripts_of(self.settings.results))
         if self.settings.failed:

@@ -10,6 +10,7 @@ an error ends after the test that caused it: the error is sticky, and would fail
     CONFORMITY_SECONDS  end after this time; the tests are then taken in an order in which any beginning is a sample
     CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
     CONFORMITY_ALONE    each test is the only one of its process
+    CONFORMITY_IN_ORDER tests keep their order where the time is limited
     CONFORMITY_LEAVE_OUT  a JSON list of patterns: tests that count as not there
     CONFORMITY_RANKS    this process is one of so many that run the same tests together: it ends after a failure, since
                         the others may be left at another place of the test, and in no other case by itself
@@ -123,7 +124,7 @@ class Recorder:
             else:
                 self.write(test=item.nodeid, outcome="skipped by us", message=sentence, seconds=0.0)
         self.write(collected=len(items), selected=len(mine), left=len(left))
-        if self.end is not None:
+        if self.end is not None and "CONFORMITY_IN_ORDER" not in os.environ:
             left.sort(key=lambda item: sample_of(item.nodeid))
         items[:] = left
 

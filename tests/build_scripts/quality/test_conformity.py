@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import shutil
 import sys
 from pathlib import Path
 from typing import Dict, List, Tuple
@@ -212,6 +213,17 @@ def test_a_file_may_have_variables_of_its_own(tmp_path: Path) -> None:
     }
 
 
+def test_a_limited_file_may_keep_its_order(tmp_path: Path) -> None:
+    names = [f"test_{number:02}" for number in range(40)]
+    text = "ran = []\n"
+    text += "".join(f"def {name}():\n    ran.append({name!r})\n    assert ran == sorted(ran)\n" for name in names)
+    given = dataclasses.replace(settings(tmp_path, text=text), limits={"test_thing.py": 600.0})
+    assert "failed" in run(given).values()
+    shutil.rmtree(given.results)
+    ordered = dataclasses.replace(given, in_order=["test_thing.py"])
+    assert run(ordered) == dict.fromkeys(names, "passed")
+
+
 def test_a_file_may_have_folders_which_each_process_finds_empty(tmp_path: Path) -> None:
     text = "import os\nfrom pathlib import Path\n"
     for name in "ab":
@@ -234,7 +246,8 @@ def test_each_file_is_listed_once_with_one_number_of_devices() -> None:
     listed = [*table["files"], *(file for group in table["groups"].values() for file in group["files"])]
     numbered = [file for files in table["devices"].values() for file in files]
     assert len(set(listed)) == len(listed) and len(set(numbered)) == len(numbered)
-    known = [*numbered, *table["alone"], *table["programs"], *table["file_variables"], *table["file_folders"]]
+    known = [*numbered, *table["alone"], *table["in_order"], *table["programs"]]
+    known += [*table["file_variables"], *table["file_folders"]]
     assert set(known) <= set(listed) and set(table["programs"]) <= set(numbered)
     assert all(int(number) > 1 for number in table["devices"])
 

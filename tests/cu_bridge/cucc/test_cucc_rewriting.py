@@ -170,6 +170,10 @@ WAITING = {
     "endless": """__mxmaca_global__ void k(int* f) { for (;;) { cuda::atomic_ref<int> r(*f);
         if (r.load(cuda::memory_order_acquire) != 0) return; } }""",
     "function": HOLD + "__mxmaca_global__ void k(int* f) { hold(f); }",
+    "function with default values": """__mxmaca_device__ void hold(volatile int* f, Mode a = {}, Mode b = Mode{})
+        { while (*f == 0); }\n__mxmaca_global__ void k(int* f) { hold(f); }""",
+    "declared before": "__mxmaca_device__ void hold(volatile int*);\n__mxmaca_global__ void k(int* f) { hold(f); }\n"
+    + HOLD,
     "function of a function": HOLD
     + """__mxmaca_device__ void all(int* f) { hold(f); }
         __mxmaca_global__ void k(int* f) { all(f); }""",
@@ -188,6 +192,8 @@ NOT_WAITING = {
         int p = atomicCAS(&t[s], -1, key); if (p == -1 || p == key) return; s = (s + 1) % 64; } }""",
     "halves": "__mxmaca_global__ void k(volatile float* s) { for (int d = 16; d > 0; d >>= 1) s[0] += s[d]; }",
     "host": "void host(volatile int* f) { while (*f == 0); }\n__mxmaca_global__ void k(int* f) { f[0] = 1; }",
+    "name of the host's": """void drain(volatile int* f) { while (*f == 0); }
+        __mxmaca_global__ void k(int* f) { int drain = 1; f[0] = drain; }""",
     "clock": "__mxmaca_global__ void k(long n) { long s = clock64(); while (clock64() - s < n); }",
     "cached load": """__mxmaca_global__ void k(float* x, int n) { for (int i = 0; i < n; i += 4) {
         asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(x[0]) : "l"(x)); } }""",

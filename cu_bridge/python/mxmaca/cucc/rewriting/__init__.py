@@ -125,7 +125,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
         edits += kernels.host_edits(source, found.kernels, waiting_outside, static, choices.hidden)
     warnings = []
     for kind, place, text in sorted(found.warnings + launched.warnings, key=lambda warned: warned.place):
-        if kind in choices.warn and not source.line(place)[2]:
+        if kind in choices.warn and not source.is_system(place):
             warnings.append(Warned(kind, source.where(place), text))
     return Result(source.edited(edits), data.found, data.functions, warnings, data.declared_both, bold)
 

@@ -91,8 +91,9 @@ def alignment(source: Source, start: int, end: int) -> str:
 def at_namespace_scope(source: Source, place: int) -> bool:
     """Whether the innermost brace around the place, if any, is that of a namespace or a linkage block."""
     brace = source.enclosing_brace(place)
-    if brace < 0:
-        return True
-    head = list(source.outer(source.declaration_start(brace), brace))
-    words = [one.text for one in head if one.text != "inline"]
-    return words[:1] == ["namespace"] or (words[:1] == ["extern"] and head[-1].kind == LITERAL)
+    known = source.namespace_braces
+    if brace not in known:
+        head = list(source.outer(source.declaration_start(brace), brace))
+        words = [one.text for one in head if one.text != "inline"]
+        known[brace] = words[:1] == ["namespace"] or (words[:1] == ["extern"] and head[-1].kind == LITERAL)
+    return known[brace]

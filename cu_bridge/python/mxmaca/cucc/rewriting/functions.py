@@ -106,7 +106,7 @@ class Functions:
         """The functions in whose bodies the word is called."""
         assert self._names is not None
         for token in self.source.find(word):
-            if self.source.line(token.start)[2] or self._in_kernel(token.start):
+            if self.source.is_system(token.start) or self._in_kernel(token.start):
                 continue
             if self.source.token(token.end).text not in ("(", "<"):
                 continue

@@ -25,7 +25,8 @@ SPACE = re.compile(r"(?:\s+|^#[^\n]*)*", re.MULTILINE)
 DIRECTIVE = re.compile(r"^#[^\n]*$", re.MULTILINE)
 LINE_MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"([^\n]*)')
 # Each alternative begins with a character of its own, which makes the search fast.
-STRUCTURE = re.compile(r'[{}();]|"(?:[^"\\\n]|\\.)*"|\'(?<![0-9a-fA-F]\')(?:[^\'\\\n]|\\.)+\'|\n#[^\n]*')
+BESIDE = r'|"(?:[^"\\\n]|\\.)*"|\'(?<![0-9a-fA-F]\')(?:[^\'\\\n]|\\.)+\'|\n#[^\n]*'
+STRUCTURE, BRACES = re.compile("[{}();]" + BESIDE), re.compile("[{}]" + BESIDE)
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 OPENERS = {closer: opener for opener, closer in CLOSERS.items()}
 
@@ -75,6 +76,9 @@ class Source:
         self._partners: Dict[int, int] = {}
         self._markers: Optional[List[Marker]] = None
         self._raw: List[Tuple[int, int]] = []
+        self._braces: Optional[Tuple[List[int], List[int]]] = None
+        # Of braces that were asked for: whether each is a namespace's (declarations.py).
+        self.namespace_braces: Dict[int, bool] = {-1: True}
         self.constants: Dict[str, str] = {}  # numbers that names stand for (waits.py)
         self.overloaded: Dict[str, bool] = {}  # names of CUDA's that the program may have functions of (waits.py)
         place = text.find('R"')
@@ -211,13 +215,34 @@ class Source:
         raise self.error(place, f"'{self.text[place]}' is never opened")
 
     def enclosing_brace(self, place: int) -> int:
-        """The innermost brace around the place, or -1. It may be far away, so braces alone are looked at."""
-        depth = 1
-        while depth and place >= 0:
-            place = max(self.text.rfind("{", 0, place), self.text.rfind("}", 0, place))
-            if place >= 0 and not self._in_literal(place):
-                depth += 1 if self.text[place] == "}" else -1
-        return place
+        """The innermost brace around the place, or -1."""
+        places, around = self._all_braces()
+        index = bisect.bisect_left(places, place) - 1
+        return around[index] if index >= 0 else -1
+
+    def braces_behind(self, place: int) -> Iterator[int]:
+        """The opening braces behind the place, in order."""
+        places, _ = self._all_braces()
+        for index in range(bisect.bisect_left(places, place), len(places)):
+            if self.text[places[index]] == "{":
+                yield places[index]
+
+    def _all_braces(self) -> Tuple[List[int], List[int]]:
+        if self._braces is None:
+            self._braces = self._find_braces()
+        return self._braces
+
+    def _find_braces(self) -> Tuple[List[int], List[int]]:
+        """The places of all braces, and for each the innermost brace around what follows it."""
+        places, around, opened = [], [], [-1]
+        for char, place in self._marks(BRACES):
+            if char == "{":
+                opened.append(place)
+            elif len(opened) > 1:
+                opened.pop()
+            places.append(place)
+            around.append(opened[-1])
+        return places, around
 
     def closing_angle(self, place: int) -> Optional[int]:
         """The `>` for the `<` at `place`, if it is one that opens template arguments."""
@@ -248,24 +273,27 @@ class Source:
         found: List[Tuple[str, int]] = []
         closing: Dict[int, int] = {}
         waiting: List[int] = []
-        pieces, at = [], 0
-        for start, end in self._raw:
-            pieces += [self.text[at:start], " " * (end - start)]
-            at = end
-        for match in STRUCTURE.finditer("".join([*pieces, self.text[at:]])):
-            char = match.group()
+        for char, place in self._marks(STRUCTURE):
             if char in "{(":
                 waiting.append(len(found))
             elif char in "})":
                 if not waiting or CLOSERS[found[waiting[-1]][0]] != char:
                     raise Unclear
                 closing[waiting.pop()] = len(found)
-            elif char != ";":
-                continue
-            found.append((char, match.start()))
+            found.append((char, place))
         if waiting:
             raise Unclear
         return found, closing
+
+    def _marks(self, pattern: "re.Pattern[str]") -> Iterator[Tuple[str, int]]:
+        """The characters of STRUCTURE or BRACES outside of literals, and where they stand."""
+        pieces, at = [], 0
+        for start, end in self._raw:
+            pieces += [self.text[at:start], " " * (end - start)]
+            at = end
+        for match in pattern.finditer("".join([*pieces, self.text[at:]])):
+            if len(match.group()) == 1:
+                yield match.group(), match.start()
 
     def split(self, start: int, end: int) -> List[Tuple[int, int]]:
         """The parts of a list that commas separate outside of brackets of any kind."""
@@ -301,6 +329,11 @@ class Source:
             return "", self.text.count("\n", 0, place) + 1, False
         marker = self.markers[index]
         return marker.file, marker.line + self.text.count("\n", marker.end + 1, place), marker.system
+
+    def is_system(self, place: int) -> bool:
+        """Whether a place is in a system header."""
+        index = bisect.bisect_right(self.markers, (place,)) - 1
+        return index >= 0 and self.markers[index].system
 
     def where(self, place: int) -> str:
         """`file:line` of a place in the text."""

@@ -219,7 +219,7 @@ def is_overloaded(source: Source, name: str) -> bool:
 def _is_defined(source: Source, name: str) -> bool:
     for token in source.find(name):
         opener = source.token(token.end)
-        if opener.text != "(" or source.line(token.start)[2]:
+        if opener.text != "(" or source.is_system(token.start):
             continue
         if source.token(source.closing(opener.start) + 1).text == "{":
             return True
@@ -419,7 +419,7 @@ def spin_edits(source: Source, outer: AbstractSet[str] = frozenset()) -> Iterato
     for name in outer | volatile_variables(source):
         for use in source.find(name):
             # Headers mean variables of their own.
-            body = None if source.line(use.start)[2] else function_around(source, use.start)
+            body = None if source.is_system(use.start) else function_around(source, use.start)
             if body is not None:
                 bodies.setdefault(body, {"volatile"}).add(name)
     for body, names in bodies.items():
@@ -434,7 +434,7 @@ def volatile_variables(source: Source) -> Set[str]:
 
 
 def is_qualifier(source: Source, token: Token) -> bool:
-    return not source.line(token.start)[2] and source.before(token.start).text not in NO_QUALIFIER
+    return not source.is_system(token.start) and source.before(token.start).text not in NO_QUALIFIER
 
 
 def function_around(source: Source, place: int) -> Optional[int]:

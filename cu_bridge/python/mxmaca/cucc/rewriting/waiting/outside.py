@@ -8,6 +8,7 @@ import re
 from typing import AbstractSet, Dict, Iterator, List, Sequence, Set
 
 from .. import expressions as ex
+from ..declarations import PREFIX
 from ..expressions import Tokens
 from ..kernels import Kernel
 from ..source import LITERAL, WORD, Source, Token, word_set
@@ -33,6 +34,7 @@ ATOMICS = frozenset(
 METHODS = frozenset(["load", "exchange", "test", "test_and_set", "compare_exchange_weak", "compare_exchange_strong"])
 # Of these the memory of the host is asked as well.
 OUTSIDE = frozenset(["load", "__ldcv"]) | frozenset(name for name in ATOMICS if name.endswith("_system"))
+DEVICE = PREFIX + "device__"
 LEAVING = ("break", "return", "goto")
 
 
@@ -41,12 +43,14 @@ def waiting_kernels(source: Source, kernels: Sequence[Kernel]) -> Set[int]:
     if not kernels:
         return set()
     places = {kernel.body for kernel in kernels}
+    device = places.union(_device_bodies(source))
     found: Set[int] = set()
     names: Set[str] = set()
-    pending = [body for body, asked in _suspects(source).items() if _has_loop(source, body, asked)]
+    suspects = _suspects(source).items()
+    pending = [body for body, asked in suspects if body in device and _has_loop(source, body, asked)]
     while pending:
         body = pending.pop()
-        if body in found:
+        if body in found or body not in device:
             continue
         found.add(body)
         name = "" if body in places else _name_of(source, body)
@@ -56,10 +60,27 @@ def waiting_kernels(source: Source, kernels: Sequence[Kernel]) -> Set[int]:
     return found & places
 
 
+def _device_bodies(source: Source) -> Iterator[int]:
+    """The outermost bodies that hold device functions or are those of such a function, among others.
+
+    A kernel calls nothing else, and the host's functions are the most by far where headers of PyTorch are included.
+    """
+    for token in source.find(DEVICE):
+        inside = function_around(source, token.start)
+        if inside is not None:
+            yield inside
+            continue
+        for brace in source.braces_behind(token.end):
+            yield brace
+            head = source.text[token.end : brace]
+            if head.count("(") == head.count(")"):  # no default value of a parameter
+                break
+
+
 def _mentions(source: Source, word: str) -> Iterator[int]:
     """The outermost bodies in which the word stands, but for those of system headers."""
     for token in source.find(word):
-        if not source.line(token.start)[2]:
+        if not source.is_system(token.start):
             body = function_around(source, token.start)
             if body is not None:
                 yield body

@@ -136,6 +136,14 @@ inline cudaError_t cudaGetSymbolSize(size_t* size, const T& symbol) {
 }
 
 template <class T>
+inline cudaError_t cudaFuncGetName(const char** name, T* func) {
+  return ::cudaFuncGetName(name, reinterpret_cast<const void*>(func));
+}
+template <class T>
+inline cudaError_t cudaFuncGetParamInfo(T* func, size_t index, size_t* offset, size_t* size) {
+  return ::cudaFuncGetParamInfo(reinterpret_cast<const void*>(func), index, offset, size);
+}
+template <class T>
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* func) {
   return ::cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(func));
 }

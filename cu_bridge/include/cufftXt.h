@@ -16,8 +16,8 @@ typedef enum cufftXtCallbackType_t {
   CUFFT_CB_UNDEFINED = 0x8
 } cufftXtCallbackType;
 
-// Of element `offset` of a transform's data, which lies where the plan says. `sharedPointer` is for the callbacks of one
-// execution; nothing else is in it.
+// Of element `offset` of a transform's data, which lies where the plan says. `sharedPointer` is memory for
+// the callbacks of one execution; nothing else is in it.
 typedef cufftComplex (*cufftCallbackLoadC)(void* dataIn, size_t offset, void* callerInfo, void* sharedPointer);
 typedef cufftDoubleComplex (*cufftCallbackLoadZ)(void* dataIn, size_t offset, void* callerInfo, void* sharedPointer);
 typedef cufftReal (*cufftCallbackLoadR)(void* dataIn, size_t offset, void* callerInfo, void* sharedPointer);

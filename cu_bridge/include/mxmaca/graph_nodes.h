@@ -31,6 +31,18 @@ struct cudaMemcpy3DParms {
   enum cudaMemcpyKind kind;
 };
 
+struct cudaMemcpy3DPeerParms {
+  cudaArray_t srcArray;
+  struct cudaPos srcPos;
+  struct cudaPitchedPtr srcPtr;
+  int srcDevice;
+  cudaArray_t dstArray;
+  struct cudaPos dstPos;
+  struct cudaPitchedPtr dstPtr;
+  int dstDevice;
+  struct cudaExtent extent;
+};
+
 struct cudaKernelNodeParams {
   void* func;
   dim3 gridDim;
@@ -111,3 +123,19 @@ typedef struct cudaGraphExecUpdateResultInfo_st {
   cudaGraphNode_t errorNode;
   cudaGraphNode_t errorFromNode;
 } cudaGraphExecUpdateResultInfo;
+
+enum cudaGraphInstantiateResult {
+  cudaGraphInstantiateSuccess = 0,
+  cudaGraphInstantiateError = 1,
+  cudaGraphInstantiateInvalidStructure = 2,
+  cudaGraphInstantiateNodeOperationNotSupported = 3,
+  cudaGraphInstantiateMultipleDevicesNotSupported = 4,
+  cudaGraphInstantiateConditionalHandleUnused = 5,
+};
+
+typedef struct cudaGraphInstantiateParams_st {
+  unsigned long long flags;
+  cudaStream_t uploadStream;
+  cudaGraphNode_t errNode_out;
+  enum cudaGraphInstantiateResult result_out;
+} cudaGraphInstantiateParams;

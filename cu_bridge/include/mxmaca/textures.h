@@ -256,6 +256,22 @@ static inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
   const cudaError_t error = cudaMemcpy3DAsync(p);
   return error != cudaSuccess ? error : ::cudaStreamSynchronize(0);
 }
+// Memory of all devices is in one address space, so the devices are checked and named no more.
+static inline cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, cudaStream_t stream = 0) {
+  if (p == nullptr) return cudaErrorInvalidValue;
+  int count = 0;
+  const cudaError_t error = ::cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) return error;
+  const auto there = [count](int device) { return device >= 0 && device < count; };
+  if (!there(p->srcDevice) || !there(p->dstDevice)) return cudaErrorInvalidDevice;
+  const cudaMemcpy3DParms copy{p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
+                               p->dstPos,   p->dstPtr, p->extent, cudaMemcpyDeviceToDevice};
+  return cudaMemcpy3DAsync(&copy, stream);
+}
+static inline cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* p) {
+  const cudaError_t error = cudaMemcpy3DPeerAsync(p);
+  return error != cudaSuccess ? error : ::cudaStreamSynchronize(0);
+}
 static inline cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch,
                                                    size_t width, size_t height, cudaMemcpyKind kind,
                                                    cudaStream_t stream = 0) {

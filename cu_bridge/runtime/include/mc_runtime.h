@@ -331,6 +331,18 @@ typedef struct mcKernelLaunch {
 MC_API mcError_t mcGraphKernelLaunch(mcGraphNode_t node, mcKernelLaunch* launch);
 MC_API mcError_t mcGraphExecReplace(mcGraphExec_t exec, mcGraphNode_t node, mcGraphNode_t by);
 MC_API mcError_t mcGraphExecEnable(mcGraphExec_t exec, mcGraphNode_t node, int enabled);
+MC_API mcError_t mcGraphExecEnabled(mcGraphExec_t exec, mcGraphNode_t node, int* enabled);
+// The nodes of a child's copy in `exec` do the work of those of `child`. InvalidValue: it is of another shape.
+MC_API mcError_t mcGraphExecReplaceChild(mcGraphExec_t exec, mcGraphNode_t node, mcGraph_t child);
+// Memory that graphs allocate: what launches have taken and not given back, and what is there for them to take.
+typedef enum mcGraphMemory { mcGraphMemoryUsed = 0, mcGraphMemoryReserved = 1 } mcGraphMemory;
+MC_API mcError_t mcGraphMemoryGet(int device, mcGraphMemory which, unsigned long long* current,
+                                  unsigned long long* high);
+MC_API mcError_t mcGraphMemoryResetHigh(int device, mcGraphMemory which);  // to what is current
+// Bytes that a library keeps with a node, to say what the program had asked for. Copies of the node have them too, and
+// a node whose work is replaced gets those of the other. NotSupported: there are none, or not so many.
+MC_API mcError_t mcGraphNodeDescribe(mcGraphNode_t node, const void* bytes, size_t count);
+MC_API mcError_t mcGraphNodeDescription(mcGraphNode_t node, void* bytes, size_t count);
 typedef enum mcGraphUpdateResult {
   mcGraphUpdateSuccess = 0,
   mcGraphUpdateError = 1,
@@ -341,6 +353,9 @@ typedef enum mcGraphUpdateResult {
 // GraphExecUpdateFailure: `graph` is of another shape. *node (may be NULL): its first node that differs.
 // Its launches free what the launch before has left of the memory that its nodes allocate.
 MC_API mcError_t mcGraphExecFreesFirst(mcGraphExec_t exec);
+// What the program has given when the graph was instantiated; the runtime keeps it and does not look at it.
+MC_API mcError_t mcGraphExecSetFlags(mcGraphExec_t exec, unsigned long long flags);
+MC_API mcError_t mcGraphExecGetFlags(mcGraphExec_t exec, unsigned long long* flags);
 MC_API mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphUpdateResult* result,
                                    mcGraphNode_t* node);
 // For a library that computes on the host, such as PyTorch's operators: it is told of captures, in the thread that

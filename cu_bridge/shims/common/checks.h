@@ -90,6 +90,23 @@ inline mcKernelFacts kernelFacts(const void* function) {
   return facts;
 }
 
+// Where parameter `index` of a kernel lies among its arguments, and how large it is.
+inline mcError_t kernelParameter(const void* function, size_t index, size_t* offset, size_t* size) {
+  if (offset == nullptr) return mcSetLastError(mcErrorInvalidValue, nullptr);
+  const mcError_t known = mcKernelCheck(function);
+  if (known != mcSuccess) return known;
+  size_t place = 0, bytes = 0, alignment = 1;
+  for (size_t i = 0; i <= index; ++i) {
+    place += bytes;
+    const mcError_t error = mcKernelGetParameter(function, static_cast<unsigned int>(i), &bytes, &alignment);
+    if (error != mcSuccess) return error;
+    place = (place + alignment - 1) / alignment * alignment;
+  }
+  *offset = place;
+  if (size != nullptr) *size = bytes;
+  return mcSuccess;
+}
+
 // How shared memory and caches are divided: no preference, shared memory, the cache, equal.
 inline mcError_t checkCacheConfig(int config) { return valueError(config >= 0 && config <= 3); }
 

@@ -43,21 +43,6 @@ CUresult nameOf(const char** name, const void* function) {
   return result(mcKernelGetName(name, function));
 }
 
-CUresult parameterOf(const void* function, size_t index, size_t* offset, size_t* size) {
-  if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  RETURN_IF_WRONG(mcKernelCheck(function));
-  size_t place = 0, bytes = 0, alignment = 1;
-  for (size_t i = 0; i <= index; ++i) {
-    place += bytes;
-    const mcError_t error = mcKernelGetParameter(function, static_cast<unsigned int>(i), &bytes, &alignment);
-    if (error != mcSuccess) return result(error);
-    place = (place + alignment - 1) / alignment * alignment;
-  }
-  *offset = place;
-  if (size != nullptr) *size = bytes;
-  return CUDA_SUCCESS;
-}
-
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -133,7 +118,7 @@ CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice d
   return cuFuncSetCacheConfig(functionOf(kernel), config);
 }
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t* offset, size_t* size) {
-  return parameterOf(kernel, index, offset, size);
+  return result(kernelParameter(kernel, index, offset, size));
 }
 
 // ---- Functions ------------------------------------------------------------------------------------------------------
@@ -147,7 +132,7 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
 }
 CUresult cuFuncGetName(const char** name, CUfunction function) { return nameOf(name, function); }
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* size) {
-  return parameterOf(function, index, offset, size);
+  return result(kernelParameter(function, index, offset, size));
 }
 // A kernel's symbol is a function's, from the start.
 CUresult cuFuncLoad(CUfunction function) { return result(mcKernelCheck(function)); }

@@ -1,5 +1,6 @@
 // Pitched, managed and pooled memory of the driver interface; see memory.cpp for the rest.
 
+#include "launching/graph_memory.h"
 #include "result.h"
 
 namespace {
@@ -132,6 +133,17 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool po
   *out = pointer(memory);
   return CUDA_SUCCESS;
 }
+
+// ---- Memory of graphs -----------------------------------------------------------------------------------------------
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) {
+  return result(getGraphMemory(device, attribute, value));
+}
+CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) {
+  return result(setGraphMemory(device, attribute, value));
+}
+// What no graph needs any more is given back at once.
+CUresult cuDeviceGraphMemTrim(CUdevice device) { return result(checkDevice(device)); }
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -113,6 +113,14 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   attributes->preferredShmemCarveout = -1;
   return cudaSuccess;
 }
+cudaError_t cudaFuncGetName(const char** name, const void* func) {
+  if (name == nullptr) return fail(mcErrorInvalidValue);
+  const mcError_t error = mcKernelCheck(func);
+  return result(error == mcSuccess ? mcKernelGetName(name, func) : error);
+}
+cudaError_t cudaFuncGetParamInfo(const void* func, size_t index, size_t* offset, size_t* size) {
+  return result(kernelParameter(func, index, offset, size));
+}
 cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attribute, int value) {
   RETURN_IF_WRONG(setFunctionAttribute(func, attribute, value));
   return cudaSuccess;

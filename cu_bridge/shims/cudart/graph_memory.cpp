@@ -5,6 +5,7 @@
 
 #include "convert.h"
 #include "device_facts.h"
+#include "launching/graph_memory.h"
 
 namespace {
 
@@ -91,6 +92,13 @@ cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* pointer) {
   if (found == frees.end()) return unsupported("the parameters of a free that was captured or cloned");
   *static_cast<void**>(pointer) = found->second;
   return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return result(mxmaca::getGraphMemory(device, attribute, value));
+}
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return result(mxmaca::setGraphMemory(device, attribute, value));
 }
 
 // What no graph needs any more is given back at once.

@@ -1,4 +1,4 @@
-// Graphs that programs build node by node, and changes of those that can be launched.
+// Graphs that programs build node by node, and what can be asked about their shape.
 
 #include <cstring>
 #include <map>
@@ -6,96 +6,9 @@
 #include <mutex>
 #include <utility>
 
-#include "convert.h"
+#include "graph_work.h"
 
 namespace {
-
-// What a node does, as work on a stream.
-struct Copy {
-  void* to;
-  const void* from;
-  size_t bytes;
-  cudaMemcpyKind kind;
-};
-cudaError_t submitTo(cudaStream_t stream, const cudaKernelNodeParams& kernel) {
-  if (kernel.func == nullptr || (kernel.kernelParams != nullptr && kernel.extra != nullptr)) {
-    return cudaErrorInvalidValue;
-  }
-  if (kernel.extra != nullptr) return unsupported("a node of a graph with the arguments of its kernel in one buffer");
-  return cudaLaunchKernel(kernel.func, kernel.gridDim, kernel.blockDim, kernel.kernelParams, kernel.sharedMemBytes,
-                          stream);
-}
-cudaError_t submitTo(cudaStream_t stream, const Copy& copy) {
-  return cudaMemcpyAsync(copy.to, copy.from, copy.bytes, copy.kind, stream);
-}
-cudaError_t submitTo(cudaStream_t stream, const cudaMemcpy3DParms& copy) {
-  if (copy.srcArray != nullptr || copy.dstArray != nullptr)
-    return unsupported("a node of a graph that copies an array");
-  if (copy.extent.depth > 1) return unsupported("a node of a graph that copies a volume");
-  const auto start = [](const cudaPitchedPtr& pointer, const cudaPos& position) {
-    const size_t rows = position.z * pointer.ysize + position.y;
-    return static_cast<char*>(pointer.ptr) + rows * pointer.pitch + position.x;
-  };
-  char* const to = start(copy.dstPtr, copy.dstPos);
-  const char* const from = start(copy.srcPtr, copy.srcPos);
-  const size_t rows = copy.extent.depth == 0 ? 0 : copy.extent.height;
-  if (rows <= 1) return cudaMemcpyAsync(to, from, rows * copy.extent.width, copy.kind, stream);
-  return cudaMemcpy2DAsync(to, copy.dstPtr.pitch, from, copy.srcPtr.pitch, copy.extent.width, rows, copy.kind, stream);
-}
-cudaError_t submitTo(cudaStream_t stream, const cudaMemsetParams& fill) {
-  return result(mcMemset2DAsync(fill.dst, fill.height <= 1 ? fill.width * fill.elementSize : fill.pitch, fill.value,
-                                fill.elementSize, fill.width, fill.height, own(stream)));
-}
-cudaError_t submitTo(cudaStream_t stream, const cudaHostNodeParams& host) {
-  return cudaLaunchHostFunc(stream, host.fn, host.userData);
-}
-struct Record {
-  cudaEvent_t event;
-};
-cudaError_t submitTo(cudaStream_t stream, const Record& record) {
-  return result(mcEventRecordExternal(own(record.event), own(stream)));
-}
-struct Wait {
-  cudaEvent_t event;
-};
-cudaError_t submitTo(cudaStream_t stream, const Wait& wait) {
-  return result(mcStreamWaitEventExternal(own(stream), own(wait.event)));
-}
-
-template <class Work>
-cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
-                const Work* work) {
-  if (work == nullptr) return fail(mcErrorInvalidValue);
-  const auto submit = [](mcStream_t stream, void* data) {
-    return static_cast<mcError_t>(submitTo(reinterpret_cast<cudaStream_t>(stream), *static_cast<const Work*>(data)));
-  };
-  return result(mcGraphRecord(own(graph), own(dependencies), count, submit, const_cast<Work*>(work), own(node)));
-}
-
-// A node with `work` is made, for the time of `use`.
-template <class Work, class Use>
-cudaError_t withNode(const Work* work, Use&& use) {
-  cudaGraph_t graph = nullptr;
-  cudaError_t error = cudaGraphCreate(&graph, 0);
-  if (error != cudaSuccess) return error;
-  cudaGraphNode_t made = nullptr;
-  error = add(&made, graph, nullptr, 0, work);
-  if (error == cudaSuccess) error = result(use(own(made)));
-  cudaGraphDestroy(graph);
-  return error;
-}
-
-// The work of an executable graph's node becomes `work`.
-template <class Work>
-cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, const Work* work) {
-  return withNode(work, [&](mcGraphNode_t by) { return mcGraphExecReplace(own(exec), own(node), by); });
-}
-
-// The work of a graph's node becomes `work`.
-template <class Work>
-cudaError_t replace(cudaGraphNode_t node, const Work* work) {
-  return withNode(work, [&](mcGraphNode_t by) { return mcGraphNodeReplace(own(node), by); });
-}
 
 cudaError_t addConditional(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
                            cudaConditionalNodeParams* conditional) {
@@ -317,80 +230,6 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
 }
 #endif
 
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* parameters) {
-  if (parameters == nullptr) return fail(mcErrorInvalidValue);
-  cudaGraphNodeType type{};
-  const cudaError_t problem = cudaGraphNodeGetType(node, &type);
-  if (problem != cudaSuccess) return problem;
-  if (type != cudaGraphNodeTypeKernel) return fail(mcErrorInvalidValue);
-  mcKernelLaunch launch{};
-  const mcError_t error = mcGraphKernelLaunch(own(node), &launch);
-  if (error != mcSuccess) return result(error);
-  *parameters = {};
-  parameters->func = const_cast<void*>(launch.hostFunction);
-  parameters->gridDim = {launch.grid.x, launch.grid.y, launch.grid.z};
-  parameters->blockDim = {launch.block.x, launch.block.y, launch.block.z};
-  parameters->sharedMemBytes = static_cast<unsigned>(launch.sharedBytes);
-  parameters->kernelParams = launch.arguments;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* parameters) {
-  return replace(node, parameters);
-}
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* parameters) {
-  return replace(node, parameters);
-}
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* dst, const void* src, size_t bytes,
-                                           cudaMemcpyKind kind) {
-  const Copy copy{dst, src, bytes, kind};
-  return replace(node, &copy);
-}
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters) {
-  return replace(node, parameters);
-}
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* parameters) {
-  return replace(node, parameters);
-}
-cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-  const Record record{event};
-  return replace(node, &record);
-}
-cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-  const Wait wait{event};
-  return replace(node, &wait);
-}
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
-  const Record record{event};
-  return replace(exec, node, &record);
-}
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
-  const Wait wait{event};
-  return replace(exec, node, &wait);
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms* parameters) {
-  return replace(exec, node, parameters);
-}
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaKernelNodeParams* parameters) {
-  return replace(exec, node, parameters);
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* dst, const void* src,
-                                               size_t bytes, cudaMemcpyKind kind) {
-  const Copy copy{dst, src, bytes, kind};
-  return replace(exec, node, &copy);
-}
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaMemsetParams* parameters) {
-  return replace(exec, node, parameters);
-}
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                           const cudaHostNodeParams* parameters) {
-  return replace(exec, node, parameters);
-}
-cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned int enabled) {
-  return result(mcGraphExecEnable(own(exec), own(node), enabled != 0));
-}
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
   if (info == nullptr) return fail(mcErrorInvalidValue);
   mcGraphUpdateResult update = mcGraphUpdateError;

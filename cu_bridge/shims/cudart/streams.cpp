@@ -96,8 +96,22 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
                                         cudaGraphInstantiateFlagUseNodePriority));
   if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0) return unsupported("graphs that device code launches");
   const mcError_t error = mcGraphInstantiate(own(exec), own(graph));
+  if (error != mcSuccess) return result(error);
   const bool freesFirst = (flags & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0;
-  return result(error == mcSuccess && freesFirst ? mcGraphExecFreesFirst(own(*exec)) : error);
+  if (freesFirst) mcGraphExecFreesFirst(own(*exec));
+  return result(mcGraphExecSetFlags(own(*exec), flags));
+}
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams* parameters) {
+  if (parameters == nullptr) return fail(mcErrorInvalidValue);
+  parameters->errNode_out = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(exec, graph, parameters->flags);
+  parameters->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
+  const bool uploads = error == cudaSuccess && (parameters->flags & cudaGraphInstantiateFlagUpload) != 0;
+  return uploads ? cudaGraphUpload(*exec, parameters->uploadStream) : error;
+}
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {
+  return result(mcGraphExecGetFlags(own(exec), flags));
 }
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
   return cudaGraphInstantiate(exec, graph, flags);

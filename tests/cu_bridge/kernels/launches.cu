@@ -3,6 +3,8 @@
 
 #include <cooperative_groups.h>
 
+#include <string>
+
 __global__ void fill(int* out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 static __global__ void fill_static(int* out) { out[threadIdx.x] = 3; }
 extern "C" __global__ void fill_c(int* out, short s, double d, char c) { out[threadIdx.x] = s + int(d) + c; }
@@ -250,4 +252,19 @@ CASE(occupancy_of_a_kernel) {
   EXPECT(blocks == 8);
   CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, 1024, 0));
   EXPECT(blocks == 2);
+}
+
+CASE(names_and_parameters_of_a_kernel) {
+  const char* name = nullptr;
+  CUDA(cudaFuncGetName(&name, fill_c));
+  EXPECT(name != nullptr && std::string(name) == "fill_c");
+  const size_t offsets[] = {0, 8, 16, 24}, sizes[] = {8, 2, 8, 1};
+  for (size_t i = 0; i < 4; ++i) {
+    size_t offset = 99, size = 0;
+    CUDA(cudaFuncGetParamInfo(fill_c, i, &offset, &size));
+    EXPECT(offset == offsets[i] && size == sizes[i]);
+  }
+  size_t offset = 0;
+  EXPECT(cudaFuncGetParamInfo(fill_c, 4, &offset, nullptr) == cudaErrorInvalidValue);
+  cudaGetLastError();
 }

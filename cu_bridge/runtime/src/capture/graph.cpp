@@ -84,6 +84,7 @@ void copyNodes(const mcGraph& from, mcGraph& to) {
     mcGraphNode* const copy =
         addNode(&to, {node->kind, node->label, node->work, node->device, node->flags, node->launch});
     copy->clonedFrom = node->id;
+    copy->description = node->description;
     copy->condition = node->condition;
     copy->conditionKind = node->conditionKind;
     for (const auto& body : node->bodies) copyNodes(*body, *addBody(copy));
@@ -158,6 +159,20 @@ mcError_t mcGraphNodeDestroy(mcGraphNode_t node) {
 mcError_t mcGraphNodeKind(mcGraphNode_t node, const char** kind) {
   if (!nodeHandles.contains(node) || kind == nullptr) return fail(mcErrorInvalidValue);
   *kind = node->kind.c_str();
+  return mcSuccess;
+}
+
+mcError_t mcGraphNodeDescribe(mcGraphNode_t node, const void* bytes, size_t count) {
+  if (!nodeHandles.contains(node) || (bytes == nullptr && count != 0)) return fail(mcErrorInvalidValue);
+  const auto* const first = static_cast<const unsigned char*>(bytes);
+  node->description.assign(first, first + count);
+  return mcSuccess;
+}
+
+mcError_t mcGraphNodeDescription(mcGraphNode_t node, void* bytes, size_t count) {
+  if (!nodeHandles.contains(node) || bytes == nullptr) return fail(mcErrorInvalidValue);
+  if (node->description.size() != count) return mcErrorNotSupported;  // no error: the caller has words for it
+  std::copy(node->description.begin(), node->description.end(), static_cast<unsigned char*>(bytes));
   return mcSuccess;
 }
 

@@ -42,6 +42,7 @@ struct mcGraphExec {
   unsigned flags;                                             // of a task that runs them
   bool hasLaunchWork;                                         // nodes record events or wait for them
   bool freesFirst = false;                                    // what the launch before has left of its memory
+  unsigned long long programFlags = 0;                        // mcGraphExecSetFlags
 };
 
 namespace mc {
@@ -248,6 +249,18 @@ mcError_t mcGraphExecFreesFirst(mcGraphExec_t exec) {
   return mcSuccess;
 }
 
+mcError_t mcGraphExecSetFlags(mcGraphExec_t exec, unsigned long long flags) {
+  if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
+  exec->programFlags = flags;
+  return mcSuccess;
+}
+
+mcError_t mcGraphExecGetFlags(mcGraphExec_t exec, unsigned long long* flags) {
+  if (!execs.contains(exec) || flags == nullptr) return fail(mcErrorInvalidValue);
+  *flags = exec->programFlags;
+  return mcSuccess;
+}
+
 mcError_t mcGraphUpload(mcGraphExec_t exec, mcStream_t stream) {
   return execs.contains(exec) ? checkUncaptured(stream) : fail(mcErrorInvalidValue);
 }
@@ -270,11 +283,52 @@ mcError_t mcGraphExecReplace(mcGraphExec_t exec, mcGraphNode_t node, mcGraphNode
   return error;
 }
 
+mcError_t mcGraphExecReplaceChild(mcGraphExec_t exec, mcGraphNode_t node, mcGraph_t child) {
+  if (!graphs.contains(child)) return fail(mcErrorInvalidValue);
+  unsigned flags = 0;
+  Belongings all;
+  const mcError_t error = changeNode(exec, node, [&](ExecNode* found) {
+    if (found->kind != "graph" || found->bodies.size() != 1) return mcErrorInvalidValue;
+    ExecNodes wanted;
+    const mcError_t problem = copyForLaunch(*child, &wanted, &flags, &all);
+    if (problem != mcSuccess) return problem;
+    unsigned long long different = 0;
+    if (compare(found->bodies.front(), wanted, &different) != mcGraphUpdateSuccess) return mcErrorInvalidValue;
+    takeWork(&found->bodies.front(), wanted);
+    return mcSuccess;
+  });
+  if (error != mcSuccess) return error;
+  exec->flags |= flags & mcTaskWaits;
+  exec->hasLaunchWork = hasLaunchWork(*exec->nodes);
+  // The program's objects last as long as a graph that may use them, the child's among them.
+  const auto objects = std::make_shared<UserObjects>();
+  objects->share(*exec->objects);
+  objects->share(*all.objects);
+  exec->objects = objects;
+  return mcSuccess;
+}
+
+namespace {
+// Of other kinds, CUDA neither says nor changes whether they run.
+bool mayBeDisabled(const ExecNode& node) {
+  return node.kind == "kernel" || node.kind == "memcpy" || node.kind == "memset";
+}
+}  // namespace
+
 mcError_t mcGraphExecEnable(mcGraphExec_t exec, mcGraphNode_t node, int enabled) {
   return changeNode(exec, node, [enabled](ExecNode* found) {
-    const bool may = found->kind == "kernel" || found->kind == "memcpy" || found->kind == "memset";
-    if (may) found->enabled = enabled != 0;
-    return may ? mcSuccess : mcErrorInvalidValue;
+    if (!mayBeDisabled(*found)) return mcErrorInvalidValue;
+    found->enabled = enabled != 0;
+    return mcSuccess;
+  });
+}
+
+mcError_t mcGraphExecEnabled(mcGraphExec_t exec, mcGraphNode_t node, int* enabled) {
+  if (enabled == nullptr) return fail(mcErrorInvalidValue);
+  return changeNode(exec, node, [enabled](const ExecNode* found) {
+    if (!mayBeDisabled(*found)) return mcErrorInvalidValue;
+    *enabled = found->enabled ? 1 : 0;
+    return mcSuccess;
   });
 }
 

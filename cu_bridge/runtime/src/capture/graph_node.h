@@ -39,6 +39,7 @@ struct mcGraphNode {
   mcGraphConditionKind conditionKind = mcGraphConditionIf;
   // The arguments as the program has asked for them. It may write there, so no launch reads them.
   std::shared_ptr<mc::KeptArguments> shown{};
+  std::vector<unsigned char> description{};  // mcGraphNodeDescribe
 };
 
 namespace mc {

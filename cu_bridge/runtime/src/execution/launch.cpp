@@ -226,6 +226,7 @@ mcError_t mcGraphNodeReplace(mcGraphNode_t node, mcGraphNode_t by) {
   const bool sameKernel =
       node->launch != nullptr && by->launch != nullptr && node->launch->hostFunction == by->launch->hostFunction;
   if (node->shown != nullptr && !(sameKernel && node->shown->assign(*by->launch->arguments))) node->shown.reset();
+  node->description = by->description;
   node->label = by->label;
   node->work = by->work;
   node->device = by->device;

@@ -479,9 +479,9 @@ void Worker::letOthersBegin() {
   giveProcessorAway(now);
 }
 
-// The block that this one waits for may want the processor. A thread that yields gives up a whole slice of its share, to
-// other programs as well, so that on a loaded machine one that yields all the time would hardly run: it goes on for as
-// long as it was away, divided by the launch's threads, which is next to nothing where only those take turns.
+// The block that this one waits for may want the processor. A thread that yields gives up a whole slice of its share,
+// to other programs as well, so that on a loaded machine one that yields all the time would hardly run: it goes on for
+// as long as it was away, divided by the launch's threads, which is next to nothing where only those take turns.
 void Worker::giveProcessorAway(std::chrono::steady_clock::time_point now) {
   if (now < staysUntil_) return;
   sched_yield();

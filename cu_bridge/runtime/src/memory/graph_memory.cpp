@@ -1,5 +1,6 @@
 #include "memory/graph_memory.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -15,20 +16,38 @@ namespace {
 
 struct GraphBlock {
   void* memory = nullptr;
-  GraphBlock() = default;
+  int device;
+  size_t bytes;
+  GraphBlock(int device, size_t bytes) : device(device), bytes(bytes) {}
   ~GraphBlock();
   GraphBlock(const GraphBlock&) = delete;
   GraphBlock& operator=(const GraphBlock&) = delete;
 };
 
+// Bytes of now, and the most that there have been.
+struct Amount {
+  uint64_t current = 0, high = 0;
+  void add(uint64_t bytes) { high = std::max(high, current += bytes); }
+};
+
+// Of one device: what launches have taken, and what is there for graphs to take.
+struct Amounts {
+  Amount used, reserved;
+};
+
 struct GraphBlocks {
   std::map<const void*, std::weak_ptr<GraphBlock>> all;
   std::map<const void*, std::shared_ptr<GraphBlock>> out;  // of launches, not freed yet
+  std::map<int, Amounts> amounts;
 };
 
 GraphBlock::~GraphBlock() {
   if (memory == nullptr) return;
-  Writing<GraphBlocks>()->all.erase(memory);
+  {
+    const Writing<GraphBlocks> blocks;
+    blocks->all.erase(memory);
+    blocks->amounts[device].reserved.current -= bytes;
+  }
   releaseMemory(memory, mcMemoryDevice);
 }
 
@@ -39,7 +58,12 @@ std::shared_ptr<GraphBlock> blockOf(const void* pointer) {
 }
 
 mcError_t takeOut(const std::shared_ptr<GraphBlock>& block) {
-  const bool again = !Writing<GraphBlocks>()->out.emplace(block->memory, block).second;
+  bool again = false;
+  {
+    const Writing<GraphBlocks> blocks;
+    again = !blocks->out.emplace(block->memory, block).second;
+    if (!again) blocks->amounts[block->device].used.add(block->bytes);
+  }
   if (!again || launchFreesFirst) return mcSuccess;
   return failWith(mcErrorInvalidValue, "the graph is launched again before the memory of its last launch is freed");
 }
@@ -51,6 +75,7 @@ bool putBack(const void* pointer) {
   const auto found = blocks->out.find(pointer);
   if (found == blocks->out.end()) return false;
   last = std::move(found->second);
+  blocks->amounts[last->device].used.current -= last->bytes;
   blocks->out.erase(found);
   return true;
 }
@@ -61,12 +86,16 @@ mcError_t allocateInCapture(void** pointer, int device, size_t bytes, mcStream_t
   if (pointer == nullptr) return fail(mcErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return mcSuccess;
-  const auto block = std::make_shared<GraphBlock>();
+  const auto block = std::make_shared<GraphBlock>(device, bytes);
   void* memory = nullptr;
   const mcError_t error = allocateOn(device, mcMemoryDevice, 0, bytes, &memory);
   if (error != mcSuccess) return error;
   block->memory = memory;
-  Writing<GraphBlocks>()->all[memory] = block;
+  {
+    const Writing<GraphBlocks> blocks;
+    blocks->all[memory] = block;
+    blocks->amounts[device].reserved.add(bytes);
+  }
   const std::string label = std::to_string(bytes) + " bytes";
   const mcError_t refused = submit(stream, kAllocatingNode, label.c_str(), [block] { return takeOut(block); });
   if (refused == mcSuccess) *pointer = memory;
@@ -93,3 +122,38 @@ bool takeFromGraph(const void* pointer, std::function<void()>* giveBack) {
 }
 
 }  // namespace mc
+
+using namespace mc;
+
+namespace {
+// *amount is of the device, or has been nothing so far.
+mcError_t findAmount(GraphBlocks* blocks, int device, mcGraphMemory which, Amount** amount) {
+  int count = 0;
+  const mcError_t error = mcGetDeviceCount(&count);
+  if (error != mcSuccess) return error;
+  if (device < 0 || device >= count) return fail(mcErrorInvalidDevice);
+  if (which != mcGraphMemoryUsed && which != mcGraphMemoryReserved) return fail(mcErrorInvalidValue);
+  Amounts& found = blocks->amounts[device];
+  *amount = which == mcGraphMemoryUsed ? &found.used : &found.reserved;
+  return mcSuccess;
+}
+}  // namespace
+
+mcError_t mcGraphMemoryGet(int device, mcGraphMemory which, unsigned long long* current, unsigned long long* high) {
+  if (current == nullptr || high == nullptr) return fail(mcErrorInvalidValue);
+  const Writing<GraphBlocks> blocks;
+  Amount* amount = nullptr;
+  const mcError_t error = findAmount(blocks.operator->(), device, which, &amount);
+  if (error != mcSuccess) return error;
+  *current = amount->current;
+  *high = amount->high;
+  return mcSuccess;
+}
+
+mcError_t mcGraphMemoryResetHigh(int device, mcGraphMemory which) {
+  const Writing<GraphBlocks> blocks;
+  Amount* amount = nullptr;
+  const mcError_t error = findAmount(blocks.operator->(), device, which, &amount);
+  if (error == mcSuccess) amount->high = amount->current;
+  return error;
+}

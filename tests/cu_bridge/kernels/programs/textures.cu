@@ -102,6 +102,20 @@ int main() {
   CHECK(cudaMemcpy2DFromArray(cells, 16, array, 0, 0, 16, 2, cudaMemcpyDeviceToHost) == cudaSuccess);
   for (int i = 0; i < 8; ++i) CHECK(cells[i] == 10 * (i / 4) + i % 4 + 0.5f);
 
+  float* planes = nullptr;
+  CHECK(cudaMalloc(&planes, 64) == cudaSuccess);
+  cudaMemcpy3DPeerParms peers = {};
+  peers.srcArray = array;
+  peers.srcPos = make_cudaPos(1, 0, 0);
+  peers.dstPtr = make_cudaPitchedPtr(planes, 16, 16, 2);
+  peers.extent = make_cudaExtent(3, 2, 1);
+  CHECK(cudaMemcpy3DPeer(&peers) == cudaSuccess);
+  CHECK(cudaMemcpy(cells, planes, 32, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(cells[0] == 1.5f && cells[2] == 3.5f && cells[4] == 11.5f && cells[6] == 13.5f);
+  peers.dstDevice = 99;
+  CHECK(cudaMemcpy3DPeer(&peers) == cudaErrorInvalidDevice);
+  CHECK(cudaFree(planes) == cudaSuccess);
+
   cudaArray_t copied;
   CHECK(cudaMallocArray(&copied, &format, 4, 2, cudaArrayTextureGather) == cudaSuccess);
   CHECK(cudaMemcpy2DArrayToArray(copied, 4, 0, array, 0, 1, 12, 1) == cudaSuccess);

@@ -165,6 +165,47 @@ void givesUp(cudaStream_t stream) {
   }
 }
 
+unsigned long long amount(cudaGraphMemAttributeType attribute) {
+  unsigned long long value = 99;
+  OK(cudaDeviceGetGraphMemAttribute(0, attribute, &value));
+  return value;
+}
+
+// How much memory graphs have taken, and the most that it was.
+void isCounted(cudaStream_t stream) {
+  constexpr size_t bytes = 1 << 20;
+  CHECK(amount(cudaGraphMemAttrUsedMemCurrent) == 0 && amount(cudaGraphMemAttrReservedMemCurrent) == 0);
+  unsigned long long zero = 0, one = 1;
+  OK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &zero));
+  OK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrReservedMemHigh, &zero));
+  CHECK(amount(cudaGraphMemAttrUsedMemHigh) == 0 && amount(cudaGraphMemAttrReservedMemHigh) == 0);
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  void *first = nullptr, *second = nullptr;
+  OK(cudaMallocAsync(&first, bytes, stream));
+  OK(cudaMallocAsync(&second, 2 * bytes, stream));
+  OK(cudaFreeAsync(second, stream));
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamEndCapture(stream, &graph));
+  CHECK(amount(cudaGraphMemAttrUsedMemCurrent) == 0 && amount(cudaGraphMemAttrReservedMemCurrent) == 3 * bytes);
+  cudaGraphExec_t exec = nullptr;
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaGraphLaunch(exec, stream));
+  OK(cudaStreamSynchronize(stream));
+  CHECK(amount(cudaGraphMemAttrUsedMemCurrent) == bytes && amount(cudaGraphMemAttrUsedMemHigh) == 3 * bytes);
+  OK(cudaFree(first));
+  CHECK(amount(cudaGraphMemAttrUsedMemCurrent) == 0);
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaDeviceGraphMemTrim(0));
+  CHECK(amount(cudaGraphMemAttrReservedMemCurrent) == 0 && amount(cudaGraphMemAttrReservedMemHigh) == 3 * bytes);
+  OK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrReservedMemHigh, &zero));
+  CHECK(amount(cudaGraphMemAttrReservedMemHigh) == 0);
+  CHECK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrReservedMemHigh, &one) == cudaErrorInvalidValue);
+  CHECK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &zero) == cudaErrorInvalidValue);
+  CHECK(cudaDeviceGetGraphMemAttribute(99, cudaGraphMemAttrUsedMemHigh, &zero) == cudaErrorInvalidDevice);
+  cudaGetLastError();
+}
+
 }  // namespace
 
 int main() {
@@ -176,6 +217,7 @@ int main() {
   leavesIt(stream, result);
   isBuilt(stream, result);
   givesUp(stream);
+  isCounted(stream);
   std::puts(failures == 0 ? "ok" : "failed");
   return failures;
 }

@@ -422,6 +422,133 @@ void capturesTakeNodesIn() {
   OK(cudaStreamDestroy(stream));
 }
 
+__device__ int variable[4];
+
+// What nodes say of themselves is what they were given, in a clone and after a change too.
+void nodesSayWhatTheyDo() {
+  cudaGraph_t graph = makeGraph(), clone = nullptr;
+  int host[2] = {7, 8};
+  cudaGraphNode_t copy = nullptr, fill = nullptr, call = nullptr, record = nullptr, wait = nullptr;
+  OK(cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, device, host, sizeof(int), cudaMemcpyHostToDevice));
+  cudaMemsetParams filling{};
+  filling.dst = device;
+  filling.elementSize = 4;
+  filling.width = filling.height = 1;
+  filling.value = 5;
+  OK(cudaGraphAddMemsetNode(&fill, graph, &copy, 1, &filling));
+  const cudaHostNodeParams calling{[](void* to) { ++*static_cast<int*>(to); }, host};
+  OK(cudaGraphAddHostNode(&call, graph, &fill, 1, &calling));
+  cudaEvent_t event = nullptr, other = nullptr, seen = nullptr;
+  OK(cudaEventCreate(&event));
+  OK(cudaEventCreate(&other));
+  OK(cudaGraphAddEventRecordNode(&record, graph, &call, 1, event));
+  OK(cudaGraphAddEventWaitNode(&wait, graph, &record, 1, event));
+
+  cudaMemcpy3DParms copied{};
+  OK(cudaGraphMemcpyNodeGetParams(copy, &copied));
+  CHECK(copied.dstPtr.ptr == device && copied.srcPtr.ptr == host && copied.kind == cudaMemcpyHostToDevice);
+  CHECK(copied.extent.width == sizeof(int) && copied.extent.height == 1 && copied.extent.depth == 1);
+  cudaMemsetParams filled{};
+  OK(cudaGraphMemsetNodeGetParams(fill, &filled));
+  CHECK(filled.dst == device && filled.value == 5 && filled.elementSize == 4 && filled.width == 1);
+  cudaHostNodeParams called{};
+  OK(cudaGraphHostNodeGetParams(call, &called));
+  CHECK(called.fn == calling.fn && called.userData == host);
+  OK(cudaGraphEventRecordNodeGetEvent(record, &seen));
+  CHECK(seen == event);
+  OK(cudaGraphEventWaitNodeGetEvent(wait, &seen));
+  CHECK(seen == event);
+  CHECK(cudaGraphMemsetNodeGetParams(copy, &filled) == cudaErrorInvalidValue);
+
+  OK(cudaGraphClone(&clone, graph));
+  cudaGraphNode_t cloned = nullptr;
+  OK(cudaGraphNodeFindInClone(&cloned, fill, clone));
+  cudaGraphNodeParams changed{};
+  changed.type = cudaGraphNodeTypeMemset;
+  changed.memset = filling;
+  changed.memset.value = 6;
+  OK(cudaGraphNodeSetParams(fill, &changed));
+  OK(cudaGraphMemsetNodeGetParams(fill, &filled));
+  CHECK(filled.value == 6);
+  OK(cudaGraphMemsetNodeGetParams(cloned, &filled));
+  CHECK(filled.value == 5);
+  OK(cudaGraphEventRecordNodeSetEvent(record, other));
+  OK(cudaGraphEventRecordNodeGetEvent(record, &seen));
+  CHECK(seen == other);
+
+  cudaGraphExec_t exec = instantiate(graph);
+  CHECK(launch(exec, 0) == 6 && host[0] == 8);
+  changed.memset.value = 9;
+  OK(cudaGraphExecNodeSetParams(exec, fill, &changed));
+  CHECK(launch(exec, 0) == 9 && host[0] == 9);
+  unsigned enabled = 7;
+  OK(cudaGraphNodeGetEnabled(exec, fill, &enabled));
+  CHECK(enabled == 1);
+  OK(cudaGraphNodeSetEnabled(exec, fill, 0));
+  OK(cudaGraphNodeGetEnabled(exec, fill, &enabled));
+  CHECK(enabled == 0 && launch(exec, 0) == 9);  // the copy of what the function on the host counts
+  CHECK(cudaGraphNodeGetEnabled(exec, call, &enabled) == cudaErrorInvalidValue);
+  changed.type = cudaGraphNodeTypeKernel;
+  CHECK(cudaGraphExecNodeSetParams(exec, fill, &changed) != cudaSuccess);
+  cudaGetLastError();
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(clone));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaEventDestroy(event));
+  OK(cudaEventDestroy(other));
+}
+
+void copiesOfVariables() {
+  cudaGraph_t graph = makeGraph();
+  const int given[] = {1, 2, 3};
+  int found[2] = {};
+  cudaGraphNode_t in = nullptr, out = nullptr, no = nullptr;
+  OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, nullptr, 0, variable, given, sizeof given, sizeof(int),
+                                    cudaMemcpyHostToDevice));
+  OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, found, variable, sizeof found, 2 * sizeof(int),
+                                      cudaMemcpyDeviceToHost));
+  CHECK(cudaGraphAddMemcpyNodeToSymbol(&no, graph, nullptr, 0, variable, given, sizeof given, 2 * sizeof(int),
+                                       cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  cudaGraphExec_t exec = instantiate(graph);
+  launch(exec, 0);
+  CHECK(found[0] == 2 && found[1] == 3);
+  OK(cudaGraphExecMemcpyNodeSetParamsFromSymbol(exec, out, found, variable, sizeof found, sizeof(int),
+                                                cudaMemcpyDeviceToHost));
+  launch(exec, 0);
+  CHECK(found[0] == 1 && found[1] == 2);
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+}
+
+// The child of a graph that can be launched does the work of another graph of its shape.
+void childrenAreReplaced() {
+  cudaGraph_t graph = makeGraph(), first = makeGraph(), second = makeGraph(), longer = makeGraph();
+  addDigit(first, 1, {});
+  addDigit(second, 2, {});
+  addDigit(longer, 3, {addDigit(longer, 3, {})});
+  cudaGraphNode_t child = nullptr;
+  OK(cudaGraphAddChildGraphNode(&child, graph, nullptr, 0, first));
+  addDigit(graph, 4, {child});
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphInstantiateParams how{};
+  how.flags = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload;
+  OK(cudaGraphInstantiateWithParams(&exec, graph, &how));
+  CHECK(how.result_out == cudaGraphInstantiateSuccess && how.errNode_out == nullptr);
+  unsigned long long flags = 0;
+  OK(cudaGraphExecGetFlags(exec, &flags));
+  CHECK(flags == how.flags);
+  CHECK(launch(exec, 0) == 14);
+  OK(cudaGraphExecChildGraphNodeSetParams(exec, child, second));
+  OK(cudaGraphDestroy(second));
+  CHECK(launch(exec, 0) == 24);
+  CHECK(cudaGraphExecChildGraphNodeSetParams(exec, child, longer) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  CHECK(launch(exec, 0) == 24);
+  OK(cudaGraphExecDestroy(exec));
+  for (cudaGraph_t each : {graph, first, longer}) OK(cudaGraphDestroy(each));
+}
+
 }  // namespace
 
 int main() {
@@ -433,6 +560,9 @@ int main() {
   graphsInside();
   kernelsDecideWhatRuns();
   capturesTakeNodesIn();
+  nodesSayWhatTheyDo();
+  copiesOfVariables();
+  childrenAreReplaced();
   OK(cudaFree(device));
   OK(cudaGetLastError());
   return failures;

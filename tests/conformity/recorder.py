@@ -10,7 +10,7 @@ an error ends after the test that caused it: the error is sticky, and would fail
     CONFORMITY_SECONDS  end after this time; the tests are then taken in an order in which any beginning is a sample
     CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
     CONFORMITY_ALONE    each test is the only one of its process
-    CONFORMITY_IN_ORDER tests keep their order where the time is limited, and bring none another's garbage
+    CONFORMITY_IN_ORDER tests keep their order where the time is limited
     CONFORMITY_LEAVE_OUT  a JSON list of patterns: tests that count as not there
     CONFORMITY_RANKS    this process is one of so many that run the same tests together: it ends after a failure, since
                         the others may be left at another place of the test, and in no other case by itself
@@ -138,7 +138,7 @@ class Recorder:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         self.reports = []
-        if "CONFORMITY_IN_ORDER" in os.environ or (self.end is not None and item.cls is not self.last_class):
+        if self.end is not None and item.cls is not self.last_class:
             collect_garbage()
         self.last_class = item.cls
         self.write(start=item.nodeid)

@@ -319,14 +319,6 @@ def test_samples_do_not_bring_to_a_class_what_another_has_left(tmp_path: Path) -
     assert len(found) == 80 and set(found.values()) == {"passed"}
 
 
-def test_a_test_of_a_file_in_order_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
-    text = LEAVES_CIRCLES + "TestFirst.test_then = lambda self: self.assertEqual(len(alive), 0)\n"
-    given = settings(tmp_path, text=text)
-    assert run(given)["test_then"] == "failed"
-    shutil.rmtree(given.results)
-    assert run(dataclasses.replace(given, in_order=["test_thing.py"]))["test_then"] == "passed"
-
-
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
     found = run(settings(tmp_path, text="import nothing_of_that_name\n"))
     assert list(found.values()) == ["failed"]

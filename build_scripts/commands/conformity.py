@@ -133,6 +133,8 @@ def run(arguments: argparse.Namespace) -> int:
             {file: int(number) for number, of in settings_file["devices"].items() for file in of},
             settings_file["alone"],
             settings_file["in_order"],
+            settings_file["call_tools"],
+            _tools_of(program, release),
             settings_file["file_variables"],
             settings_file["file_folders"],
             settings_file["programs"],
@@ -181,6 +183,11 @@ def run_triton(arguments: argparse.Namespace, table: Table, release: Release, wh
     for line in surprises:
         print(line)
     return 1 if surprises else 0
+
+
+def _tools_of(program: Path, release: Release) -> Path:
+    """The commands of the toolkit in the environment of that Python."""
+    return next(program.parents[1].glob(f"lib/python*/site-packages/mxmaca/cuda{release.cuda_major}/bin"))
 
 
 def run_samples(arguments: argparse.Namespace) -> int:

@@ -66,6 +66,9 @@ class Settings:
     alone: Sequence[str] = ()
     # Files whose tests keep their order where the time is limited.
     in_order: Sequence[str] = ()
+    # Files whose tests call the toolkit's commands, and the folder of those.
+    call_tools: Sequence[str] = ()
+    tools: Optional[Path] = None
     # Variables of single files, over those of all.
     file_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Of files that want a folder (TEMP_DIR): the folders in it.
@@ -194,6 +197,8 @@ class Child:
             own["CONFORMITY_ALONE"] = "1"
         if self.unit.file in self.settings.in_order:
             own["CONFORMITY_IN_ORDER"] = "1"
+        if self.unit.file in self.settings.call_tools and self.settings.tools is not None:
+            own["PATH"] = os.pathsep.join([str(self.settings.tools), os.environ.get("PATH", os.defpath)])
         if self.unit.file == FUZZ:
             own["FUZZ_SCRIPTS"] = str(scripts_of(self.settings.results))
         if self.settings.failed:

@@ -115,7 +115,7 @@ def make(root: Path, major: int, release: str) -> None:
     tree = root / f"cuda{major}"
     if tree.exists():
         shutil.rmtree(tree)
-    for program in ("cucc", "nvcc"):
+    for program in ("cucc", "cuobjdump", "nvcc"):
         text = COMMAND.format(release=release, major=major, up="../..", program=program)
         write(tree / "bin" / program, text, executable=True)
     write(tree / "bin" / "cucc-link", LINK.format(major=major), executable=True)

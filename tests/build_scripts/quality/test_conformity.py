@@ -213,6 +213,18 @@ def test_a_file_may_have_variables_of_its_own(tmp_path: Path) -> None:
     }
 
 
+def test_a_file_may_call_commands_of_the_toolkit(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "cuobjdump").write_text("#!/bin/sh\necho there\n")
+    (tools / "cuobjdump").chmod(0o755)
+    text = "import subprocess\ndef test_tool(): assert subprocess.check_output(['cuobjdump']) == b'there\\n'\n"
+    given = dataclasses.replace(settings(tmp_path, text=text), tools=tools)
+    assert run(given) == {"test_tool": "failed"}
+    shutil.rmtree(given.results)
+    assert run(dataclasses.replace(given, call_tools=["test_thing.py"])) == {"test_tool": "passed"}
+
+
 def test_a_limited_file_may_keep_its_order(tmp_path: Path) -> None:
     names = [f"test_{number:02}" for number in range(40)]
     text = "ran = []\n"
@@ -246,7 +258,7 @@ def test_each_file_is_listed_once_with_one_number_of_devices() -> None:
     listed = [*table["files"], *(file for group in table["groups"].values() for file in group["files"])]
     numbered = [file for files in table["devices"].values() for file in files]
     assert len(set(listed)) == len(listed) and len(set(numbered)) == len(numbered)
-    known = [*numbered, *table["alone"], *table["in_order"], *table["programs"]]
+    known = [*numbered, *table["alone"], *table["in_order"], *table["call_tools"], *table["programs"]]
     known += [*table["file_variables"], *table["file_folders"]]
     assert set(known) <= set(listed) and set(table["programs"]) <= set(numbered)
     assert all(int(number) > 1 for number in table["devices"])

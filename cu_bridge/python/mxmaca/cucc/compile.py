@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import List, Optional, Sequence
 
-from . import messages, objects, rewriting
+from . import cuobjdump, messages, objects, rewriting
 from .errors import CuccError
 from .flags import Flags
 from .options import CUDA, Input
@@ -21,7 +21,9 @@ from .toolchain import Failed, Toolchain, place
 PREAMBLE_END = """
 extern "C" const mcModuleTable __mxmaca_table_{identity} __attribute__((visibility("hidden")));
 static mcModule_t __mxmaca_module;
+__attribute__((section("{section}"), used)) static const char __mxmaca_codes[] = "{codes}";
 __attribute__((constructor(101))) static void __mxmaca_load() {{
+  __asm__ volatile("" : : "r"(__mxmaca_codes));  // so that linkers do not drop them
   __mxmaca_module = __cudaModuleLoad(&__mxmaca_table_{identity});
 }}
 __attribute__((destructor(101))) static void __mxmaca_unload() {{ __cudaModuleUnload(__mxmaca_module); }}
@@ -77,7 +79,8 @@ class Pass:
         if not self.device:
             where = os.path.abspath(self.flags.options.value("output") or self.source.path)
             self.identity = hashlib.sha256(written.encode("latin-1") + where.encode()).hexdigest()[:16]
-            written += PREAMBLE_END.format(identity=self.identity)
+            codes = " ".join(self.flags.codes())
+            written += PREAMBLE_END.format(identity=self.identity, section=cuobjdump.SECTION, codes=codes)
         self.text.write_bytes(written.encode("latin-1"))
 
 

@@ -1,5 +1,6 @@
 """What the preprocessor, the compiler and the rewriting are told, from the command line."""
 
+import re
 from pathlib import Path
 from typing import List, Optional
 
@@ -37,6 +38,7 @@ CLOSURE_TYPES = (
 )
 # The device's compute capability, times ten. Code for an older one runs on it as well.
 CAPABILITY = toolkit.limit("kCapability")
+CODES = re.compile(r"(?:sm|compute|lto)_\d+[af]?")
 
 
 # What CUDA's headers are written in here is C++17, and so is what they are compiled as.
@@ -56,6 +58,20 @@ class Flags:
         if self._architecture is None:
             self._architecture = self._highest_architecture()
         return self._architecture
+
+    def codes(self) -> List[str]:
+        """What the object was asked to hold code for, as CUDA names it: `sm_80` a processor's, `compute_80` PTX."""
+        found: List[str] = []
+        for text in self.options.all("generate_code"):
+            virtual, _, real = text.replace(" ", "").partition(",code=")
+            found += CODES.findall(real) or CODES.findall(virtual)
+        chosen = [word for text in self.options.all("code") for word in CODES.findall(text)]
+        for text in self.options.all("architecture"):
+            named = CODES.findall(text)
+            # A real architecture alone means its virtual one as well.
+            found += chosen or [*named, *(word.replace("sm_", "compute_") for word in named if word.startswith("sm_"))]
+        own = [f"sm_{CAPABILITY}"]
+        return list(dict.fromkeys(found)) or own
 
     def _highest_architecture(self) -> int:
         texts = self.options.all("architecture") + self.options.all("code") + self.options.all("generate_code")

@@ -1,48 +1,10 @@
 // What each family of functions.txt computes, through LAPACK. No workspace is needed: it takes its own from the host.
 #pragma once
 
-#include <algorithm>
-#include <memory>
-#include <new>
-#include <vector>
-
-#include "numbers.h"
-#include "objects.h"
+#include "eigenvalues.h"
 
 namespace mxmaca {
 namespace cusolver {
-
-inline bool known(cudaDataType type) {
-  return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_C_32F || type == CUDA_C_64F;
-}
-
-using mxmaca::letter;
-inline char letter(cusolverEigMode_t mode) { return mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N'; }
-
-// What every buffer size says is needed.
-constexpr Index kWorkspace = 1;
-
-constexpr BlasInt kNoMemory = -1010;  // of LAPACK's C interface
-constexpr BlasInt kNoMemoryToTranspose = -1011;
-
-// Where the caller wants to know what LAPACK said: 0, the number of the column that failed, or of the wrong argument
-// with a minus.
-inline Status report(int* info, BlasInt found) {
-  reachData();
-  if (found == kNoMemory || found == kNoMemoryToTranspose) return CUSOLVER_STATUS_ALLOC_FAILED;
-  if (info != nullptr) *info = static_cast<int>(found);
-  return found < 0 ? CUSOLVER_STATUS_INVALID_VALUE : CUSOLVER_STATUS_SUCCESS;
-}
-inline Status needsNone(int* lwork) {
-  MXMACA_REQUIRE(lwork != nullptr);
-  *lwork = kWorkspace;  // callers allocate what they are told, and some take 0 for a failure
-  return CUSOLVER_STATUS_SUCCESS;
-}
-inline Status needsNone(size_t* device, size_t* host) {
-  MXMACA_REQUIRE(device != nullptr && host != nullptr);
-  *device = *host = 0;
-  return CUSOLVER_STATUS_SUCCESS;
-}
 
 // ---- Cholesky -------------------------------------------------------------------------------------------------------
 template <class T>
@@ -339,62 +301,6 @@ Status gesvdaStridedBatched(cusolverEigMode_t jobz, Index rank, Index m, Index n
   return CUSOLVER_STATUS_SUCCESS;
 }
 
-// ---- Eigenvalues ----------------------------------------------------------------------------------------------------
-template <class T>
-Status syevd_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T*, Index lda, const Real<T>*,
-                        int* lwork) {
-  MXMACA_REQUIRE(valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n));
-  return needsNone(lwork);
-}
-template <class T>
-Status syevd(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T*, Index,
-             int* info) {
-  MXMACA_REQUIRE(valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n));
-  return report(info, MXMACA_BLAS(T, kComplex<T> ? "LAPACKE_?heevd" : "LAPACKE_?syevd",
-                                  BlasInt(int, char, char, BlasInt, T*, BlasInt, Real<T>*))(
-                          kColumnMajor, letter(jobz), letter(uplo), n, A, lda, W));
-}
-template <class T>
-Status sygvd_bufferSize(cusolverEigType_t type, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T*,
-                        Index lda, const T*, Index ldb, const Real<T>*, int* lwork) {
-  MXMACA_REQUIRE(valid(type) && valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n) && ldb >= least(n));
-  return needsNone(lwork);
-}
-template <class T>
-Status sygvd(cusolverEigType_t type, cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, T* B,
-             Index ldb, Real<T>* W, T*, Index, int* info) {
-  MXMACA_REQUIRE(valid(type) && valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n) && ldb >= least(n));
-  return report(info, MXMACA_BLAS(T, kComplex<T> ? "LAPACKE_?hegvd" : "LAPACKE_?sygvd",
-                                  BlasInt(int, BlasInt, char, char, BlasInt, T*, BlasInt, T*, BlasInt, Real<T>*))(
-                          kColumnMajor, type, letter(jobz), letter(uplo), n, A, lda, B, ldb, W));
-}
-template <class T>
-Status syevj_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T* A, Index lda, const Real<T>* W,
-                        int* lwork, syevjInfo_t) {
-  return syevd_bufferSize(jobz, uplo, n, A, lda, W, lwork);
-}
-template <class T>
-Status syevj(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T* work, Index lwork,
-             int* info, syevjInfo_t) {
-  return syevd(jobz, uplo, n, A, lda, W, work, lwork, info);
-}
-template <class T>
-Status syevjBatched_bufferSize(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, const T* A, Index lda,
-                               const Real<T>* W, int* lwork, syevjInfo_t, Index batch) {
-  MXMACA_REQUIRE(batch >= 0);
-  return syevd_bufferSize(jobz, uplo, n, A, lda, W, lwork);
-}
-template <class T>
-Status syevjBatched(cusolverEigMode_t jobz, cublasFillMode_t uplo, Index n, T* A, Index lda, Real<T>* W, T* work,
-                    Index lwork, int* info, syevjInfo_t, Index batch) {
-  MXMACA_REQUIRE(batch >= 0 && info != nullptr);
-  Status status = CUSOLVER_STATUS_SUCCESS;
-  for (Index i = 0; i < batch && status == CUSOLVER_STATUS_SUCCESS; ++i) {
-    status = syevd(jobz, uplo, n, A + i * lda * n, lda, W + i * n, work, lwork, info + i);
-  }
-  return status;
-}
-
 // ---- Types chosen at run time ---------------------------------------------------------------------------------------
 // Calls `work` with the type; both other types must go with it.
 template <class Work>
@@ -470,6 +376,37 @@ inline Status Xsyevd(cusolverDnParams_t, cusolverEigMode_t jobz, cublasFillMode_
   if (typeW != realOf(type) || compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
   return MXMACA_TYPED(
       type, T, return syevd<T>(jobz, uplo, n, static_cast<T*>(A), lda, static_cast<Real<T>*>(W), nullptr, 0, info););
+}
+inline Status Xsyevdx_bufferSize(cusolverDnParams_t, cusolverEigMode_t jobz, cusolverEigRange_t range,
+                                 cublasFillMode_t uplo, Index n, cudaDataType type, const void*, Index lda,
+                                 const void* low, const void* high, Index first, Index last, int64_t*, cudaDataType,
+                                 const void*, cudaDataType, size_t* device, size_t* host) {
+  MXMACA_REQUIRE(valid(jobz) && valid(uplo) && n >= 0 && lda >= least(n));
+  MXMACA_REQUIRE(range != CUSOLVER_EIG_RANGE_V || (low != nullptr && high != nullptr));
+  return MXMACA_TYPED(type, T, {
+    const auto at = [](const void* limit) {
+      return limit == nullptr ? Real<T>() : *static_cast<const Real<T>*>(limit);
+    };
+    MXMACA_REQUIRE(validRange<T>(range, n, at(low), at(high), first, last));
+    return needsNone(device, host);
+  });
+}
+inline Status Xsyevdx(cusolverDnParams_t, cusolverEigMode_t jobz, cusolverEigRange_t range, cublasFillMode_t uplo,
+                      Index n, cudaDataType type, void* A, Index lda, const void* low, const void* high, Index first,
+                      Index last, int64_t* found, cudaDataType typeW, void* W, cudaDataType compute, void*, size_t,
+                      void*, size_t, int* info) {
+  if (typeW != realOf(type) || compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  MXMACA_REQUIRE(found != nullptr && (range != CUSOLVER_EIG_RANGE_V || (low != nullptr && high != nullptr)));
+  return MXMACA_TYPED(type, T, {
+    const auto at = [](const void* limit) {
+      return limit == nullptr ? Real<T>() : *static_cast<const Real<T>*>(limit);
+    };
+    int count = 0;
+    const Status status = syevdx<T>(jobz, range, uplo, n, static_cast<T*>(A), lda, at(low), at(high), first, last,
+                                    &count, static_cast<Real<T>*>(W), nullptr, 0, info);
+    if (status == CUSOLVER_STATUS_SUCCESS) *found = count;
+    return status;
+  });
 }
 inline Status Xgesvd_bufferSize(cusolverDnParams_t, signed char jobu, signed char jobvt, Index m, Index n, cudaDataType,
                                 const void*, Index lda, cudaDataType, const void*, cudaDataType, const void*, Index,

@@ -124,3 +124,78 @@ def test_the_header_works_with_and_without_the_runtime(
     subprocess.run(command, check=True)
     done = subprocess.run([str(tmp_path / "ranges")], env=environment, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout.split() == (["0", "1", "1", "0", "1"] if with_runtime else ["-2", "-2", "-2", "-2", "0"])
+
+
+MARKS = """
+#include <nvtx3/nvToolsExt.h>
+int all(void) {
+  nvtxDomainHandle_t domain = nvtxDomainCreateW(L"d\\u00f6main");
+  nvtxStringHandle_t text = nvtxDomainRegisterStringA(domain, "registered");
+  nvtxEventAttributes_t event = {0};
+  int depth;
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.colorType = NVTX_COLOR_ARGB;
+  event.color = 0xff00ff00;
+  event.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+  event.payload.dValue = 1.5;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = "coloured";
+  depth = nvtxRangePushEx(&event);
+  event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  event.message.registered = text;
+  depth = 10 * depth + nvtxDomainRangePushEx(domain, &event);
+  event.messageType = NVTX_MESSAGE_TYPE_UNICODE;
+  event.message.unicode = L"\\u00fcber \\U0001f680";
+  depth = 10 * depth + nvtxDomainRangePushEx(domain, &event);
+  nvtxMarkEx(&event);
+  nvtxDomainMarkEx(domain, &event);
+  nvtxRangePop();
+  nvtxDomainRangePop(domain);
+  nvtxDomainRangePop(domain);
+  nvtxMarkW(L"wide");
+  nvtxRangeEnd(nvtxRangeStartEx(&event));
+  nvtxDomainRangeEnd(domain, nvtxDomainRangeStartEx(domain, &event));
+  nvtxNameCategoryA(1, "category");
+  nvtxNameOsThread(7, "thread");
+  nvtxDomainDestroy(domain);
+  return depth;
+}
+"""
+
+
+def test_events_with_attributes_and_domains_reach_the_records(
+    sdk: pathlib.Path, run_python: Callable[..., str], tmp_path: pathlib.Path
+) -> None:
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    source, library = tmp_path / "marks.c", tmp_path / "marks.so"
+    source.write_text(MARKS, encoding="utf-8")
+    command = [compiler, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", str(sdk / "include"), str(source)]
+    runtime = ["-Wl,--no-as-needed", str(sdk / "lib" / "libmcruntime.so"), f"-Wl,-rpath,{sdk / 'lib'}"]
+    command += ["-o", str(library), *runtime]
+    subprocess.run(command, check=True)
+    run_python(
+        prepared(sdk, 13)
+        + f"marks = ctypes.CDLL({str(library)!r})\n"
+        + """
+depths = []
+found = records(lambda: depths.append(marks.all()))
+assert depths == [1], depths
+unicode, domain = "\\u00fcber \\U0001f680", "d\\u00f6main"
+assert [(flags, name, where) for flags, _, name, where in found if flags != END] == [
+    (START, "coloured", None),
+    (START, "registered", domain),
+    (START, unicode, domain),
+    (INSTANT, unicode, None),
+    (INSTANT, unicode, domain),
+    (INSTANT, "wide", None),
+    (START, unicode, None),
+    (START, unicode, domain),
+], found
+numbers = lambda wanted: [number for flags, number, *_ in found if flags == wanted]
+started = numbers(START)
+assert numbers(END) == [started[0], started[2], started[1], *started[3:]]
+"""
+    )

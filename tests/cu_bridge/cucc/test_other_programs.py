@@ -192,3 +192,47 @@ def test_programs_of_the_driver_interface_find_what_they_call(cucc: Cucc, tmp_pa
     (tmp_path / "driver.cu").write_text(DRIVER)
     cucc("-O1", tmp_path / "driver.cu", "-o", tmp_path / "driver", "-lcuda")
     succeeds(tmp_path / "driver", MACA_DEVICE_COUNT="2")
+
+
+# As nvcc takes it, and g++ before C++20 does not.
+NAMELESS = r"""
+#include <cstdio>
+template <class T> struct Map {
+  using value_type = T;
+  struct iterator { T* at; };
+  __device__ Map() {}
+  __device__ __host__ value_type twice(T x);
+  static iterator none(iterator const& it);
+  operator T();
+  template <class U> U other(U u);
+  template <class U> struct rebound { using type = U; };
+  template <class U> typename rebound<U>::type more(U u);
+};
+template <class T> Map<T>::value_type Map<T>::twice(T x) { return 2 * x; }
+template <class T> inline Map<T>::iterator Map<T>::none(iterator const& it) { return it; }
+template <class T> Map<T>::operator T() { return 1; }
+template <class T> template <class U> U Map<T>::other(U u) { return u; }
+template <class T> template <class U> Map<T>::template rebound<U>::type Map<T>::more(U u) { return u; }
+template <class T> typename Map<T>::value_type apart(T x) { return x < 2 ? x : 2 > x; }
+__global__ void kernel(int* p) { Map<int> m; *p = m.twice(*p); }
+int main() {
+  int* p = nullptr;
+  cudaMallocManaged(&p, sizeof *p);
+  *p = 21;
+  kernel<<<1, 1>>>(p);
+  if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+  Map<int>::iterator it{p};
+  return *p == 42 && Map<int>::none(it).at == p && apart(1) == 1 ? 0 : 1;
+}
+"""
+
+
+def test_a_member_type_may_be_returned_without_its_typename(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    source, program = tmp_path / "map.cu", tmp_path / "map"
+    source.write_text(NAMELESS)
+    for standard in ("c++17", "c++20"):
+        cucc(f"-std={standard}", source, "-o", program)
+        succeeds(program)
+    source.write_text(NAMELESS.replace("return 2 * x;", "return 2 * unknown;"))
+    done = cucc("-std=c++17", "-c", source, "-o", tmp_path / "map.o", check=False)
+    assert done.returncode != 0 and "unknown" in done.stderr and "need" not in done.stderr

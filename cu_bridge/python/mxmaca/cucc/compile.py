@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import List, Optional, Sequence
 
-from . import cuobjdump, messages, objects, rewriting
+from . import cuobjdump, messages, objects, rewriting, typenames
 from .errors import CuccError
 from .flags import Flags
 from .options import CUDA, Input
@@ -41,6 +41,7 @@ class Pass:
         self.preprocessed, self.text, self.object = (folder / f"{self.name}{end}" for end in (".i", ".ii", ".o"))
         self.drops_bodies = device and flags.drops_bodies()
         self.dropped = False  # the host's bodies (bodies.py)
+        self.names_types = False  # where the program does not (typenames.py)
         self.bold = True  # Choices.bold
         self.was_bold = False
         self.problem: Optional[Exception] = None
@@ -69,6 +70,8 @@ class Pass:
 
     def _rewrite(self) -> None:
         source = Source(self.preprocessed.read_bytes().decode("latin-1"))
+        if self.names_types:
+            source = Source(source.edited(typenames.edits(source)))
         dropped = bodies.drop(source) if self.drops_bodies else []
         self.dropped = bool(dropped)
         source = Source(source.edited(dropped)) if dropped else source
@@ -115,21 +118,18 @@ class Compilation:
             return
         self.flags.architecture()  # its warning is said first, and once
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        device, host = (Pass(self.tools, self.flags, source, folder, device, pic) for device in (True, False))
-        threads = [threading.Thread(target=one.run) for one in (device, host)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        device, host = self._both(source, folder, pic, names_types=False)
+        if any(isinstance(one.problem, Failed) and "typename" in one.said for one in (device, host)):
+            device, host = self._both(source, folder, pic, names_types=True)
         if isinstance(device.problem, Failed) and device.was_bold and not messages.only_repeats(host.said, device.said):
             # A name or a type may have been mistaken in what a kernel became.
             device = Pass(self.tools, self.flags, source, folder, True, pic)
-            device.bold = False
+            device.names_types, device.bold = host.names_types, False
             device.run()
         if device.dropped and self._wants_bodies(device, host, folder):
             bold = device.bold
             device = Pass(self.tools, self.flags, source, folder, True, pic)
-            device.drops_bodies, device.bold = False, bold
+            device.names_types, device.drops_bodies, device.bold = host.names_types, False, bold
             device.run()
         self._report(device, host)
         if not host.object.exists():  # -fsyntax-only
@@ -201,6 +201,18 @@ class Compilation:
         ]
         if lines:
             raise CuccError("\n".join(lines))
+
+    def _both(self, source: Input, folder: Path, pic: List[str], names_types: bool) -> List[Pass]:
+        """The device pass and the host pass, side by side."""
+        both = [Pass(self.tools, self.flags, source, folder, device, pic) for device in (True, False)]
+        for one in both:
+            one.names_types = names_types
+        threads = [threading.Thread(target=one.run) for one in both]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return both
 
     def _dry_run(self, source: Input, output: str, pic: List[str]) -> None:
         for device, name in ((True, "device.ii"), (False, "host.ii")):

@@ -126,34 +126,35 @@ bool takeFromGraph(const void* pointer, std::function<void()>* giveBack) {
 using namespace mc;
 
 namespace {
-// *amount is of the device, or has been nothing so far.
-mcError_t findAmount(GraphBlocks* blocks, int device, mcGraphMemory which, Amount** amount) {
+mcError_t checkAmount(int device, mcGraphMemory which) {
   int count = 0;
   const mcError_t error = mcGetDeviceCount(&count);
   if (error != mcSuccess) return error;
   if (device < 0 || device >= count) return fail(mcErrorInvalidDevice);
-  if (which != mcGraphMemoryUsed && which != mcGraphMemoryReserved) return fail(mcErrorInvalidValue);
-  Amounts& found = blocks->amounts[device];
-  *amount = which == mcGraphMemoryUsed ? &found.used : &found.reserved;
-  return mcSuccess;
+  const bool known = which == mcGraphMemoryUsed || which == mcGraphMemoryReserved;
+  return known ? mcSuccess : fail(mcErrorInvalidValue);
+}
+Amount& amountOf(Amounts& amounts, mcGraphMemory which) {
+  return which == mcGraphMemoryUsed ? amounts.used : amounts.reserved;
 }
 }  // namespace
 
 mcError_t mcGraphMemoryGet(int device, mcGraphMemory which, unsigned long long* current, unsigned long long* high) {
   if (current == nullptr || high == nullptr) return fail(mcErrorInvalidValue);
-  const Writing<GraphBlocks> blocks;
-  Amount* amount = nullptr;
-  const mcError_t error = findAmount(blocks.operator->(), device, which, &amount);
+  const mcError_t error = checkAmount(device, which);
   if (error != mcSuccess) return error;
-  *current = amount->current;
-  *high = amount->high;
+  const Writing<GraphBlocks> blocks;
+  const Amount& amount = amountOf(blocks->amounts[device], which);
+  *current = amount.current;
+  *high = amount.high;
   return mcSuccess;
 }
 
 mcError_t mcGraphMemoryResetHigh(int device, mcGraphMemory which) {
+  const mcError_t error = checkAmount(device, which);
+  if (error != mcSuccess) return error;
   const Writing<GraphBlocks> blocks;
-  Amount* amount = nullptr;
-  const mcError_t error = findAmount(blocks.operator->(), device, which, &amount);
-  if (error == mcSuccess) amount->high = amount->current;
-  return error;
+  Amount& amount = amountOf(blocks->amounts[device], which);
+  amount.high = amount.current;
+  return mcSuccess;
 }

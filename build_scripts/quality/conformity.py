@@ -294,7 +294,7 @@ class Ranks(Child):
 
     def run(self, progress: Progress) -> int:
         root, path = self.place()
-        started, ended = time.monotonic(), None
+        started, ended, broke = time.monotonic(), None, None
         together = {
             **self.variables(),
             "PYTEST_ADDOPTS": shlex.join(self.options()),
@@ -319,7 +319,10 @@ class Ranks(Child):
                     self._read(progress)
                     left = [status for status in statuses if status is not None]
                     broken = [status for status in left if status not in (*FINISHED, *ANOTHER_PROCESS)]
-                    if self.status is not None or broken or len(left) == len(processes):
+                    broke = now if broken and broke is None else broke
+                    # Until the others are as far, it is not known in which test one has broken.
+                    known = self.running is not None or (broke is not None and now - broke > GRACE)
+                    if self.status is not None or (broken and known) or len(left) == len(processes):
                         break
                     ended = now if left and ended is None else ended
                     since = self.since if self.running is not None else ended

@@ -290,6 +290,14 @@ def test_a_test_of_a_program_has_the_worst_outcome_of_its_ranks(
     assert "rank 1: no outcome 1 s later" in messages["test_c_fails_where_the_other_waits"]
 
 
+def test_a_rank_may_crash_before_another_has_begun(tmp_path: Path) -> None:
+    late = "if RANK == 0:\n    time.sleep(2)\n"
+    text = PROGRAM.replace("\n\n\ndef meet(name):", f"\n{late}\n\ndef meet(name):", 1)
+    found = run(program(tmp_path, text))
+    assert found["test_d_crashes_on_one"] == "crashed" and found["test_g_meets_at_last"] == "passed"
+    assert not [name for name in found if "import" in name]
+
+
 def test_a_program_takes_its_time_and_goes_on_from_there(tmp_path: Path) -> None:
     main = PROGRAM[PROGRAM.index("if __name__") :]
     # However fast the machine, the first test ends after the time, which no start of an interpreter takes.

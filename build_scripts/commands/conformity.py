@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import cache, releases
 from ..errors import FactoryError
@@ -75,6 +75,9 @@ def configure(commands: Any) -> None:
     parser.add_argument(
         "--seconds", type=float, metavar="S", help="time for each file; what is run by then is a sample of all of it"
     )
+    parser.add_argument(
+        "--devices", type=int, metavar="N", help="devices for every file (default: what its tests ask for at most)"
+    )
     parser.add_argument("--resume", action="store_true", help="keep outcomes that there are; run only what is left")
     parser.add_argument(
         "--failed", action="store_true", help="run again what failed, with these wheels or with those of the run before"
@@ -130,9 +133,11 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.seconds,
             limits,
             leave_out,
-            {file: int(number) for number, of in settings_file["devices"].items() for file in of},
+            _devices(settings_file["devices"], files, arguments.devices),
             settings_file["alone"],
             settings_file["in_order"],
+            settings_file["as_main"],
+            settings_file["once_more"],
             settings_file["call_tools"],
             _tools_of(program, release),
             settings_file["file_variables"],
@@ -243,6 +248,15 @@ def run_ecosystem(arguments: argparse.Namespace, release: Release, wheel: Upstre
     for line in wrong:
         print(line)
     return 1 if wrong else 0
+
+
+def _devices(table: Mapping[str, Sequence[str]], files: Sequence[str], asked: Optional[int]) -> Dict[str, int]:
+    """How many devices each file gets."""
+    if asked is None:
+        return {file: int(number) for number, of in table.items() for file in of}
+    if asked < 1:
+        raise FactoryError(f"--devices {asked}: no test runs on so many.", "Give 1 or more.")
+    return dict.fromkeys(files, asked)
 
 
 def show_scripts(results: Path, surprises: List[str]) -> None:

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -66,6 +66,10 @@ class Settings:
     alone: Sequence[str] = ()
     # Files whose tests keep their order where the time is limited.
     in_order: Sequence[str] = ()
+    # Files that do something of their own when they are run as programs, before their tests.
+    as_main: Sequence[str] = ()
+    # Files of which what fails is run once more, in a process for each test, as upstream's runner does.
+    once_more: Sequence[str] = ()
     # Files whose tests call the toolkit's commands, and the folder of those.
     call_tools: Sequence[str] = ()
     tools: Optional[Path] = None
@@ -197,6 +201,8 @@ class Child:
             own["CONFORMITY_ALONE"] = "1"
         if self.unit.file in self.settings.in_order:
             own["CONFORMITY_IN_ORDER"] = "1"
+        if self.unit.file in self.settings.as_main:
+            own["CONFORMITY_MAIN"] = "1"
         if self.unit.file in self.settings.call_tools and self.settings.tools is not None:
             own["PATH"] = os.pathsep.join([str(self.settings.tools), os.environ.get("PATH", os.defpath)])
         if self.unit.file == FUZZ:
@@ -454,6 +460,8 @@ def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
         elif (status in FINISHED and (child.selected is not None or not program)) or (
             status == INTERRUPTED and child.unimportable
         ):
+            if unit.file in settings.once_more and not settings.failed:
+                _run_once_more(unit, settings, progress)
             append(child.record, complete=unit.shard)
             return
         else:
@@ -466,6 +474,25 @@ def _run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
             )
             note(f"  {outcome}: {name}")
             return
+
+
+def _run_once_more(unit: Unit, settings: Settings, progress: Progress) -> None:
+    """What has failed, in a process for each test. What passes there says so in its outcome."""
+    record = unit.record(settings.results)
+    failed = {name: row for name, row in outcomes(record.parent).items() if row["outcome"] == "failed"}
+    if not failed:
+        return
+    results = record.with_suffix(".alone")
+    shutil.rmtree(str(results), ignore_errors=True)
+    alone = replace(settings, results=results, failed=True, seconds=None, limits={}, alone=[unit.file])
+    folder = folder_of(results, unit.file)
+    folder.mkdir(parents=True)
+    (folder / AGAIN).write_text(json.dumps(sorted(failed)), encoding="utf-8")
+    _run_unit(unit, alone, progress)
+    for name, row in outcomes(folder).items():
+        if row["outcome"] == "passed" and name in failed:
+            append(record, **row, by_itself=failed[name]["message"])
+            note(f"  passed by itself: {name}")
 
 
 def run(units: Sequence[Unit], settings: Settings, jobs: int, progress: Progress) -> None:

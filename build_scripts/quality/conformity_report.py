@@ -50,7 +50,8 @@ class Expected:
 class FileSummary:
     """One row of the table; ``surprises``: failures that nothing expects; ``earlier``: taken over from the document.
 
-    ``kept``: how many outcomes are of a run with earlier wheels.
+    ``kept``: how many outcomes are of a run with earlier wheels; ``by_itself``: how many failed among the others, and
+    passed in a process of their own.
     """
 
     file: str
@@ -58,6 +59,7 @@ class FileSummary:
     surprises: List[str] = field(default_factory=list)
     earlier: bool = False
     kept: int = 0
+    by_itself: int = 0
 
 
 @dataclass
@@ -69,6 +71,10 @@ class Summary:
     @property
     def kept(self) -> int:
         return sum(row.kept for row in self.files)
+
+    @property
+    def by_itself(self) -> int:
+        return sum(row.by_itself for row in self.files)
 
     @property
     def total(self) -> Dict[str, int]:
@@ -111,6 +117,7 @@ def summarise(torch: str, results: Path, files: Sequence[str], expected: Sequenc
         row = FileSummary(file)
         row.counts["collected"] = conformity.collected(folder)
         row.kept = sum("wheels" in outcome for outcome in found.values())
+        row.by_itself = sum("by_itself" in outcome for outcome in found.values())
         for test in conformity.pending(folder):
             found[test] = {"outcome": "failed", "message": "failed before, and was not run again"}
         for test, outcome in sorted(found.items()):
@@ -198,5 +205,7 @@ def write(path: Path, summary: Summary) -> None:
     if summary.kept:
         body += f" {summary.kept} outcomes were kept from a run with earlier wheels; "
         body += "what failed there was run again, or counts as failed."
+    if summary.by_itself:
+        body += f" {summary.by_itself} tests failed among the others and passed in a process of their own."
     body = f"{begin}\n{table(summary)}\n\n{prose.wrapped(body, 120)}\n{end}"
     path.write_text(pattern.sub(lambda _: body, text), encoding="utf-8")

@@ -11,11 +11,13 @@ an error ends after the test that caused it: the error is sticky, and would fail
     CONFORMITY_SKIP     a JSON list of [pattern, sentence]: tests that are not run
     CONFORMITY_ALONE    each test is the only one of its process
     CONFORMITY_IN_ORDER tests keep their order where the time is limited
+    CONFORMITY_MAIN     what the file does when it is run as a program, before it runs its tests, is done
     CONFORMITY_LEAVE_OUT  a JSON list of patterns: tests that count as not there
     CONFORMITY_RANKS    this process is one of so many that run the same tests together: it ends after a failure, since
                         the others may be left at another place of the test, and in no other case by itself
 """
 
+import ast
 import contextlib
 import fnmatch
 import gc
@@ -124,6 +126,9 @@ class Recorder:
             else:
                 self.write(test=item.nodeid, outcome="skipped by us", message=sentence, seconds=0.0)
         self.write(collected=len(items), selected=len(mine), left=len(left))
+        if "CONFORMITY_MAIN" in os.environ:
+            for module in {item.module for item in left}:
+                run_main(module)
         if self.end is not None and "CONFORMITY_IN_ORDER" not in os.environ:
             left.sort(key=lambda item: sample_of(item.nodeid))
         items[:] = left
@@ -212,6 +217,25 @@ def device_error(failed: bool) -> Optional[str]:
     except RuntimeError as error:
         return str(error).splitlines()[0]
     return None
+
+
+def run_main(module: types.ModuleType) -> None:
+    """Do what the module does as a program, such as choosing an allocator, but for running its tests."""
+    path = str(module.__file__)
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read(), path)
+    tree.body = [node for node in tree.body if isinstance(node, ast.If) and asks_for_main(node.test)]
+    names = {**vars(module), "__name__": "__main__", "run_tests": _nothing, "get_disabled_tests": _nothing}
+    exec(compile(tree, path, "exec"), names)
+
+
+def asks_for_main(test: ast.expr) -> bool:
+    """Whether it is `__name__ == "__main__"`."""
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _nothing(*arguments: Any, **keywords: Any) -> None:
+    pass
 
 
 def resident() -> int:

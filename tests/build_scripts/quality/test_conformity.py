@@ -236,6 +236,27 @@ def test_a_limited_file_may_keep_its_order(tmp_path: Path) -> None:
     assert run(ordered) == dict.fromkeys(names, "passed")
 
 
+def test_a_file_may_do_what_it_does_as_a_program(tmp_path: Path) -> None:
+    text = "chosen = []\ndef run_tests(): raise AssertionError('pytest runs them')\n"
+    text += "def test_choice(): assert chosen == ['expandable']\n"
+    text += "if __name__ == '__main__':\n    chosen.append('expandable')\n    run_tests()\n"
+    given = settings(tmp_path, text=text)
+    assert run(given) == {"test_choice": "failed"}
+    shutil.rmtree(given.results)
+    assert run(dataclasses.replace(given, as_main=["test_thing.py"])) == {"test_choice": "passed"}
+
+
+def test_what_fails_among_the_others_may_pass_by_itself_and_says_so(tmp_path: Path) -> None:
+    text = "left = []\ndef test_a(): left.append(1)\ndef test_b(): assert not left\ndef test_c(): assert False\n"
+    given = settings(tmp_path, text=text)
+    assert run(given) == {"test_a": "passed", "test_b": "failed", "test_c": "failed"}
+    shutil.rmtree(given.results)
+    given = dataclasses.replace(given, once_more=["test_thing.py"])
+    assert run(given) == {"test_a": "passed", "test_b": "passed", "test_c": "failed"}
+    summary = conformity_report.summarise("2.6.0", given.results, ["test_thing.py"], [])
+    assert summary.by_itself == 1 and summary.total["passed"] == 2 and summary.total["failed"] == 1
+
+
 def test_a_file_may_have_folders_which_each_process_finds_empty(tmp_path: Path) -> None:
     text = "import os\nfrom pathlib import Path\n"
     for name in "ab":
@@ -259,9 +280,17 @@ def test_each_file_is_listed_once_with_one_number_of_devices() -> None:
     numbered = [file for files in table["devices"].values() for file in files]
     assert len(set(listed)) == len(listed) and len(set(numbered)) == len(numbered)
     known = [*numbered, *table["alone"], *table["in_order"], *table["call_tools"], *table["programs"]]
-    known += [*table["file_variables"], *table["file_folders"]]
+    known += [*table["as_main"], *table["once_more"], *table["file_variables"], *table["file_folders"]]
     assert set(known) <= set(listed) and set(table["programs"]) <= set(numbered)
     assert all(int(number) > 1 for number in table["devices"])
+
+
+def test_a_number_of_devices_holds_for_every_file() -> None:
+    table = {"2": ["test_a.py"], "4": ["test_b.py"]}
+    assert command._devices(table, ["test_c.py"], None) == {"test_a.py": 2, "test_b.py": 4}
+    assert command._devices(table, ["test_a.py", "test_c.py"], 8) == {"test_a.py": 8, "test_c.py": 8}
+    with pytest.raises(FactoryError, match="--devices 0"):
+        command._devices(table, ["test_a.py"], 0)
 
 
 def program(tmp_path: Path, text: str) -> conformity.Settings:

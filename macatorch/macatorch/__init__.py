@@ -14,8 +14,8 @@ from .engine_threads import settle_at_exit
 
 __all__ = ["preload"]
 
-# A run-time name carries its major version; the bare .so names serve linkers only.
-_RUNTIME_NAME = re.compile(r"lib.+\.so\.\d+")
+# A run-time name carries its major version; the bare .so names serve linkers, but for one that Triton's profiler opens.
+_RUNTIME_NAME = re.compile(r"lib.+\.so\.\d+|libcupti\.so")
 
 
 def preload() -> None:
@@ -45,6 +45,8 @@ def preload() -> None:
     # NVTX looks for its tool by this variable, in each library that was compiled with its headers. Another tool of the
     # user's is left alone. What a child process loads for it declines where the SDK's runtime is not there.
     os.environ.setdefault("NVTX_INJECTION64_PATH", os.path.join(root, "lib", "libmcnvtx.so"))
+    # Later releases of Triton's profiler look in one folder alone.
+    os.environ.setdefault("TRITON_CUPTI_LIB_PATH", directory)
 
 
 def _load_first(directory: str, name: str, version: str) -> None:

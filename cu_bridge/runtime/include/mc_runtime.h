@@ -355,6 +355,10 @@ typedef enum mcGraphUpdateResult {
 MC_API mcError_t mcGraphExecFreesFirst(mcGraphExec_t exec);
 // What the program has given when the graph was instantiated; the runtime keeps it and does not look at it.
 MC_API mcError_t mcGraphExecSetFlags(mcGraphExec_t exec, unsigned long long flags);
+// Numbers of graphs, executable ones and nodes: no other one of the process has it.
+MC_API mcError_t mcGraphGetId(mcGraph_t graph, unsigned int* id);
+MC_API mcError_t mcGraphExecGetId(mcGraphExec_t exec, unsigned int* id);
+MC_API mcError_t mcGraphNodeGetId(mcGraphNode_t node, unsigned long long* id);
 MC_API mcError_t mcGraphExecGetFlags(mcGraphExec_t exec, unsigned long long* flags);
 MC_API mcError_t mcGraphExecUpdate(mcGraphExec_t exec, mcGraph_t graph, mcGraphUpdateResult* result,
                                    mcGraphNode_t* node);
@@ -433,12 +437,14 @@ typedef enum mcCall {
   mcCallFreeHost = 16,
   mcCallMallocAsync = 17,
   mcCallFreeAsync = 18,
-  mcCallOther = 19  // of a library: work without a call of CUDA
+  mcCallOther = 19,  // of a library: work without a call of CUDA
+  mcCallLaunchCooperative = 20
 } mcCall;
 typedef struct mcWorkRecord {
   mcWorkKind kind;
   mcCall call;
-  int ofDriver;  // the call came through the driver interface
+  int ofDriver;           // the call came through the driver interface
+  unsigned int function;  // the number of the function that was called, as mcFunctionCall has it; 0: that of `call`
   // Of a call, when it begins and when it is over: the addresses of its arguments, in the order of the function of this
   // interface, which is CUDA's; NULL where they are not known.
   const void* const* arguments;
@@ -454,6 +460,9 @@ typedef struct mcWorkRecord {
   size_t bytes;  // of copies and fills
   mcMemoryKind source, target;
   unsigned int value;  // of a fill
+  // Of work that the launch of a graph does: what mcGraphExecGetId and mcGraphNodeGetId give. 0 for other work.
+  unsigned int graph;
+  unsigned long long graphNode;
   mcMarkKind mark;
   const char* domain;        // of a mark; lives as long as the process, NULL for the default one
   unsigned long long range;  // one for the begin and the end of a range
@@ -466,8 +475,9 @@ MC_API void mcProfileListen(mcWorkListener listener, mcProfileClock clock);
 // ends (0) to listen. The library then tells of each operator as a kernel of that name: when it begins (which gives it
 // a number) and when it has run.
 MC_API void mcProfileSetHook(void (*changed)(int listens));
+MC_API int mcProfileListens(void);
 MC_API int64_t mcProfileNow(void);
-MC_API unsigned int mcProfileBegin(void);
+MC_API unsigned int mcProfileBegin(const char* name, mcStream_t stream);
 MC_API void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start,
                               int64_t end);
 // A program's mark, or the begin or end of a range (NVTX). Ranges of a thread are pushed and popped for each domain by
@@ -477,8 +487,20 @@ MC_API int64_t mcProfileMark(mcMarkKind kind, const char* domain, const char* na
 // Called with each of them, in its thread, whether anybody listens or not. NULL ends it.
 typedef void (*mcMarkHook)(mcMarkKind kind, const char* name, unsigned long long range);
 MC_API void mcProfileSetMarkHook(mcMarkHook hook);
-// With 1, until -1: the thread's calls come through the driver interface.
-MC_API void mcProfileDriverCall(int change);
+// A function of CUDA's interfaces that is not one of this interface's, with arguments of its own. What the runtime is
+// asked for between its begin and its end is a part of it. Begin returns 0, and there is no end, where nobody listens
+// and where the thread is in another call.
+typedef struct mcFunctionCall {
+  mcCall call;            // what is most like it here
+  int ofDriver;           // of the driver interface
+  unsigned int function;  // its number in CUPTI's list of the interface's functions
+  const char* kernel;     // that it launches, or NULL
+  const void* const* arguments;
+  unsigned int correlation;  // these two are the runtime's
+  int64_t start;
+} mcFunctionCall;
+MC_API int mcProfileFunctionBegin(mcFunctionCall* call);
+MC_API void mcProfileFunctionEnd(const mcFunctionCall* call, mcError_t result);
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------
 // Host code registers its kernels by the address of a host function. A kernel runs only if somebody has given an

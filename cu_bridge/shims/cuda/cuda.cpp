@@ -11,6 +11,7 @@
 #include "device_facts.h"
 #include "handle_table.h"
 #include "mc_device_limits.h"
+#include "profiling/told.h"
 
 namespace {
 
@@ -351,8 +352,11 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   return result(mcGetDevice(device));
 }
 CUresult cuCtxSynchronize(void) {
-  NEEDS_CONTEXT();
-  return result(mcDeviceSynchronize());
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return result(mcDeviceSynchronize());
+  };
+  return toldOfDriver(17, mcCallDeviceSynchronize, work);
 }
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version) {
   RETURN_IF_NULL(version);

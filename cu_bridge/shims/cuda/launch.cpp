@@ -6,6 +6,7 @@
 
 #include "launching/attributes.h"
 #include "mc_kernel.h"
+#include "profiling/told.h"
 #include "result.h"
 
 namespace {
@@ -55,9 +56,7 @@ CUresult launch(Launcher launcher, CUfunction function, mcDim3 grid, mcDim3 bloc
     arguments = unpacked.data();
   }
   const bool whole = mcStickyError() == mcSuccess;
-  mcProfileDriverCall(1);
   const mcError_t error = launcher(function, grid, block, arguments, sharedBytes, own(stream));
-  mcProfileDriverCall(-1);
   return whole && isFault(error) ? CUDA_SUCCESS : result(error);
 }
 
@@ -83,16 +82,25 @@ extern "C" {
 CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
                         unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,
                         CUstream stream, void** arguments, void** extra) {
-  return launch(&mcLaunchKernel, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
-                arguments, extra);
+  const auto work = [&] {
+    return launch(&mcLaunchKernel, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
+                  arguments, extra);
+  };
+  return told({307, mcCallLaunchKernel, true}, function, work, function, gridX, gridY, gridZ, blockX, blockY, blockZ,
+              sharedBytes, stream, arguments, extra);
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,
                                    unsigned int blockX, unsigned int blockY, unsigned int blockZ,
                                    unsigned int sharedBytes, CUstream stream, void** arguments) {
-  return launch(&mcLaunchCooperative, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
-                arguments, nullptr);
+  const auto work = [&] {
+    return launch(&mcLaunchCooperative, function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream,
+                  arguments, nullptr);
+  };
+  return told({477, mcCallLaunchCooperative, true}, function, work, function, gridX, gridY, gridZ, blockX, blockY,
+              blockZ, sharedBytes, stream, arguments);
 }
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
+namespace {
+CUresult launchWithAttributes(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
   RETURN_IF_NULL(config);
   LaunchWishes wishes;
   const mcError_t wrong = readConfig(*config, &wishes);
@@ -105,6 +113,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     status = result(mcEventRecord(own(wishes.recorded[i]), own(config->hStream)));
   }
   return status;
+}
+}  // namespace
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
+  const auto work = [&] { return launchWithAttributes(config, function, arguments, extra); };
+  return told({652, mcCallLaunchKernel, true}, function, work, config, function, arguments, extra);
 }
 
 // Clusters are of one block here: the largest that any kernel can have, and as many run at once as blocks do.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "contexts.h"
+#include "profiling/told.h"
 
 namespace {
 
@@ -31,25 +32,42 @@ CUresult cuMemGetInfo(size_t* free, size_t* total) {
   return result(mcMemGetInfo(free, total));
 }
 CUresult cuMemAlloc(CUdeviceptr* out, size_t bytes) {
-  return allocate(out, bytes, [=](void** memory) { return mcMalloc(memory, bytes); });
+  const auto work = [&] { return allocate(out, bytes, [=](void** memory) { return mcMalloc(memory, bytes); }); };
+  return toldOfDriver(243, mcCallMalloc, work, out, bytes);
 }
-CUresult cuMemFree(CUdeviceptr memory) { return result(mcFree(address(memory))); }
+CUresult cuMemFree(CUdeviceptr memory) {
+  const auto work = [&] { return result(mcFree(address(memory))); };
+  return toldOfDriver(245, mcCallFree, work, memory);
+}
 CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned int flags) {
   return allocate(out, bytes, [=](void** memory) { return mcMallocManaged(memory, bytes, flags); });
 }
 CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate(out, bytes, [=](void** memory) { return mcMallocAsync(memory, bytes, own(stream)); });
+  const auto work = [&] {
+    return allocate(out, bytes, [=](void** memory) { return mcMallocAsync(memory, bytes, own(stream)); });
+  };
+  return toldOfDriver(598, mcCallMallocAsync, work, out, bytes, stream);
 }
 CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream) {
-  return result(mcFreeAsync(address(memory), own(stream)));
+  const auto work = [&] { return result(mcFreeAsync(address(memory), own(stream))); };
+  return toldOfDriver(600, mcCallFreeAsync, work, memory, stream);
 }
 CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned int flags) {
-  NEEDS_CONTEXT();
-  RETURN_IF_WRONG(valueError(bytes != 0));
-  return result(mcHostAlloc(out, bytes, flags));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    RETURN_IF_WRONG(valueError(bytes != 0));
+    return result(mcHostAlloc(out, bytes, flags));
+  };
+  return toldOfDriver(39, mcCallHostAlloc, work, out, bytes, flags);
 }
-CUresult cuMemAllocHost(void** out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
-CUresult cuMemFreeHost(void* memory) { return result(mcFreeHost(memory)); }
+CUresult cuMemAllocHost(void** out, size_t bytes) {
+  const auto work = [&] { return cuMemHostAlloc(out, bytes, 0); };
+  return toldOfDriver(294, mcCallHostAlloc, work, out, bytes);
+}
+CUresult cuMemFreeHost(void* memory) {
+  const auto work = [&] { return result(mcFreeHost(memory)); };
+  return toldOfDriver(38, mcCallFreeHost, work, memory);
+}
 CUresult cuMemHostRegister(void* memory, size_t bytes, unsigned int flags) {
   constexpr unsigned int kKnownFlags = 15;  // portable, mapped, of a device's registers, read-only
   NEEDS_CONTEXT();
@@ -136,54 +154,86 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
-  return result(mcMemcpyAsync(address(dst), address(src), bytes, mcMemcpyDefault, own(stream)));
+  const auto work = [&] {
+    return result(mcMemcpyAsync(address(dst), address(src), bytes, mcMemcpyDefault, own(stream)));
+  };
+  return toldOfDriver(306, mcCallMemcpyAsync, work, dst, src, bytes, stream);
 }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr dst, const void* src, size_t bytes, CUstream stream) {
-  return result(mcMemcpyAsync(address(dst), src, bytes, mcMemcpyHostToDevice, own(stream)));
+  const auto work = [&] { return result(mcMemcpyAsync(address(dst), src, bytes, mcMemcpyHostToDevice, own(stream))); };
+  return toldOfDriver(277, mcCallMemcpyAsync, work, dst, src, bytes, stream);
 }
 CUresult cuMemcpyDtoHAsync(void* dst, CUdeviceptr src, size_t bytes, CUstream stream) {
-  return result(mcMemcpyAsync(dst, address(src), bytes, mcMemcpyDeviceToHost, own(stream)));
+  const auto work = [&] { return result(mcMemcpyAsync(dst, address(src), bytes, mcMemcpyDeviceToHost, own(stream))); };
+  return toldOfDriver(279, mcCallMemcpyAsync, work, dst, src, bytes, stream);
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
-  return result(mcMemcpyAsync(address(dst), address(src), bytes, mcMemcpyDeviceToDevice, own(stream)));
+  const auto work = [&] {
+    return result(mcMemcpyAsync(address(dst), address(src), bytes, mcMemcpyDeviceToDevice, own(stream)));
+  };
+  return toldOfDriver(281, mcCallMemcpyAsync, work, dst, src, bytes, stream);
 }
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
-  NEEDS_CONTEXT();
-  return finished(cuMemcpyAsync(dst, src, bytes, nullptr));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return finished(cuMemcpyAsync(dst, src, bytes, nullptr));
+  };
+  return toldOfDriver(305, mcCallMemcpy, work, dst, src, bytes);
 }
 CUresult cuMemcpyHtoD(CUdeviceptr dst, const void* src, size_t bytes) {
-  NEEDS_CONTEXT();
-  return finished(cuMemcpyHtoDAsync(dst, src, bytes, nullptr));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return finished(cuMemcpyHtoDAsync(dst, src, bytes, nullptr));
+  };
+  return toldOfDriver(276, mcCallMemcpy, work, dst, src, bytes);
 }
 CUresult cuMemcpyDtoH(void* dst, CUdeviceptr src, size_t bytes) {
-  NEEDS_CONTEXT();
-  return finished(cuMemcpyDtoHAsync(dst, src, bytes, nullptr));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return finished(cuMemcpyDtoHAsync(dst, src, bytes, nullptr));
+  };
+  return toldOfDriver(278, mcCallMemcpy, work, dst, src, bytes);
 }
 CUresult cuMemcpyDtoD(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
-  NEEDS_CONTEXT();
-  return finished(cuMemcpyDtoDAsync(dst, src, bytes, nullptr));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return finished(cuMemcpyDtoDAsync(dst, src, bytes, nullptr));
+  };
+  return toldOfDriver(280, mcCallMemcpy, work, dst, src, bytes);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, size_t count, CUstream stream) {
-  return result(mcMemset2DAsync(address(memory), 0, value, 1, count, 1, own(stream)));
+  const auto work = [&] { return result(mcMemset2DAsync(address(memory), 0, value, 1, count, 1, own(stream))); };
+  return toldOfDriver(216, mcCallMemsetAsync, work, memory, value, count, stream);
 }
 CUresult cuMemsetD16Async(CUdeviceptr memory, unsigned short value, size_t count, CUstream stream) {
-  return result(mcMemset2DAsync(address(memory), 0, value, 2, count, 1, own(stream)));
+  const auto work = [&] { return result(mcMemset2DAsync(address(memory), 0, value, 2, count, 1, own(stream))); };
+  return toldOfDriver(218, mcCallMemsetAsync, work, memory, value, count, stream);
 }
 CUresult cuMemsetD32Async(CUdeviceptr memory, unsigned int value, size_t count, CUstream stream) {
-  return result(mcMemset2DAsync(address(memory), 0, value, 4, count, 1, own(stream)));
+  const auto work = [&] { return result(mcMemset2DAsync(address(memory), 0, value, 4, count, 1, own(stream))); };
+  return toldOfDriver(220, mcCallMemsetAsync, work, memory, value, count, stream);
 }
 CUresult cuMemsetD8(CUdeviceptr memory, unsigned char value, size_t count) {
-  NEEDS_CONTEXT();
-  return finished(cuMemsetD8Async(memory, value, count, nullptr));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return finished(cuMemsetD8Async(memory, value, count, nullptr));
+  };
+  return toldOfDriver(249, mcCallMemset, work, memory, value, count);
 }
 CUresult cuMemsetD16(CUdeviceptr memory, unsigned short value, size_t count) {
-  NEEDS_CONTEXT();
-  return finished(cuMemsetD16Async(memory, value, count, nullptr));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return finished(cuMemsetD16Async(memory, value, count, nullptr));
+  };
+  return toldOfDriver(250, mcCallMemset, work, memory, value, count);
 }
 CUresult cuMemsetD32(CUdeviceptr memory, unsigned int value, size_t count) {
-  NEEDS_CONTEXT();
-  return finished(cuMemsetD32Async(memory, value, count, nullptr));
+  const auto work = [&]() -> CUresult {
+    NEEDS_CONTEXT();
+    return finished(cuMemsetD32Async(memory, value, count, nullptr));
+  };
+  return toldOfDriver(251, mcCallMemset, work, memory, value, count);
 }
 
 // ---- Virtual memory -------------------------------------------------------------------------------------------------

@@ -1,12 +1,18 @@
 // Streams, events, captures and graphs.
 
 #include "contexts.h"
+#include "profiling/told.h"
 
 #pragma GCC visibility push(default)
 extern "C" {
 
 #define SAME(name, parameters, call) \
   CUresult cu##name parameters { return result(call); }
+#define TOLD(name, parameters, call, like, number, ...)       \
+  CUresult cu##name parameters {                              \
+    const auto work = [&] { return result(call); };           \
+    return toldOfDriver((number), (like), work, __VA_ARGS__); \
+  }
 #include "same_functions.inc"
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
@@ -15,9 +21,12 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int pr
 }
 CUresult cuStreamCreate(CUstream* stream, unsigned int flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
-  RETURN_IF_WRONG(checkFlags(flags, cudaEventWaitExternal));
-  return result((flags & cudaEventWaitExternal) != 0 ? mcStreamWaitEventExternal(own(stream), own(event))
-                                                     : mcStreamWaitEvent(own(stream), own(event)));
+  const auto work = [&]() -> CUresult {
+    RETURN_IF_WRONG(checkFlags(flags, cudaEventWaitExternal));
+    return result((flags & cudaEventWaitExternal) != 0 ? mcStreamWaitEventExternal(own(stream), own(event))
+                                                       : mcStreamWaitEvent(own(stream), own(event)));
+  };
+  return toldOfDriver(295, mcCallStreamWaitEvent, work, stream, event, flags);
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   int device = 0;

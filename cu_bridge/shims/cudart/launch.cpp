@@ -1,12 +1,15 @@
 // Launches with attributes: launching/attributes.h.
 
 #include "launching/attributes.h"
+#include "profiling/told.h"
 
 #pragma GCC visibility push(default)
 
 extern "C" {
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* func, void** args) {
+namespace {
+
+cudaError_t launchWithAttributes(const cudaLaunchConfig_t* config, const void* func, void** args) {
   if (config == nullptr) return static_cast<cudaError_t>(mcSetLastError(mcErrorInvalidValue, nullptr));
   mxmaca::LaunchWishes wishes;
   const char* detail = nullptr;
@@ -19,6 +22,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     status = cudaEventRecord(wishes.recorded[i], config->stream);
   }
   return status;
+}
+
+}  // namespace
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* func, void** args) {
+  constexpr mxmaca::ToldFunction kFunction{430, mcCallLaunchKernel, false};
+  const auto launch = [&] { return launchWithAttributes(config, func, args); };
+  return mxmaca::told(kFunction, func, launch, config, func, args);
 }
 
 }  // extern "C"

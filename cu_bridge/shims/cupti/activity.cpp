@@ -26,7 +26,6 @@ using CompleteBuffer = void (*)(void* context, uint32_t stream, uint8_t* buffer,
 using Timestamp = uint64_t (*)();
 
 constexpr int kLastAttribute = 15, kLastCorrelationKind = 15;
-constexpr uint32_t kContext = 1;  // of each device
 
 uint64_t wallClock() {
   timespec time{};
@@ -192,6 +191,8 @@ void addKernel(const mcWorkRecord& work) {
   record.correlationId = work.correlation;
   record.gridId = work.correlation;
   record.name = work.name;
+  record.graphId = work.graph;
+  record.graphNodeId = work.graphNode;
   buffers().add(record);
 }
 
@@ -209,6 +210,8 @@ void addCopy(const mcWorkRecord& work) {
   record.contextId = kContext;
   record.streamId = static_cast<uint32_t>(work.stream);
   record.correlationId = work.correlation;
+  record.graphId = work.graph;
+  record.graphNodeId = work.graphNode;
   buffers().add(record);
 }
 
@@ -224,6 +227,8 @@ void addFill(const mcWorkRecord& work) {
   record.streamId = static_cast<uint32_t>(work.stream);
   record.correlationId = work.correlation;
   record.memoryKind = memoryKind(mcMemoryDevice);
+  record.graphId = work.graph;
+  record.graphNodeId = work.graphNode;
   buffers().add(record);
 }
 
@@ -376,6 +381,15 @@ int cuptiActivityRegisterTimestampCallback(Timestamp callback) {
 }
 int cuptiActivityEnable(int kind) { return change(kind, true); }
 int cuptiActivityDisable(int kind) { return change(kind, false); }
+// The one context is that of all devices.
+int cuptiActivityEnableContext(void* context, int kind) {
+  return context == nullptr ? kInvalidParameter : change(kind, true);
+}
+int cuptiActivityDisableContext(void* context, int kind) {
+  return context == nullptr ? kInvalidParameter : change(kind, false);
+}
+// Times that the device itself takes: there is nothing that would take them.
+int cuptiActivityEnableHWTrace(uint8_t enable) { return enable != 0 ? kNotSupported : kSuccess; }
 
 int cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) { return changeFunction(0, id, enable != 0); }
 int cuptiActivityEnableDriverApi(uint32_t id, uint8_t enable) { return changeFunction(1, id, enable != 0); }

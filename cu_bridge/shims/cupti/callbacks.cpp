@@ -1,13 +1,16 @@
-// Callbacks: a subscriber is told of calls of the runtime interface when they begin and when they are over.
+// Callbacks: a subscriber is told of calls of the runtime and of the driver interface when they begin and when they are
+// over.
 //
-// Those are the calls whose arguments the runtime hands over (mcWorkRecord). Nobody can subscribe to others, nor to the
-// driver interface, waits, NVTX and the state, so that nobody waits for a callback that does not come. Of resources
-// there is the begin and the end of a context, which profilers insist on: a device's primary context is there as long
-// as the process is, so that neither is ever called.
+// Those are the calls whose arguments the runtime hands over (mcWorkRecord). Nobody can subscribe to others, nor to
+// waits, NVTX and the state, so that nobody waits for a callback that does not come. Profilers insist on some more, and
+// get them, though they never come: the begin and the end of a context, since a device's primary one is there as long as
+// the process is, that of graphs and their nodes, and launches by functions that are not there.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <vector>
 
@@ -34,20 +37,22 @@ static_assert(sizeof(CallbackData) == 72 && offsetof(CallbackData, correlationId
 
 using Callback = void (*)(void* userData, uint32_t domain, uint32_t id, const void* data);
 
-constexpr uint32_t kRuntime = 2, kResource = 3;  // domains
+constexpr uint32_t kDriver = 1, kRuntime = 2, kResource = 3;  // domains
 constexpr uint32_t kContextCreated = 1, kContextDestroyed = 2;
-constexpr uint32_t kLastDomain = 6, kFunctions = 512;
+constexpr uint32_t kLastDomain = 6, kFunctions = 1024;
 
-// A function of the runtime interface: the bytes of each of its parameters.
+// A function of an interface: the bytes of each of its parameters.
 struct Function {
   uint32_t id;
   const char* name;
   std::vector<size_t> bytes;
 };
+using Functions = std::vector<Function>;
 
-const std::vector<Function>& functions() {
-  constexpr size_t kPointer = sizeof(void*), kSize = sizeof(size_t), kInt = sizeof(int), kDim = 3 * sizeof(int);
-  static const auto* const all = new std::vector<Function>{
+constexpr size_t kPointer = sizeof(void*), kSize = sizeof(size_t), kInt = sizeof(int), kDim = 3 * sizeof(int);
+
+const Functions& runtimeFunctions() {
+  static const auto* const all = new Functions{
       {20, "cudaMalloc", {kPointer, kSize}},
       {22, "cudaFree", {kPointer}},
       {26, "cudaFreeHost", {kPointer}},
@@ -62,16 +67,82 @@ const std::vector<Function>& functions() {
       {147, "cudaStreamWaitEvent", {kPointer, kPointer, kInt}},
       {165, "cudaDeviceSynchronize", {}},
       {211, "cudaLaunchKernel", {kPointer, kDim, kDim, kPointer, kSize, kPointer}},
+      {269, "cudaLaunchCooperativeKernel", {kPointer, kDim, kDim, kPointer, kSize, kPointer}},
+      {284, "cudaLaunchHostFunc", {kPointer, kPointer, kPointer}},
+      {311, "cudaGraphLaunch", {kPointer, kPointer}},
       {373, "cudaMallocAsync", {kPointer, kSize, kPointer}},
+      {430, "cudaLaunchKernelExC", {kPointer, kPointer, kPointer}},
   };
   return *all;
 }
 
-const Function* functionOf(uint32_t id) {
-  for (const Function& function : functions()) {
+const Functions& driverFunctions() {
+  static const std::vector<size_t> launch{kPointer, kInt, kInt,     kInt,     kInt,    kInt,
+                                          kInt,     kInt, kPointer, kPointer, kPointer};
+  static const std::vector<size_t> cooperative(launch.begin(), launch.end() - 1);
+  static const std::vector<size_t> copy{kPointer, kPointer, kSize}, copyAsync{kPointer, kPointer, kSize, kPointer};
+  static const auto* const all = new Functions{
+      {17, "cuCtxSynchronize", {}},
+      {38, "cuMemFreeHost", {kPointer}},
+      {39, "cuMemHostAlloc", {kPointer, kSize, kInt}},
+      {119, "cuEventRecord", {kPointer, kPointer}},
+      {121, "cuEventSynchronize", {kPointer}},
+      {126, "cuStreamSynchronize", {kPointer}},
+      {216, "cuMemsetD8Async", {kPointer, sizeof(char), kSize, kPointer}},
+      {218, "cuMemsetD16Async", {kPointer, sizeof(short), kSize, kPointer}},
+      {220, "cuMemsetD32Async", {kPointer, kInt, kSize, kPointer}},
+      {243, "cuMemAlloc_v2", {kPointer, kSize}},
+      {245, "cuMemFree_v2", {kPointer}},
+      {249, "cuMemsetD8_v2", {kPointer, sizeof(char), kSize}},
+      {250, "cuMemsetD16_v2", {kPointer, sizeof(short), kSize}},
+      {251, "cuMemsetD32_v2", {kPointer, kInt, kSize}},
+      {276, "cuMemcpyHtoD_v2", copy},
+      {277, "cuMemcpyHtoDAsync_v2", copyAsync},
+      {278, "cuMemcpyDtoH_v2", copy},
+      {279, "cuMemcpyDtoHAsync_v2", copyAsync},
+      {280, "cuMemcpyDtoD_v2", copy},
+      {281, "cuMemcpyDtoDAsync_v2", copyAsync},
+      {294, "cuMemAllocHost_v2", {kPointer, kSize}},
+      {295, "cuStreamWaitEvent", {kPointer, kPointer, kInt}},
+      {305, "cuMemcpy", copy},
+      {306, "cuMemcpyAsync", copyAsync},
+      {307, "cuLaunchKernel", launch},
+      {477, "cuLaunchCooperativeKernel", cooperative},
+      {514, "cuGraphLaunch", {kPointer, kPointer}},
+      {527, "cuLaunchHostFunc", {kPointer, kPointer, kPointer}},
+      {598, "cuMemAllocAsync", {kPointer, kSize, kPointer}},
+      {600, "cuMemFreeAsync", {kPointer, kPointer}},
+      {652, "cuLaunchKernelEx", {kPointer, kPointer, kPointer, kPointer}},
+  };
+  return *all;
+}
+
+bool isInterface(uint32_t domain) { return domain == kDriver || domain == kRuntime; }
+const Functions& functionsOf(uint32_t domain) { return domain == kDriver ? driverFunctions() : runtimeFunctions(); }
+
+const Function* functionOf(uint32_t domain, uint32_t id) {
+  for (const Function& function : functionsOf(domain)) {
     if (function.id == id) return &function;
   }
   return nullptr;
+}
+
+// Launches of CUDA's that are not there: older ones, ones for several devices, and forms for the default stream of each
+// thread, which have no functions of their own here.
+constexpr uint32_t kOtherRuntimeLaunches[] = {13, 213, 214, 270, 272, 285, 312, 431};
+constexpr uint32_t kOtherDriverLaunches[] = {115, 116, 117, 442, 478, 480, 515, 528, 653};
+
+// Of what becomes of graphs, their nodes and executable graphs.
+bool isGraphs(uint32_t resource) { return resource >= 9 && resource <= 20; }
+
+bool neverComes(uint32_t domain, uint32_t id) {
+  const auto among = [id](const auto& ids) { return std::find(std::begin(ids), std::end(ids), id) != std::end(ids); };
+  switch (domain) {
+    case kDriver: return among(kOtherDriverLaunches);
+    case kRuntime: return among(kOtherRuntimeLaunches);
+    case kResource: return id == kContextCreated || id == kContextDestroyed || isGraphs(id);
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -79,7 +150,7 @@ const Function* functionOf(uint32_t id) {
 struct Subscriber {
   Callback callback;
   void* userData;
-  bool wants[kFunctions] = {};
+  bool wants[kRuntime + 1][kFunctions] = {};  // by domain
 };
 
 namespace {
@@ -90,6 +161,7 @@ mc::HandleTable<Subscriber> subscribers;
 struct Open {
   uint32_t correlation;
   Subscriber* subscriber;
+  uint32_t domain;
   uint64_t data;
 };
 
@@ -106,11 +178,11 @@ Live& live() {
 }
 
 // What the subscriber has kept of the call, which is over: 0 if nobody wanted its begin.
-uint64_t takeKept(uint32_t correlation, Subscriber* subscriber) {
+uint64_t takeKept(uint32_t correlation, const Subscriber* subscriber, uint32_t domain) {
   const std::lock_guard<std::mutex> lock(live().mutex);
   std::vector<Open>& open = live().open;
   for (size_t i = open.size(); i-- > 0;) {
-    if (open[i].correlation != correlation || open[i].subscriber != subscriber) continue;
+    if (open[i].correlation != correlation || open[i].subscriber != subscriber || open[i].domain != domain) continue;
     const uint64_t data = open[i].data;
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
     return data;
@@ -139,9 +211,9 @@ size_t pack(const Function& function, const void* const* arguments, unsigned cha
 }
 
 // With the lock.
-void want(Subscriber* subscriber, uint32_t id, bool on) {
-  if (subscriber->wants[id] == on) return;
-  subscriber->wants[id] = on;
+void want(Subscriber* subscriber, uint32_t domain, uint32_t id, bool on) {
+  if (subscriber->wants[domain][id] == on) return;
+  subscriber->wants[domain][id] = on;
   live().wanted += on ? 1 : -1;
 }
 
@@ -149,11 +221,11 @@ int change(uint32_t enable, Subscriber* subscriber, uint32_t domain, const uint3
   {
     const std::lock_guard<std::mutex> lock(live().mutex);
     if (!subscribers.contains(subscriber) || domain == 0 || domain > kLastDomain) return kInvalidParameter;
-    if (domain == kResource && id != nullptr && (*id == kContextCreated || *id == kContextDestroyed)) return kSuccess;
-    const bool known = domain == kRuntime && (id == nullptr || functionOf(*id) != nullptr);
+    if (id != nullptr && neverComes(domain, *id)) return kSuccess;
+    const bool known = isInterface(domain) && (id == nullptr || functionOf(domain, *id) != nullptr);
     if (!known) return enable != 0 ? kNotSupported : kSuccess;
-    for (const Function& function : functions()) {
-      if (id == nullptr || function.id == *id) want(subscriber, function.id, enable != 0);
+    for (const Function& function : functionsOf(domain)) {
+      if (id == nullptr || function.id == *id) want(subscriber, domain, function.id, enable != 0);
     }
   }
   callbacksHaveChanged();
@@ -162,7 +234,9 @@ int change(uint32_t enable, Subscriber* subscriber, uint32_t domain, const uint3
 
 // With the lock.
 void forget(Subscriber* subscriber) {
-  for (const Function& function : functions()) want(subscriber, function.id, false);
+  for (const uint32_t domain : {kDriver, kRuntime}) {
+    for (const Function& function : functionsOf(domain)) want(subscriber, domain, function.id, false);
+  }
   for (auto one = live().all.begin(); one != live().all.end(); ++one) {
     if (*one == subscriber) {
       live().all.erase(one);
@@ -177,9 +251,10 @@ void forget(Subscriber* subscriber) {
 namespace mxmaca::cupti {
 
 uint32_t callbackId(const mcWorkRecord& record) {
-  constexpr uint32_t kDriverLaunchKernel = 307;
+  if (record.function != 0) return record.function;
   switch (record.call) {
-    case mcCallLaunchKernel: return record.ofDriver != 0 ? kDriverLaunchKernel : 211;
+    case mcCallLaunchKernel: return 211;
+    case mcCallLaunchCooperative: return 269;
     case mcCallMemcpyAsync: return 41;
     case mcCallMemcpy: return 31;
     case mcCallMemsetAsync: return 51;
@@ -204,10 +279,11 @@ uint32_t callbackId(const mcWorkRecord& record) {
 
 bool anyCallback() { return live().wanted.load() != 0; }
 
-void callBack(const mcWorkRecord& work, bool entry) {
-  if (!anyCallback() || work.ofDriver != 0) return;
-  const uint32_t id = callbackId(work);
-  const Function* const function = functionOf(id);
+namespace {
+
+// Hands a call's begin or end to those who want this function.
+void callBack(uint32_t domain, uint32_t id, const mcWorkRecord& work, bool entry) {
+  const Function* const function = functionOf(domain, id);
   if (function == nullptr || (work.arguments == nullptr && !function->bytes.empty())) return;
   struct Wanted {
     Subscriber* subscriber;
@@ -218,27 +294,40 @@ void callBack(const mcWorkRecord& work, bool entry) {
   {
     const std::lock_guard<std::mutex> lock(live().mutex);
     for (Subscriber* one : live().all) {
-      if (one->wants[id]) wanted.push_back({one, one->callback, one->userData});
+      if (one->wants[domain][id]) wanted.push_back({one, one->callback, one->userData});
     }
   }
-  alignas(8) unsigned char parameters[64];
+  alignas(8) unsigned char parameters[80];
   if (!function->bytes.empty()) pack(*function, work.arguments, parameters);
   int status = static_cast<int>(work.result);
   // Without the lock: a callback may subscribe, enable and end.
   for (const Wanted& to : wanted) {
-    uint64_t data = entry ? 0 : takeKept(work.correlation, to.subscriber);
+    uint64_t data = entry ? 0 : takeKept(work.correlation, to.subscriber, domain);
     CallbackData callback{};
     callback.site = entry ? 0 : 1;
     callback.function = function->name;
     callback.parameters = function->bytes.empty() ? nullptr : parameters;
     callback.result = entry ? nullptr : &status;
     callback.symbol = work.name;
-    callback.contextUid = 1;
+    callback.contextUid = kContext;
     callback.correlationData = &data;
     callback.correlationId = work.correlation;
-    to.callback(to.userData, kRuntime, id, &callback);
-    if (entry) keep({work.correlation, to.subscriber, data});
+    to.callback(to.userData, domain, id, &callback);
+    if (entry) keep({work.correlation, to.subscriber, domain, data});
   }
+}
+
+}  // namespace
+
+void callBack(const mcWorkRecord& work, bool entry) {
+  if (!anyCallback()) return;
+  const uint32_t own = work.ofDriver != 0 ? kDriver : kRuntime;
+  // The runtime interface launches a graph by the driver's function, of which profilers ask what graph it is.
+  constexpr uint32_t kDriverGraphLaunch = 514;
+  const bool nested = own == kRuntime && work.call == mcCallGraphLaunch;
+  if (nested && !entry) callBack(kDriver, kDriverGraphLaunch, work, entry);
+  callBack(own, callbackId(work), work, entry);
+  if (nested && entry) callBack(kDriver, kDriverGraphLaunch, work, entry);
 }
 
 void endCallbacks() {
@@ -283,7 +372,7 @@ int cuptiGetCallbackState(uint32_t* enable, Subscriber* subscriber, uint32_t dom
   if (enable == nullptr || !subscribers.contains(subscriber) || domain == 0 || domain > kLastDomain) {
     return kInvalidParameter;
   }
-  *enable = domain == kRuntime && id < kFunctions && subscriber->wants[id] ? 1 : 0;
+  *enable = isInterface(domain) && id < kFunctions && subscriber->wants[domain][id] ? 1 : 0;
   return kSuccess;
 }
 

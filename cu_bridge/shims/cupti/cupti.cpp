@@ -24,6 +24,16 @@ constexpr mxmaca::StatusName kStatuses[] = {
     MXMACA_STATUS(kNotSupported, "CUPTI_ERROR_NOT_SUPPORTED"),
     MXMACA_STATUS(kUnknown, "CUPTI_ERROR_UNKNOWN"),
 };
+
+// A call of the runtime for a profiler's question leaves no error to the program.
+int found(mcError_t error) {
+  if (error == mcSuccess) return kSuccess;
+  mcGetLastError();
+  return kInvalidParameter;
+}
+
+#define NOT_SUPPORTED(name) \
+  int name(void) { return kNotSupported; }
 }  // namespace
 
 namespace mxmaca {
@@ -48,6 +58,36 @@ int cuptiGetResultString(int status, const char** text) {
   *text = found;
   return kSuccess;
 }
+
+// The numbers that records of kernels, copies and fills carry.
+int cuptiGetGraphId(void* graph, uint32_t* id) { return found(mcGraphGetId(static_cast<mcGraph_t>(graph), id)); }
+int cuptiGetGraphExecId(void* exec, uint32_t* id) {
+  return found(mcGraphExecGetId(static_cast<mcGraphExec_t>(exec), id));
+}
+int cuptiGetGraphNodeId(void* node, uint64_t* id) {
+  unsigned long long number = 0;
+  const int status =
+      id == nullptr ? kInvalidParameter : found(mcGraphNodeGetId(static_cast<mcGraphNode_t>(node), &number));
+  if (status == kSuccess) *id = number;
+  return status;
+}
+int cuptiGetContextId(void* context, uint32_t* id) {
+  if (context == nullptr || id == nullptr) return kInvalidParameter;
+  *id = kContext;
+  return kSuccess;
+}
+
+// Where in a kernel the time goes: there is no program counter to be sampled.
+NOT_SUPPORTED(cuptiPCSamplingEnable)
+NOT_SUPPORTED(cuptiPCSamplingDisable)
+NOT_SUPPORTED(cuptiPCSamplingStart)
+NOT_SUPPORTED(cuptiPCSamplingStop)
+NOT_SUPPORTED(cuptiPCSamplingGetData)
+NOT_SUPPORTED(cuptiPCSamplingGetNumStallReasons)
+NOT_SUPPORTED(cuptiPCSamplingGetStallReasons)
+NOT_SUPPORTED(cuptiPCSamplingSetConfigurationAttribute)
+NOT_SUPPORTED(cuptiGetCubinCrc)
+NOT_SUPPORTED(cuptiGetSassToSourceCorrelation)
 
 // The end of whatever was asked for; a program may begin again.
 int cuptiFinalize(void) {

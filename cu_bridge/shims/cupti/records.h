@@ -10,6 +10,9 @@
 
 namespace mxmaca::cupti {
 
+// One for all devices.
+constexpr uint32_t kContext = 1;
+
 enum Status {
   kSuccess = 0,
   kInvalidParameter = 1,
@@ -21,7 +24,7 @@ enum Status {
   kUnknown = 999
 };
 
-// The numbers of CUPTI's callbacks for the functions that a program called; 0 for none.
+// CUPTI's number of the function that a program called, in the list of its interface; 0 for none.
 uint32_t callbackId(const mcWorkRecord& record);
 // Hands a call's begin or end to the subscribers that want it. Its begin is `entry`.
 void callBack(const mcWorkRecord& record, bool entry);
@@ -66,9 +69,11 @@ struct alignas(8) KernelRecord {
   uint8_t launchType, carveoutIsRequested, carveoutRequested, padding;
   uint32_t sharedMemoryExecuted;
   uint64_t graphNodeId;
-  uint8_t later[96];  // graph, channel, cluster
+  uint32_t sharedMemoryLimit, graphId;
+  uint8_t later[88];  // channel, cluster
 };
 static_assert(offsetof(KernelRecord, name) == 104 && offsetof(KernelRecord, correlationId) == 92, "CUPTI's layout");
+static_assert(offsetof(KernelRecord, graphNodeId) == 144 && offsetof(KernelRecord, graphId) == 156, "CUPTI's layout");
 
 struct alignas(8) MemcpyRecord {
   uint32_t kind;
@@ -77,7 +82,8 @@ struct alignas(8) MemcpyRecord {
   uint32_t deviceId, contextId, streamId, correlationId, runtimeCorrelationId, padding;
   void* reserved;
   uint64_t graphNodeId;
-  uint8_t later[32];
+  uint32_t graphId;
+  uint8_t later[28];
 };
 static_assert(offsetof(MemcpyRecord, correlationId) == 44, "CUPTI's layout");
 
@@ -89,7 +95,8 @@ struct alignas(8) MemsetRecord {
   uint32_t padding;
   void* reserved;
   uint64_t graphNodeId;
-  uint8_t later[32];
+  uint32_t graphId;
+  uint8_t later[28];
 };
 static_assert(offsetof(MemsetRecord, correlationId) == 44, "CUPTI's layout");
 

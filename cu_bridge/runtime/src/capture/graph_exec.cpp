@@ -43,6 +43,7 @@ struct mcGraphExec {
   bool hasLaunchWork;                                         // nodes record events or wait for them
   bool freesFirst = false;                                    // what the launch before has left of its memory
   unsigned long long programFlags = 0;                        // mcGraphExecSetFlags
+  unsigned id = mc::nextGraphId();
 };
 
 namespace mc {
@@ -80,32 +81,39 @@ mcError_t copyForLaunch(const mcGraph& graph, ExecNodes* to, unsigned* flags, Be
   return mcSuccess;
 }
 
-mcError_t runNodes(const ExecNodes& nodes);
+// `graph` is the number of the executable graph, for a profiler.
+mcError_t runNodes(const ExecNodes& nodes, unsigned graph);
 
-mcError_t runBodies(const ExecNode& node) {
-  if (node.condition == nullptr) return runNodes(node.bodies.front());
+mcError_t runBodies(const ExecNode& node, unsigned graph) {
+  if (node.condition == nullptr) return runNodes(node.bodies.front(), graph);
   // Kernels set the value while the bodies run.
   const volatile unsigned& value = node.condition->value;
   if (node.conditionKind == mcGraphConditionWhile) {
     mcError_t error = mcSuccess;
-    while (error == mcSuccess && value != 0) error = runNodes(node.bodies.front());
+    while (error == mcSuccess && value != 0) error = runNodes(node.bodies.front(), graph);
     return error;
   }
   const size_t chosen = node.conditionKind == mcGraphConditionIf ? (value == 0 ? 1 : 0) : value;
-  return chosen < node.bodies.size() ? runNodes(node.bodies[chosen]) : mcSuccess;
+  return chosen < node.bodies.size() ? runNodes(node.bodies[chosen], graph) : mcSuccess;
 }
 
-mcError_t runNodes(const ExecNodes& nodes) {
+std::function<mcError_t()> timedNode(const ExecNode& node, unsigned graph) {
+  ProfiledWork what = profiledWork(node.kind.c_str(), node.label.c_str());
+  what.record.graph = graph;
+  what.record.graphNode = node.id;
+  return timed(nullptr, std::move(what), node.work);
+}
+
+mcError_t runNodes(const ExecNodes& nodes, unsigned graph) {
   const int device = threadState.device;
   mcError_t error = mcSuccess;
   for (const ExecNode& node : nodes) {
     if (!node.enabled) continue;
     threadState.device = node.device;
     if (!node.bodies.empty()) {
-      error = runBodies(node);
+      error = runBodies(node, graph);
     } else {
-      error =
-          profiling() ? timed(nullptr, profiledWork(node.kind.c_str(), node.label.c_str()), node.work)() : node.work();
+      error = profiling() ? timedNode(node, graph)() : node.work();
     }
     if (error != mcSuccess) break;
   }
@@ -217,6 +225,7 @@ void afterLaunch(const ExecNodes& nodes, mcStream_t stream) {
 }  // namespace
 
 mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
+  const ProfiledCall call(isProfiled(stream), nullptr, mcCallGraphLaunch, exec, stream);
   if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
   // A launch that is captured is made by another one, later.
   const bool orders = exec->hasLaunchWork && isStream(stream) && !isCaptured(stream) && !inTask();
@@ -226,13 +235,13 @@ mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
   }
   // The objects of the program's last until the launch is over.
   const auto run = [nodes = exec->nodes, objects = exec->objects, conditions = exec->conditions,
-                    frees = exec->freesFirst, orders] {
+                    frees = exec->freesFirst, orders, id = exec->id] {
     for (const auto& condition : conditions) {
       if (condition->assigned) condition->value = condition->initial;
     }
     const bool outer = std::exchange(launchFreesFirst, frees);
     const bool outerOrder = std::exchange(launchIsOrdered, orders);
-    const mcError_t error = runNodes(*nodes);
+    const mcError_t error = runNodes(*nodes, id);
     launchIsOrdered = outerOrder;
     launchFreesFirst = outer;
     return error;
@@ -241,6 +250,12 @@ mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
       submit(stream, "graph", (std::to_string(exec->nodes->size()) + " nodes").c_str(), run, exec->flags);
   if (orders && error == mcSuccess) afterLaunch(*exec->nodes, stream);
   return error;
+}
+
+mcError_t mcGraphExecGetId(mcGraphExec_t exec, unsigned int* id) {
+  if (!execs.contains(exec) || id == nullptr) return fail(mcErrorInvalidValue);
+  *id = exec->id;
+  return mcSuccess;
 }
 
 mcError_t mcGraphExecFreesFirst(mcGraphExec_t exec) {

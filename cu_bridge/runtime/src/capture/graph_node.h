@@ -1,6 +1,7 @@
 // Graphs and their nodes, which captures record and programs build.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -49,6 +50,12 @@ constexpr char kAllocatingNode[] = "mem alloc", kFreeingNode[] = "mem free";
 inline thread_local bool launchFreesFirst = false;
 
 using Nodes = std::vector<std::shared_ptr<mcGraphNode>>;
+
+// A number that no other graph of the process has, executable ones among them.
+inline unsigned nextGraphId() {
+  static std::atomic<unsigned> last{0};
+  return ++last;
+}
 }  // namespace mc
 
 struct mcGraph {
@@ -57,6 +64,7 @@ struct mcGraph {
   bool inNode = false;     // it belongs to a node of another graph
   std::vector<std::shared_ptr<mcGraphCondition>> conditions{};
   mc::UserObjects userObjects{};
+  unsigned id = mc::nextGraphId();
 };
 
 namespace mc {

@@ -113,6 +113,7 @@ void mcStreamPriorityRange(int* least, int* greatest) {
 }
 
 mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument) {
+  const ProfiledCall call(isProfiled(stream), nullptr, mcCallLaunchHostFunction, stream, function, argument);
   if (function == nullptr) return fail(mcErrorInvalidValue);
   // Never in the calling thread: the function may wait for something that its program does next.
   return submit(

@@ -152,6 +152,11 @@ mcError_t launchKernel(const Kernel& kernel, const LaunchArguments& arguments) {
   return timed(launch.stream, profiledWork("kernel", label), work)();
 }
 
+// As it is registered.
+const char* nameOf(const Kernel& kernel) {
+  return kernel.kind == Kernel::Kind::kCompiled ? kernel.compiled.entry->name : kernel.name.c_str();
+}
+
 }  // namespace
 }  // namespace mc
 
@@ -168,8 +173,7 @@ int mcLaunchWatchEnd(void) {
 mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                          mcStream_t stream) {
   const Kernel kernel = findKernel(hostFunction);
-  const char* const name = kernel.kind == Kernel::Kind::kCompiled ? kernel.compiled.entry->name : kernel.name.c_str();
-  const ProfiledCall call(isProfiled(stream), name, mcCallLaunchKernel, hostFunction, grid, block, arguments,
+  const ProfiledCall call(isProfiled(stream), nameOf(kernel), mcCallLaunchKernel, hostFunction, grid, block, arguments,
                           sharedBytes, stream);
   return launchKernel(kernel, {grid, block, arguments, sharedBytes, stream});
 }
@@ -186,9 +190,11 @@ mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arg
 
 mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                               mcStream_t stream) {
+  const Kernel kernel = findKernel(hostFunction);
+  const ProfiledCall call(isProfiled(stream), nameOf(kernel), mcCallLaunchCooperative, hostFunction, grid, block,
+                          arguments, sharedBytes, stream);
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
-  const Kernel kernel = findKernel(hostFunction);
   const LaunchArguments launch{grid, block, arguments, sharedBytes, stream, true, partOf(stream)};
   if (kernel.kind != Kernel::Kind::kCompiled) return launchKernel(kernel, launch);
   mcDeviceProperties properties;

@@ -18,17 +18,8 @@ std::atomic<void (*)(int)> hook{nullptr};
 std::atomic<unsigned> lastCorrelation{0};
 
 thread_local unsigned currentCorrelation = 0;  // of the call that the thread is in
-thread_local int driverCalls = 0;
 
 unsigned nextCorrelation() { return lastCorrelation.fetch_add(1, std::memory_order_relaxed) + 1; }
-
-void tellOfBegin(unsigned correlation) {
-  mcWorkRecord record{};
-  record.kind = mcWorkBegin;
-  record.call = mcCallOther;
-  record.correlation = correlation;
-  tell(record);
-}
 
 // Names given out live as long as the process.
 struct Names {
@@ -80,7 +71,6 @@ void ProfiledCall::begin(mcCall call, const char* kernel, bool known) {
   mcWorkRecord record{};
   record.kind = mcWorkBegin;
   record.call = call_;
-  record.ofDriver = driverCalls != 0 ? 1 : 0;
   record.name = kernel_;
   record.arguments = known_ ? arguments_ : nullptr;
   record.correlation = correlation_;
@@ -94,7 +84,6 @@ void ProfiledCall::end() {
   mcWorkRecord record{};
   record.kind = mcWorkCall;
   record.call = call_;
-  record.ofDriver = driverCalls != 0 ? 1 : 0;
   record.start = start_;
   record.end = profileClock();
   record.correlation = correlation_;
@@ -147,17 +136,43 @@ void mcProfileSetHook(void (*changed)(int)) {
 
 int64_t mcProfileNow(void) { return profileClock(); }
 
-unsigned int mcProfileBegin(void) {
-  const unsigned correlation = nextCorrelation();
-  tellOfBegin(correlation);
-  return correlation;
+namespace {
+
+// An operator as the launch of a kernel that no address stands for: the arguments of mcLaunchKernel.
+struct OperatorLaunch {
+  explicit OperatorLaunch(mcStream_t on) : stream(on) {}
+  const void* function = nullptr;
+  mcDim3 size{1, 1, 1};
+  void** parameters = nullptr;
+  size_t sharedBytes = 0;
+  mcStream_t stream;
+  const void* arguments[6] = {&function, &size, &size, &parameters, &sharedBytes, &stream};
+};
+
+}  // namespace
+
+int mcProfileListens(void) { return profiling() ? 1 : 0; }
+
+unsigned int mcProfileBegin(const char* name, mcStream_t stream) {
+  const OperatorLaunch launch(stream);
+  mcWorkRecord record{};
+  record.kind = mcWorkBegin;
+  record.call = mcCallLaunchKernel;
+  record.correlation = nextCorrelation();
+  record.name = name == nullptr ? nullptr : interned(name);
+  record.arguments = launch.arguments;
+  tell(record);
+  return record.correlation;
 }
 
 void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start, int64_t end) {
   if (!profiling() || name == nullptr || !isStream(stream)) return;
+  const OperatorLaunch launch(stream);
   mcWorkRecord record{};
   record.kind = mcWorkCall;
   record.call = mcCallLaunchKernel;
+  record.name = interned(name);
+  record.arguments = launch.arguments;
   record.start = start;
   record.end = end;
   record.device = streamDevice(stream);
@@ -165,9 +180,43 @@ void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t st
   record.correlation = correlation;
   tell(record);
   record.kind = mcWorkKernel;
-  record.name = interned(name);
+  record.arguments = nullptr;
   record.grid = record.block = {1, 1, 1};
   tell(record);
 }
 
-void mcProfileDriverCall(int change) { driverCalls += change; }
+namespace {
+
+mcWorkRecord recordOf(const mcFunctionCall& call, mcWorkKind kind) {
+  mcWorkRecord record{};
+  record.kind = kind;
+  record.call = call.call;
+  record.ofDriver = call.ofDriver;
+  record.function = call.function;
+  record.name = call.kernel;
+  record.arguments = call.arguments;
+  record.correlation = call.correlation;
+  record.device = threadState.device;
+  return record;
+}
+
+}  // namespace
+
+int mcProfileFunctionBegin(mcFunctionCall* call) {
+  if (!profiling() || currentCorrelation != 0) return 0;
+  currentCorrelation = call->correlation = nextCorrelation();
+  tell(recordOf(*call, mcWorkBegin));
+  call->start = profileClock();
+  return 1;
+}
+
+void mcProfileFunctionEnd(const mcFunctionCall* call, mcError_t result) {
+  currentCorrelation = 0;
+  mcWorkRecord record = recordOf(*call, mcWorkCall);
+  record.start = call->start;
+  record.end = profileClock();
+  const mcStream_t stream = waitedFor(call->call, call->arguments);
+  record.stream = isStream(stream) ? numberOf(stream) : 0;
+  record.result = result;
+  tell(record);
+}

@@ -135,6 +135,44 @@ assert 0 < triton.testing.do_bench(lambda: scale[(1,)](values, 2.0, 128, BLOCK=1
     )
 
 
+def test_proton_counts_the_kernels_of_each_scope(kernels, tmp_path):
+    """Triton's profiler gives a scope the kernels that ran in it, Triton's by name and PyTorch's as operators."""
+    out = kernels(
+        f"""
+try:
+    import triton.profiler as proton
+except ImportError:
+    print("there is no profiler")
+    sys.exit()
+import json
+values = torch.ones(4096, device="cuda")
+scale[(4,)](values, 2.0, 4096, BLOCK=1024)
+proton.start({str(tmp_path / "profile")!r}, hook="triton")
+with proton.scope("outer"):
+    for _ in range(3):
+        scale[(4,)](values, 2.0, 4096, BLOCK=1024)
+    with proton.scope("inner"):
+        total = values.sum()
+        scale[(4,)](values, 1.0, 4096, BLOCK=1024)
+torch.cuda.synchronize()
+proton.finalize()
+assert total.item() == 16 * 4096
+def show(node, path):
+    name = node["frame"]["name"]
+    for child in node["children"]:
+        show(child, [*path, name])
+    if node["metrics"].get("count", 0) > 0:
+        assert node["metrics"]["time (ns)"] > 0
+        print("/".join([*path, name]), node["metrics"]["count"])
+show(json.load(open({str(tmp_path / "profile.hatchet")!r}))[0], [])
+"""
+    )
+    if "there is no profiler" in out:
+        pytest.skip("this release of Triton has no profiler")
+    rows = [line for line in out.splitlines() if line.startswith("ROOT")]
+    assert sorted(rows) == ["ROOT/outer/inner/maca::sum_kernel 1", "ROOT/outer/inner/scale 1", "ROOT/outer/scale 3"]
+
+
 @pytest.mark.parametrize("file", ["cubin", "llir", "json", "ttir"])
 def test_a_damaged_cache_entry_is_made_anew(kernels, tmp_path, file):
     """Whatever file of an entry was cut short, the kernel is compiled again and the entry is whole afterwards."""

@@ -8,10 +8,10 @@ extern "C" {
 
 #define SAME(name, parameters, call) \
   CUresult cu##name parameters { return result(call); }
-#define TOLD(name, parameters, call, like, number, ...)       \
-  CUresult cu##name parameters {                              \
-    const auto work = [&] { return result(call); };           \
-    return toldOfDriver((number), (like), work, __VA_ARGS__); \
+#define TOLD(name, parameters, call, like, number, runtimes, ...) \
+  CUresult cu##name parameters {                                  \
+    const auto work = [&] { return result(call); };               \
+    return toldOfDriver((number), (like), work, __VA_ARGS__);     \
   }
 #include "same_functions.inc"
 

@@ -1,14 +1,18 @@
 // Streams, events, captures and graphs.
 
 #include "convert.h"
+#include "profiling/told.h"
 
 #pragma GCC visibility push(default)
 extern "C" {
 
 #define SAME(name, parameters, call) \
   cudaError_t cuda##name parameters { return result(call); }
-// Told of by the runtime below.
-#define TOLD(name, parameters, call, ...) SAME(name, parameters, call)
+#define TOLD(name, parameters, call, like, drivers, number, ...)                        \
+  cudaError_t cuda##name parameters {                                                   \
+    const auto work = [&] { return result(call); };                                     \
+    return (number) == 0 ? work() : toldOfRuntime((number), (like), work, __VA_ARGS__); \
+  }
 #include "same_functions.inc"
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {

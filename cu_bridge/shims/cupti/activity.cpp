@@ -285,6 +285,7 @@ void listen(const mcWorkRecord* work) {
       if (isOn(kActivityMemset)) addFill(*work);
       break;
     case mcWorkMark:
+      callBackOfMark(*work);
       if (isOn(kActivityMarker)) addMark(*work);
       break;
     case mcWorkHost: break;  // CUPTI has no record of it

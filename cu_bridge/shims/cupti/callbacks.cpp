@@ -1,10 +1,11 @@
 // Callbacks: a subscriber is told of calls of the runtime and of the driver interface when they begin and when they are
 // over.
 //
-// Those are the calls whose arguments the runtime hands over (mcWorkRecord). Nobody can subscribe to others, nor to
-// waits, NVTX and the state, so that nobody waits for a callback that does not come. Profilers insist on some more, and
-// get them, though they never come: the begin and the end of a context, since a device's primary one is there as long as
-// the process is, that of graphs and their nodes, and launches by functions that are not there.
+// Those are the calls whose arguments the runtime hands over (mcWorkRecord), and NVTX's pushes and pops. Nobody can
+// subscribe to others, nor to waits and the state, so that nobody waits for a callback that does not come. Profilers
+// insist on some more, and get them, though they never come: the begin and the end of a context, since a device's
+// primary one is there as long as the process is, that of graphs and their nodes, and launches by functions that are
+// not there.
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,10 @@
 
 #include "handle_table.h"
 #include "records.h"
+
+#pragma GCC visibility push(default)
+#include "driver_types.h"
+#pragma GCC visibility pop
 
 using namespace mxmaca::cupti;
 
@@ -35,9 +40,16 @@ struct CallbackData {
 };
 static_assert(sizeof(CallbackData) == 72 && offsetof(CallbackData, correlationId) == 64, "CUPTI's layout");
 
+// The same of NVTX.
+struct NvtxData {
+  const char* function;
+  const void* parameters;
+  const void* result;  // NULL: the depth is not known here
+};
+
 using Callback = void (*)(void* userData, uint32_t domain, uint32_t id, const void* data);
 
-constexpr uint32_t kDriver = 1, kRuntime = 2, kResource = 3;  // domains
+constexpr uint32_t kDriver = 1, kRuntime = 2, kResource = 3, kNvtx = 5;  // domains
 constexpr uint32_t kContextCreated = 1, kContextDestroyed = 2;
 constexpr uint32_t kLastDomain = 6, kFunctions = 1024;
 
@@ -50,6 +62,14 @@ struct Function {
 using Functions = std::vector<Function>;
 
 constexpr size_t kPointer = sizeof(void*), kSize = sizeof(size_t), kInt = sizeof(int), kDim = 3 * sizeof(int);
+
+// Functions of the runtime interface, and those of the driver's by which they work.
+constexpr uint32_t kLaunch = 211, kCooperative = 269, kLaunchWithAttributes = 430;
+struct Nested {
+  uint32_t runtimes, drivers;
+};
+constexpr Nested kNested[] = {{kLaunch, 307}, {kCooperative, 477}, {kLaunchWithAttributes, 307},
+                              {311, 514},     {315, 539},          {319, 497}};
 
 const Functions& runtimeFunctions() {
   static const auto* const all = new Functions{
@@ -70,6 +90,8 @@ const Functions& runtimeFunctions() {
       {269, "cudaLaunchCooperativeKernel", {kPointer, kDim, kDim, kPointer, kSize, kPointer}},
       {284, "cudaLaunchHostFunc", {kPointer, kPointer, kPointer}},
       {311, "cudaGraphLaunch", {kPointer, kPointer}},
+      {315, "cudaStreamBeginCapture", {kPointer, kInt}},
+      {319, "cudaStreamEndCapture", {kPointer, kPointer}},
       {373, "cudaMallocAsync", {kPointer, kSize, kPointer}},
       {430, "cudaLaunchKernelExC", {kPointer, kPointer, kPointer}},
   };
@@ -107,9 +129,11 @@ const Functions& driverFunctions() {
       {305, "cuMemcpy", copy},
       {306, "cuMemcpyAsync", copyAsync},
       {307, "cuLaunchKernel", launch},
+      {497, "cuStreamEndCapture", {kPointer, kPointer}},
       {477, "cuLaunchCooperativeKernel", cooperative},
       {514, "cuGraphLaunch", {kPointer, kPointer}},
       {527, "cuLaunchHostFunc", {kPointer, kPointer, kPointer}},
+      {539, "cuStreamBeginCapture_v2", {kPointer, kInt}},
       {598, "cuMemAllocAsync", {kPointer, kSize, kPointer}},
       {600, "cuMemFreeAsync", {kPointer, kPointer}},
       {652, "cuLaunchKernelEx", {kPointer, kPointer, kPointer, kPointer}},
@@ -117,8 +141,18 @@ const Functions& driverFunctions() {
   return *all;
 }
 
-bool isInterface(uint32_t domain) { return domain == kDriver || domain == kRuntime; }
-const Functions& functionsOf(uint32_t domain) { return domain == kDriver ? driverFunctions() : runtimeFunctions(); }
+// Ranges of the default domain, whatever form of the functions begins and ends them.
+constexpr uint32_t kPush = 8, kPop = 11;
+const Functions& nvtxFunctions() {
+  static const auto* const all = new Functions{{kPush, "nvtxRangePushA", {kPointer}}, {kPop, "nvtxRangePop", {}}};
+  return *all;
+}
+
+constexpr uint32_t kDomains[] = {kDriver, kRuntime, kNvtx};  // with functions
+bool hasFunctions(uint32_t domain) { return domain == kDriver || domain == kRuntime || domain == kNvtx; }
+const Functions& functionsOf(uint32_t domain) {
+  return domain == kDriver ? driverFunctions() : domain == kRuntime ? runtimeFunctions() : nvtxFunctions();
+}
 
 const Function* functionOf(uint32_t domain, uint32_t id) {
   for (const Function& function : functionsOf(domain)) {
@@ -127,10 +161,10 @@ const Function* functionOf(uint32_t domain, uint32_t id) {
   return nullptr;
 }
 
-// Launches of CUDA's that are not there: older ones, ones for several devices, and forms for the default stream of each
-// thread, which have no functions of their own here.
-constexpr uint32_t kOtherRuntimeLaunches[] = {13, 213, 214, 270, 272, 285, 312, 431};
-constexpr uint32_t kOtherDriverLaunches[] = {115, 116, 117, 442, 478, 480, 515, 528, 653};
+// Launches and begins of captures that are not there: older ones, ones for several devices, and forms for the default
+// stream of each thread, which have no functions of their own here.
+constexpr uint32_t kOtherRuntimeLaunches[] = {13, 213, 214, 270, 272, 285, 312, 316, 320, 431};
+constexpr uint32_t kOtherDriverLaunches[] = {115, 116, 117, 442, 478, 480, 495, 496, 498, 515, 528, 540, 653, 720, 721};
 
 // Of what becomes of graphs, their nodes and executable graphs.
 bool isGraphs(uint32_t resource) { return resource >= 9 && resource <= 20; }
@@ -150,7 +184,7 @@ bool neverComes(uint32_t domain, uint32_t id) {
 struct Subscriber {
   Callback callback;
   void* userData;
-  bool wants[kRuntime + 1][kFunctions] = {};  // by domain
+  bool wants[kNvtx + 1][kFunctions] = {};  // by domain
 };
 
 namespace {
@@ -222,7 +256,7 @@ int change(uint32_t enable, Subscriber* subscriber, uint32_t domain, const uint3
     const std::lock_guard<std::mutex> lock(live().mutex);
     if (!subscribers.contains(subscriber) || domain == 0 || domain > kLastDomain) return kInvalidParameter;
     if (id != nullptr && neverComes(domain, *id)) return kSuccess;
-    const bool known = isInterface(domain) && (id == nullptr || functionOf(domain, *id) != nullptr);
+    const bool known = hasFunctions(domain) && (id == nullptr || functionOf(domain, *id) != nullptr);
     if (!known) return enable != 0 ? kNotSupported : kSuccess;
     for (const Function& function : functionsOf(domain)) {
       if (id == nullptr || function.id == *id) want(subscriber, domain, function.id, enable != 0);
@@ -234,7 +268,7 @@ int change(uint32_t enable, Subscriber* subscriber, uint32_t domain, const uint3
 
 // With the lock.
 void forget(Subscriber* subscriber) {
-  for (const uint32_t domain : {kDriver, kRuntime}) {
+  for (const uint32_t domain : kDomains) {
     for (const Function& function : functionsOf(domain)) want(subscriber, domain, function.id, false);
   }
   for (auto one = live().all.begin(); one != live().all.end(); ++one) {
@@ -281,27 +315,29 @@ bool anyCallback() { return live().wanted.load() != 0; }
 
 namespace {
 
-// Hands a call's begin or end to those who want this function.
-void callBack(uint32_t domain, uint32_t id, const mcWorkRecord& work, bool entry) {
-  const Function* const function = functionOf(domain, id);
-  if (function == nullptr || (work.arguments == nullptr && !function->bytes.empty())) return;
-  struct Wanted {
-    Subscriber* subscriber;
-    Callback callback;
-    void* userData;
-  };
+struct Wanted {
+  Subscriber* subscriber;
+  Callback callback;
+  void* userData;
+};
+std::vector<Wanted> wantedBy(uint32_t domain, uint32_t id) {
   std::vector<Wanted> wanted;
-  {
-    const std::lock_guard<std::mutex> lock(live().mutex);
-    for (Subscriber* one : live().all) {
-      if (one->wants[domain][id]) wanted.push_back({one, one->callback, one->userData});
-    }
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  for (Subscriber* one : live().all) {
+    if (one->wants[domain][id]) wanted.push_back({one, one->callback, one->userData});
   }
+  return wanted;
+}
+
+// Hands a call's begin or end to those who want this function.
+void callBack(uint32_t domain, uint32_t id, const void* const* arguments, const mcWorkRecord& work, bool entry) {
+  const Function* const function = functionOf(domain, id);
+  if (function == nullptr || (arguments == nullptr && !function->bytes.empty())) return;
   alignas(8) unsigned char parameters[80];
-  if (!function->bytes.empty()) pack(*function, work.arguments, parameters);
+  if (!function->bytes.empty()) pack(*function, arguments, parameters);
   int status = static_cast<int>(work.result);
   // Without the lock: a callback may subscribe, enable and end.
-  for (const Wanted& to : wanted) {
+  for (const Wanted& to : wantedBy(domain, id)) {
     uint64_t data = entry ? 0 : takeKept(work.correlation, to.subscriber, domain);
     CallbackData callback{};
     callback.site = entry ? 0 : 1;
@@ -317,17 +353,69 @@ void callBack(uint32_t domain, uint32_t id, const mcWorkRecord& work, bool entry
   }
 }
 
+// A launch by the runtime interface as the driver's function sees it: the arguments of cuLaunchKernel.
+struct DriverLaunch {
+  DriverLaunch(const void* kernel, mcDim3 of, mcDim3 each, size_t bytes, const void* on, void** given)
+      : function(kernel), grid(of), block(each), shared(static_cast<unsigned>(bytes)), stream(on), parameters(given) {}
+  const void* function;
+  mcDim3 grid, block;
+  unsigned shared;
+  const void* stream;
+  void** parameters;
+  void** extra = nullptr;
+  const void* arguments[11] = {&function, &grid.x, &grid.y, &grid.z,     &block.x, &block.y,
+                               &block.z,  &shared, &stream, &parameters, &extra};
+};
+DriverLaunch driverLaunch(uint32_t id, const void* const* arguments) {
+  if (id == kLaunchWithAttributes) {
+    const auto* const config = *static_cast<const cudaLaunchConfig_t* const*>(arguments[0]);
+    const dim3 grid = config->gridDim, block = config->blockDim;
+    return {*static_cast<const void* const*>(arguments[1]),
+            {grid.x, grid.y, grid.z},
+            {block.x, block.y, block.z},
+            config->dynamicSmemBytes,
+            config->stream,
+            *static_cast<void** const*>(arguments[2])};
+  }
+  return {*static_cast<const void* const*>(arguments[0]), *static_cast<const mcDim3*>(arguments[1]),
+          *static_cast<const mcDim3*>(arguments[2]),      *static_cast<const size_t*>(arguments[4]),
+          *static_cast<const void* const*>(arguments[5]), *static_cast<void** const*>(arguments[3])};
+}
+
+// The runtime interface launches and captures by the driver's functions, and some profilers ask for those alone.
+void callBackOfDriver(uint32_t id, const mcWorkRecord& work, bool entry) {
+  for (const auto& [runtimes, drivers] : kNested) {
+    if (runtimes != id || work.arguments == nullptr || wantedBy(kDriver, drivers).empty()) continue;
+    const bool launches = id == kLaunch || id == kCooperative || id == kLaunchWithAttributes;
+    if (id == kLaunchWithAttributes && *static_cast<const void* const*>(work.arguments[0]) == nullptr) continue;
+    if (!launches) {
+      callBack(kDriver, drivers, work.arguments, work, entry);
+    } else {
+      const DriverLaunch launch = driverLaunch(id, work.arguments);
+      callBack(kDriver, drivers, launch.arguments, work, entry);
+    }
+  }
+}
+
 }  // namespace
 
 void callBack(const mcWorkRecord& work, bool entry) {
   if (!anyCallback()) return;
   const uint32_t own = work.ofDriver != 0 ? kDriver : kRuntime;
-  // The runtime interface launches a graph by the driver's function, of which profilers ask what graph it is.
-  constexpr uint32_t kDriverGraphLaunch = 514;
-  const bool nested = own == kRuntime && work.call == mcCallGraphLaunch;
-  if (nested && !entry) callBack(kDriver, kDriverGraphLaunch, work, entry);
-  callBack(own, callbackId(work), work, entry);
-  if (nested && entry) callBack(kDriver, kDriverGraphLaunch, work, entry);
+  const uint32_t id = callbackId(work);
+  const bool nests = own == kRuntime;
+  if (nests && !entry) callBackOfDriver(id, work, entry);
+  callBack(own, id, work.arguments, work, entry);
+  if (nests && entry) callBackOfDriver(id, work, entry);
+}
+
+void callBackOfMark(const mcWorkRecord& work) {
+  const bool pushes = work.mark == mcMarkPush;
+  if (!anyCallback() || work.domain != nullptr || (!pushes && work.mark != mcMarkPop)) return;
+  const uint32_t id = pushes ? kPush : kPop;
+  const char* const message = work.name;
+  const NvtxData data{functionOf(kNvtx, id)->name, pushes ? &message : nullptr, nullptr};
+  for (const Wanted& to : wantedBy(kNvtx, id)) to.callback(to.userData, kNvtx, id, &data);
 }
 
 void endCallbacks() {
@@ -372,7 +460,7 @@ int cuptiGetCallbackState(uint32_t* enable, Subscriber* subscriber, uint32_t dom
   if (enable == nullptr || !subscribers.contains(subscriber) || domain == 0 || domain > kLastDomain) {
     return kInvalidParameter;
   }
-  *enable = isInterface(domain) && id < kFunctions && subscriber->wants[domain][id] ? 1 : 0;
+  *enable = hasFunctions(domain) && id < kFunctions && subscriber->wants[domain][id] ? 1 : 0;
   return kSuccess;
 }
 

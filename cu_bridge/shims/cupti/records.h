@@ -28,6 +28,8 @@ enum Status {
 uint32_t callbackId(const mcWorkRecord& record);
 // Hands a call's begin or end to the subscribers that want it. Its begin is `entry`.
 void callBack(const mcWorkRecord& record, bool entry);
+// Hands a push or a pop of NVTX's to the subscribers that want it.
+void callBackOfMark(const mcWorkRecord& record);
 bool anyCallback();
 // Ends all subscriptions.
 void endCallbacks();

@@ -27,7 +27,8 @@ def callback(user, domain, number, data):
         call.append(data.result[0])
 LAYOUTS = {20: "PQ", 22: "P", 31: "PPQi", 41: "PPQi4xP", 49: "Pi4xQ", 51: "Pi4xQP", 131: "P", 135: "PP", 137: "P",
            147: "PPI", 165: "", 211: "P6IPQP", 284: "PPP", 311: "PP"}
-DRIVER = {17: "", 38: "P", 39: "PQI", 119: "PP", 121: "P", 126: "P", 220: "PI4xQP", 243: "PQ", 245: "P", 249: "PB7xQ",
+DRIVER = {497: "PP", 539: "Pi",
+          17: "", 38: "P", 39: "PQI", 119: "PP", 121: "P", 126: "P", 220: "PI4xQP", 243: "PQ", 245: "P", 249: "PB7xQ",
           250: "PH6xQ", 277: "PPQP", 278: "PPQ", 295: "PPI", 306: "PPQP", 307: "P7I4xPPP", 514: "PP", 527: "PPP",
           598: "PQP", 600: "PP"}
 def made(library, name, *arguments):
@@ -105,7 +106,9 @@ assert cupti.cuptiFinalize() == 0 and rt.cudaDeviceSynchronize() == 0 and len(ca
 assert cupti.cuptiUnsubscribe(again) == 1 and cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), None, None) == 1
 """
 
-DRIVER_CODE = CODE[: CODE.index("# Only what is done")] + """
+DRIVER_CODE = (
+    CODE[: CODE.index("# Only what is done")]
+    + """
 cu = ctypes.CDLL({driver!r})
 context = ctypes.c_void_p()
 assert cu.cuInit(0) == 0 and cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
@@ -150,17 +153,57 @@ assert [call[:3] + call[5:] for call in calls] == [
     [514, "cuGraphLaunch", (executable.value, stream.value), 0]] and calls[0][3] == calls[1][3]
 del calls[:]
 assert cu.cuGraphLaunch(executable, stream) == 0 and [call[0] for call in calls] == [514]
+# So is a launch, with the driver's arguments; and the begin and the end of a capture.
+@ffi.callback("void(mcDim3, mcDim3, void **, size_t, mcStream_t)")
+def kernel(grid, block, arguments, shared, stream):
+    pass
+runtime.check(lib.mcKernelImplement(ffi.cast("void *", ctypes.addressof(target)), kernel))
+class Dim(ctypes.Structure):
+    _fields_ = [(axis, ctypes.c_uint) for axis in "xyz"]
+rt.cudaLaunchKernel.argtypes = [ctypes.c_void_p, Dim, Dim, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+del calls[:]
+assert cupti.cuptiEnableCallback(1, subscriber, 2, 211) == 0
+at = ctypes.addressof(target)
+assert rt.cudaLaunchKernel(at, Dim(2, 3, 4), Dim(5, 6, 1), None, 16, stream) == 0
+assert [call[:3] + call[5:] for call in calls] == [
+    [211, "cudaLaunchKernel", (at, 2, 3, 4, 5, 6, 1, 0, 16, stream.value), 0],
+    [307, "cuLaunchKernel", (at, 2, 3, 4, 5, 6, 1, 16, stream.value, 0, 0), 0]] and calls[0][3] == calls[1][3]
+del calls[:]
+captured = ctypes.c_void_p()
+assert rt.cudaStreamBeginCapture(stream, 0) == 0 and rt.cudaStreamEndCapture(stream, ctypes.byref(captured)) == 0
+assert [call[:3] + call[5:] for call in calls] == [
+    [539, "cuStreamBeginCapture_v2", (stream.value, 0), 0],
+    [497, "cuStreamEndCapture", (stream.value, ctypes.addressof(captured)), 0]]
+# NVTX's ranges of the default domain.
+class Range(ctypes.Structure):
+    _fields_ = [("function", ctypes.c_char_p), ("message", ctypes.POINTER(ctypes.c_char_p)),
+                ("result", ctypes.c_void_p)]
+ranges = []
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.POINTER(Range))
+def of_range(user, domain, number, data):
+    message = data[0].message[0] if data[0].message else None
+    ranges.append((domain, number, data[0].function, message, data[0].result))
+assert cupti.cuptiUnsubscribe(subscriber) == 0
+marks = made(cupti, "cuptiSubscribe", of_range, None)
+assert cupti.cuptiEnableDomain(1, marks, 5) == 0
+MARK, PUSH, POP = 1, 2, 3
+for kind, domain, name in ((PUSH, ffi.NULL, b"outer"), (PUSH, b"other", b"elsewhere"), (PUSH, ffi.NULL, b"inner"),
+                           (MARK, ffi.NULL, b"instant"), (POP, ffi.NULL, ffi.NULL), (POP, b"other", ffi.NULL)):
+    lib.mcProfileMark(kind, domain, name, 0)
+assert ranges == [(5, 8, b"nvtxRangePushA", b"outer", None), (5, 8, b"nvtxRangePushA", b"inner", None),
+                  (5, 11, b"nvtxRangePop", None, None)], ranges
 number, other = ctypes.c_uint(), ctypes.c_uint()
 assert cupti.cuptiGetGraphExecId(executable, ctypes.byref(number)) == 0
 assert cupti.cuptiGetGraphId(graph, ctypes.byref(other)) == 0 and 0 != number.value != other.value != 0
 assert cupti.cuptiGetGraphId(executable, ctypes.byref(other)) == 1 and rt.cudaGetLastError() == 0
 """
+)
 
 
 def paths(sdk: pathlib.Path, major: int, code: str) -> str:
     folder = sdk / "lib" / f"cuda{major}"
     for name, library in (("cupti", "cupti"), ("runtime", "cudart"), ("driver", "cuda")):
-        code = code.replace("{%s!r}" % name, repr(str(next(folder.glob(f"lib{library}.so.*")))))
+        code = code.replace(f"{{{name}!r}}", repr(str(next(folder.glob(f"lib{library}.so.*")))))
     return code
 
 

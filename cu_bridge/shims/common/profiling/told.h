@@ -26,7 +26,11 @@ auto told(const ToldFunction& function, const void* kernel, Work&& work, const A
   return status;
 }
 
-// A function of the driver interface that launches no kernel.
+// A function that launches no kernel, of one interface or the other.
+template <class Work, class... Arguments>
+auto toldOfRuntime(unsigned int number, mcCall call, Work&& work, const Arguments&... arguments) {
+  return told({number, call, false}, nullptr, work, arguments...);
+}
 template <class Work, class... Arguments>
 auto toldOfDriver(unsigned int number, mcCall call, Work&& work, const Arguments&... arguments) {
   return told({number, call, true}, nullptr, work, arguments...);

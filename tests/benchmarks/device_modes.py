@@ -1,4 +1,5 @@
-"""What the device's checks and the profiler cost: a training step in each beside the same step in neither.
+"""What the device's checks and the profiler cost: a training step in each beside the same step in neither. And what an
+event and a stream that waits cost.
 
 python tests/benchmarks/device_modes.py [--rounds N] [--json FILE]
 
@@ -80,11 +81,39 @@ def median_step(name: str, profiled: bool) -> float:
     return statistics.median(times)
 
 
+def runtime_library() -> ctypes.CDLL:
+    torch.cuda.init()
+    library = next((pathlib.Path(torch.__file__).parents[1] / "mxmaca" / "lib").glob("libmcruntime.so"))
+    return ctypes.CDLL(str(library))
+
+
+def waiting_work() -> float:
+    """Microseconds that a fill of 64 bytes takes more on a stream that waits for another's event."""
+    runtime, fills = runtime_library(), 20000
+    target = torch.empty(64, dtype=torch.uint8, device="cuda")
+    before, after = torch.cuda.Stream(), torch.cuda.Stream()
+    fill = (ctypes.c_void_p(target.data_ptr()), 0, ctypes.c_size_t(64), ctypes.c_void_p(after.cuda_stream))
+
+    def microseconds(waits: bool) -> float:
+        torch.cuda.synchronize()
+        if waits:
+            with torch.cuda.stream(before):
+                torch.cuda._sleep(200_000_000)
+            after.wait_stream(before)
+        start = time.process_time()
+        for _ in range(fills):
+            runtime.mcMemsetAsync(*fill)
+        # Else the fills would not have waited.
+        assert before.query() is not waits
+        torch.cuda.synchronize()
+        return (time.process_time() - start) / fills * 1e6
+
+    return statistics.median(microseconds(True) - microseconds(False) for _ in range(7))
+
+
 def event_record() -> float:
     """Nanoseconds of recording an event, less what the call of a function takes."""
-    library = next((pathlib.Path(torch.__file__).parents[1] / "mxmaca" / "lib").glob("libmcruntime.so"))
-    runtime = ctypes.CDLL(str(library))
-    torch.cuda.init()
+    runtime = runtime_library()
     event, calls = ctypes.c_void_p(), 200000
     assert runtime.mcEventCreate(ctypes.byref(event), 0) == 0
     arguments = (event, ctypes.c_void_p(None))
@@ -110,6 +139,8 @@ def main() -> None:
         return
     results: Dict[str, float] = {"event record, ns": event_record()}
     print(f"event record: {results['event record, ns']:.0f} ns")
+    results["a fill that waits, us"] = waiting_work()
+    print(f"a fill on a stream that waits: {results['a fill that waits, us']:.1f} us more")
     for work in WORKS:
         times: Dict[str, List[float]] = {mode: [] for mode in MODES}
         for _ in range(arguments.rounds):

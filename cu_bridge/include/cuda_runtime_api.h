@@ -104,6 +104,10 @@ cudaError_t cudaMemAdvise(const void* pointer, size_t count, enum cudaMemoryAdvi
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, int device, cudaStream_t stream MXMACA_DEFAULT(0));
 cudaError_t cudaMemAdvise(const void* pointer, size_t count, enum cudaMemoryAdvise advice, int device);
 #endif
+cudaError_t cudaMemRangeGetAttribute(void* data, size_t dataSize, enum cudaMemRangeAttribute attribute,
+                                     const void* pointer, size_t count);
+cudaError_t cudaMemRangeGetAttributes(void** data, size_t* dataSizes, enum cudaMemRangeAttribute* attributes,
+                                      size_t numAttributes, const void* pointer, size_t count);
 
 // Stream-ordered memory
 cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream);

@@ -141,6 +141,18 @@ MC_API mcError_t mcHostUnregister(void* pointer);
 MC_API mcError_t mcHostGetDevicePointer(void** device, void* host, unsigned int flags);
 MC_API mcError_t mcHostGetFlags(unsigned int* flags, void* host);
 MC_API mcError_t mcMemGetInfo(size_t* free, size_t* total);
+// Hints about managed memory, by page: that it is mostly read; where it is best kept, who uses it, where it was last
+// fetched to. Nothing depends on them. `place` is a device, or the host.
+enum { mcPlaceHost = -1 };
+typedef enum mcAdvice {
+  mcAdviceReadMostly = 1,
+  mcAdvicePreferred = 2,
+  mcAdviceAccessedBy = 3,
+  mcAdvicePrefetched = 4
+} mcAdvice;
+MC_API mcError_t mcMemAdvise(const void* pointer, size_t bytes, mcAdvice what, int place, int on);
+// What holds for all pages: 1 or 0; a place, or -2 for none; of the users one place after the other, then -2.
+MC_API mcError_t mcMemAdviceGet(const void* pointer, size_t bytes, mcAdvice what, int* answers, size_t count);
 MC_API mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* pointer);
 MC_API mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind);
 MC_API mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream);

@@ -1,6 +1,7 @@
 // Pitched, managed and pooled memory of the driver interface; see memory.cpp for the rest.
 
 #include "launching/graph_memory.h"
+#include "managed/advice.h"
 #include "result.h"
 
 namespace {
@@ -11,25 +12,29 @@ CUresult setRows(CUdeviceptr memory, size_t pitch, Value value, size_t width, si
   return result(mcMemset2DAsync(address(memory), pitch, value, sizeof(Value), width, height, own(stream)));
 }
 
-// Managed memory lies where it lies: what is asked for is checked, and there is nothing to move.
-CUresult prefetch(CUdeviceptr memory, size_t bytes, mcError_t place, CUstream stream) {
+#if MXMACA_CUDA_MAJOR >= 13
+using Place = CUmemLocation;
+mcError_t checkPlace(const Place& place) { return checkLocation(place.type, place.id); }
+int numberOf(const Place& place) { return placeOfLocation(place.type, place.id); }
+#else
+using Place = CUdevice;
+mcError_t checkPlace(Place device) { return device == CU_DEVICE_CPU ? mcSuccess : checkDevice(device); }
+int numberOf(Place device) { return device; }
+#endif
+
+// Managed memory lies where it lies: what is asked for is checked and kept, and there is nothing to move.
+CUresult prefetch(CUdeviceptr memory, size_t bytes, const Place& place, CUstream stream) {
   RETURN_IF_WRONG(mcStreamCheck(own(stream)));
   RETURN_IF_WRONG(checkManagedRange(address(memory), bytes));
-  RETURN_IF_WRONG(place);
-  return CUDA_SUCCESS;
+  RETURN_IF_WRONG(checkPlace(place));
+  return result(recordPrefetch(address(memory), bytes, numberOf(place)));
 }
-template <class Place>
 CUresult advise(CUdeviceptr memory, size_t bytes, int advice, const Place& place) {
   RETURN_IF_WRONG(checkAdvice(advice));
   RETURN_IF_WRONG(checkManagedRange(address(memory), bytes));
-  if (adviceNamesPlace(advice)) RETURN_IF_WRONG(place());
-  return CUDA_SUCCESS;
+  if (adviceNamesPlace(advice)) RETURN_IF_WRONG(checkPlace(place));
+  return result(recordAdvice(address(memory), bytes, advice, numberOf(place)));
 }
-#if MXMACA_CUDA_MAJOR >= 13
-mcError_t placeOf(const CUmemLocation& location) { return checkLocation(location.type, location.id); }
-#else
-mcError_t placeOf(CUdevice device) { return device == CU_DEVICE_CPU ? mcSuccess : checkDevice(device); }
-#endif
 
 }  // namespace
 
@@ -83,19 +88,29 @@ CUresult cuMemHostGetFlags(unsigned int* flags, void* memory) { return result(mc
 CUresult cuMemPrefetchAsync(CUdeviceptr memory, size_t bytes, CUmemLocation location, unsigned int flags,
                             CUstream stream) {
   RETURN_IF_WRONG(checkFlags(flags, 0));
-  return prefetch(memory, bytes, placeOf(location), stream);
+  return prefetch(memory, bytes, location, stream);
 }
 CUresult cuMemAdvise(CUdeviceptr memory, size_t bytes, CUmem_advise advice, CUmemLocation location) {
-  return advise(memory, bytes, advice, [&] { return placeOf(location); });
+  return advise(memory, bytes, advice, location);
 }
 #else
 CUresult cuMemPrefetchAsync(CUdeviceptr memory, size_t bytes, CUdevice device, CUstream stream) {
-  return prefetch(memory, bytes, placeOf(device), stream);
+  return prefetch(memory, bytes, device, stream);
 }
 CUresult cuMemAdvise(CUdeviceptr memory, size_t bytes, CUmem_advise advice, CUdevice device) {
-  return advise(memory, bytes, advice, [&] { return placeOf(device); });
+  return advise(memory, bytes, advice, device);
 }
 #endif
+CUresult cuMemRangeGetAttribute(void* data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr memory,
+                                size_t bytes) {
+  RETURN_IF_WRONG(rangeAttribute(data, dataSize, attribute, address(memory), bytes));
+  return CUDA_SUCCESS;
+}
+CUresult cuMemRangeGetAttributes(void** data, size_t* dataSizes, CUmem_range_attribute* attributes,
+                                 size_t numAttributes, CUdeviceptr memory, size_t bytes) {
+  RETURN_IF_WRONG(rangeAttributes(data, dataSizes, attributes, numAttributes, address(memory), bytes));
+  return CUDA_SUCCESS;
+}
 
 // ---- Pools ----------------------------------------------------------------------------------------------------------
 

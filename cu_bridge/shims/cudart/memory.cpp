@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "convert.h"
+#include "managed/advice.h"
 
 namespace {
 // After work on the default stream, for a function that returns when it is done.
@@ -113,7 +114,7 @@ cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t wid
   return result(mcMemset2DAsync(pointer, pitch, static_cast<unsigned char>(value), 1, width, height, own(stream)));
 }
 
-// Managed memory is everywhere at once: a hint where to keep it has nothing to do once it is known to be a right one.
+// Managed memory is everywhere at once: a hint where to keep it is checked, and kept for those who ask.
 #if MXMACA_CUDA_MAJOR >= 13
 using Place = cudaMemLocation;
 #else
@@ -123,9 +124,11 @@ using Place = int;
 namespace {
 #if MXMACA_CUDA_MAJOR >= 13
 mcError_t checkPlace(const cudaMemLocation& place) { return checkLocation(place.type, place.id); }
+int numberOf(const cudaMemLocation& place) { return placeOfLocation(place.type, place.id); }
 #else
 constexpr int kHost = -1;
 mcError_t checkPlace(int device) { return device == kHost ? mcSuccess : checkDevice(device); }
+int numberOf(int device) { return device; }
 #endif
 
 cudaError_t prefetch(const void* pointer, size_t count, const Place& place, unsigned int flags, cudaStream_t stream) {
@@ -133,7 +136,7 @@ cudaError_t prefetch(const void* pointer, size_t count, const Place& place, unsi
   RETURN_IF_WRONG(checkFlags(flags, 0));
   RETURN_IF_WRONG(checkManagedRange(pointer, count));
   RETURN_IF_WRONG(checkPlace(place));
-  return cudaSuccess;
+  return result(recordPrefetch(pointer, count, numberOf(place)));
 }
 }  // namespace
 
@@ -141,6 +144,16 @@ cudaError_t cudaMemAdvise(const void* pointer, size_t count, cudaMemoryAdvise ad
   RETURN_IF_WRONG(checkAdvice(advice));
   RETURN_IF_WRONG(checkManagedRange(pointer, count));
   if (adviceNamesPlace(advice)) RETURN_IF_WRONG(checkPlace(place));
+  return result(recordAdvice(pointer, count, advice, numberOf(place)));
+}
+cudaError_t cudaMemRangeGetAttribute(void* data, size_t dataSize, cudaMemRangeAttribute attribute, const void* pointer,
+                                     size_t count) {
+  RETURN_IF_WRONG(rangeAttribute(data, dataSize, attribute, pointer, count));
+  return cudaSuccess;
+}
+cudaError_t cudaMemRangeGetAttributes(void** data, size_t* dataSizes, cudaMemRangeAttribute* attributes,
+                                      size_t numAttributes, const void* pointer, size_t count) {
+  RETURN_IF_WRONG(rangeAttributes(data, dataSizes, attributes, numAttributes, pointer, count));
   return cudaSuccess;
 }
 #if MXMACA_CUDA_MAJOR >= 13

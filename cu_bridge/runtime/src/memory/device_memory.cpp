@@ -1,4 +1,5 @@
 #include "memory/device_memory.h"
+#include "memory/advice.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -96,6 +97,7 @@ mcError_t releaseMemory(void* pointer, mcMemoryKind kind) {
     if (checkMode) check::reportFree(pointer);
     return fail(mcErrorInvalidValue);
   }
+  if (allocation.kind == mcMemoryManaged) forgetAdvice(allocation.id);
   unpoison(pointer, allocation.mapped);
   if (!checkMode || !check::release(pointer)) munmap(pointer, allocation.mapped);
   if (allocation.file >= 0) close(allocation.file);

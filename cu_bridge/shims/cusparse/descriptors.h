@@ -52,12 +52,19 @@ struct cusparseSpGEMMDescr {
   std::vector<int64_t> offsets, column;
   std::vector<std::complex<double>> values;  // of alpha * A * B
 };
-struct cusparseSpSVDescr {
+// A triangle that has been analysed, with the values that it was given since then, if any. Calls that are made later
+// have copies of the descriptor, which share the values: they are the device's.
+struct TriangleAnalysis {
+  struct Values {
+    std::vector<char> all{}, diagonal{};
+  };
   bool analysed = false;
+  int64_t rows = 0, nnz = 0;
+  cudaDataType type{};
+  std::shared_ptr<Values> values = std::make_shared<Values>();
 };
-struct cusparseSpSMDescr {
-  bool analysed = false;
-};
+struct cusparseSpSVDescr : TriangleAnalysis {};
+struct cusparseSpSMDescr : TriangleAnalysis {};
 
 MXMACA_OBJECT(cusparseContext, Cusparse);
 MXMACA_OBJECT(cusparseSpVecDescr, CusparseSparseVector);
@@ -74,6 +81,8 @@ MXMACA_RANGE(cusparseSpMVAlg_t, CUSPARSE_SPMV_ALG_DEFAULT, CUSPARSE_SPMV_SELL_AL
 MXMACA_RANGE(cusparseSpGEMMAlg_t, CUSPARSE_SPGEMM_DEFAULT, CUSPARSE_SPGEMM_ALG3);
 MXMACA_RANGE(cusparseSDDMMAlg_t, CUSPARSE_SDDMM_ALG_DEFAULT, CUSPARSE_SDDMM_ALG_DEFAULT);
 MXMACA_RANGE(cusparseSpSVAlg_t, CUSPARSE_SPSV_ALG_DEFAULT, CUSPARSE_SPSV_ALG_DEFAULT);
+MXMACA_RANGE(cusparseSpSVUpdate_t, CUSPARSE_SPSV_UPDATE_GENERAL, CUSPARSE_SPSV_UPDATE_DIAGONAL);
+MXMACA_RANGE(cusparseSpSMUpdate_t, CUSPARSE_SPSM_UPDATE_GENERAL, CUSPARSE_SPSM_UPDATE_DIAGONAL);
 MXMACA_RANGE(cusparseSpSMAlg_t, CUSPARSE_SPSM_ALG_DEFAULT, CUSPARSE_SPSM_ALG_DEFAULT);
 MXMACA_RANGE(cusparseSparseToDenseAlg_t, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, CUSPARSE_SPARSETODENSE_ALG_DEFAULT);
 MXMACA_RANGE(cusparseDenseToSparseAlg_t, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT);

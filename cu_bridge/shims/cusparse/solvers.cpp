@@ -7,11 +7,29 @@ using namespace mxmaca::cusparse;
 
 namespace {
 
+// The matrix with the values that the analysis was given behind it.
+cusparseSpMatDescr updated(const cusparseSpMatDescr& a, const TriangleAnalysis& analysis) {
+  cusparseSpMatDescr matrix = a;
+  if (!analysis.values->all.empty()) matrix.values = analysis.values->all.data();
+  return matrix;
+}
+
 // Solves op(A) x = x in place, for `width` right sides stored row after row.
 template <class T>
-void solveTriangle(const cusparseSpMatDescr& a, cusparseOperation_t op, std::vector<T>& x, Index width) {
+void solveTriangle(const cusparseSpMatDescr& given, const TriangleAnalysis& analysis, cusparseOperation_t op,
+                   std::vector<T>& x, Index width) {
+  const cusparseSpMatDescr a = updated(given, analysis);
   const Pattern pattern = patternOf(a, op);
   const std::vector<T> values = valuesOf<T>(a, pattern, op);
+  // Of a matrix of which the diagonal is the new values.
+  const std::vector<char>& newDiagonal = analysis.values->diagonal;
+  std::vector<T> diagonals(newDiagonal.empty() ? 0 : static_cast<size_t>(a.rows));
+  if (!diagonals.empty()) {
+    readMatrix(newDiagonal.data(), a.type, a.rows, 1, a.rows, diagonals.data());
+    if (op == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE) {
+      for (T& value : diagonals) value = conjugate(value);
+    }
+  }
   const bool lower = (a.fill == CUSPARSE_FILL_MODE_LOWER) == (op == CUSPARSE_OPERATION_NON_TRANSPOSE);
   for (Index step = 0; step < pattern.rows; ++step) {
     const Index row = lower ? step : pattern.rows - 1 - step;
@@ -28,6 +46,7 @@ void solveTriangle(const cusparseSpMatDescr& a, cusparseOperation_t op, std::vec
       }
     }
     if (a.diagonal == CUSPARSE_DIAG_TYPE_UNIT) continue;
+    if (!diagonals.empty()) diagonal = diagonals[static_cast<size_t>(row)];
     for (Index j = 0; j < width; ++j) line[j] /= diagonal;
   }
 }
@@ -47,6 +66,25 @@ Status checkSpSM(cusparseOperation_t opA, cusparseOperation_t opB, const void* a
   MXMACA_REQUIRE(a->batch == 1 && b->batch == c->batch);
   return a->type == compute && b->type == compute && c->type == compute ? CUSPARSE_STATUS_SUCCESS
                                                                         : CUSPARSE_STATUS_NOT_SUPPORTED;
+}
+
+void analyse(TriangleAnalysis* analysis, const cusparseSpMatDescr& a) {
+  *analysis = TriangleAnalysis{true, a.rows, a.nnz, a.type};
+}
+// Takes a copy of the values of all elements, in the order in which the matrix has them, or of the diagonal's.
+Status update(const TriangleAnalysis* analysis, const void* values, bool diagonal) {
+  MXMACA_REQUIRE(analysis->analysed && values != nullptr);
+  reachData();
+  const auto* const from = static_cast<const char*>(values);
+  const size_t count = static_cast<size_t>(diagonal ? analysis->rows : analysis->nnz);
+  std::vector<char> copy(from, from + count * elementBytes(analysis->type));
+  if (diagonal) {
+    analysis->values->diagonal = std::move(copy);
+  } else {
+    analysis->values->all = std::move(copy);
+    analysis->values->diagonal.clear();
+  }
+  return CUSPARSE_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -69,8 +107,16 @@ MXMACA_EXPORT Status cusparseSpSV_analysis(cusparseHandle_t handle, cusparseOper
                                            cusparseSpSVDescr_t descriptor, void* buffer) {
   const Status status =
       prepared(handle, valid(algorithm) && buffer != nullptr, checkSpSV(op, alpha, a, x, y, compute, descriptor), a);
-  if (status == CUSPARSE_STATUS_SUCCESS) descriptor->analysed = true;
+  if (status == CUSPARSE_STATUS_SUCCESS) analyse(descriptor, *a);
   return status;
+}
+MXMACA_EXPORT Status cusparseSpSV_updateMatrix(cusparseHandle_t handle, cusparseSpSVDescr_t descriptor, void* values,
+                                               cusparseSpSVUpdate_t part) {
+  MXMACA_LATER(Status, cusparseSpSV_updateMatrix, handle, descriptor, unread(values), part);
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(live(descriptor) && valid(part));
+    return update(descriptor, values, part == CUSPARSE_SPSV_UPDATE_DIAGONAL);
+  });
 }
 MXMACA_EXPORT Status cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
                                         cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
@@ -87,7 +133,7 @@ MXMACA_EXPORT Status cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperati
       readMatrix(x->values, x->type, x->size, 1, x->size, line.data());
       const T factor = scalar<T>(alpha, compute);
       for (T& value : line) value *= factor;
-      solveTriangle(*a, op, line, 1);
+      solveTriangle(*a, *descriptor, op, line, 1);
       writeMatrix(y->values, y->type, y->size, 1, y->size, line.data());
     });
   });
@@ -111,8 +157,16 @@ MXMACA_EXPORT Status cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOper
                                            cusparseSpSMDescr_t descriptor, void* buffer) {
   const Status status = prepared(handle, valid(algorithm) && buffer != nullptr,
                                  checkSpSM(opA, opB, alpha, a, b, c, compute, descriptor), a);
-  if (status == CUSPARSE_STATUS_SUCCESS) descriptor->analysed = true;
+  if (status == CUSPARSE_STATUS_SUCCESS) analyse(descriptor, *a);
   return status;
+}
+MXMACA_EXPORT Status cusparseSpSM_updateMatrix(cusparseHandle_t handle, cusparseSpSMDescr_t descriptor, void* values,
+                                               cusparseSpSMUpdate_t part) {
+  MXMACA_LATER(Status, cusparseSpSM_updateMatrix, handle, descriptor, unread(values), part);
+  return guarded(handle, [&]() -> Status {
+    MXMACA_REQUIRE(live(descriptor) && valid(part));
+    return update(descriptor, values, part == CUSPARSE_SPSM_UPDATE_DIAGONAL);
+  });
 }
 MXMACA_EXPORT Status cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB,
                                         const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
@@ -130,7 +184,7 @@ MXMACA_EXPORT Status cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperati
       for (Index batch = 0; batch < c->batch; ++batch) {
         std::vector<T> lines = denseRows<T>(*b, opB, batch);
         for (T& value : lines) value *= factor;
-        solveTriangle(*a, opA, lines, c->columns);
+        solveTriangle(*a, *descriptor, opA, lines, c->columns);
         for (Index i = 0; i < c->rows; ++i) {
           for (Index j = 0; j < c->columns; ++j) {
             writeElement(c->values, c->type, place(*c, i, j, batch),

@@ -172,6 +172,43 @@ def test_triangular_solves(sparse: Sparse, letter: str, lower: int, unit: int, o
     close((operation(op, triangle) @ wide(c)).astype(kind), alpha[0] * wide(b).T, 1e3)
 
 
+@pytest.mark.parametrize("letter", "SDCZ")
+@pytest.mark.parametrize("solver, op", [("SpSV", 0), ("SpSV", 2), ("SpSM", 0), ("SpSM", 1)])
+def test_an_analysed_triangle_takes_new_values(sparse: Sparse, letter: str, solver: str, op: int) -> None:
+    kind, n = TYPES[letter], 6
+    code = CODES[numpy.dtype(kind)]
+    full = random_sparse(kind, n, n) + 4 * numpy.eye(n, dtype=kind)
+    A, alpha, plan = sparse.matrix(full), scalar(kind, 1), ctypes.c_void_p()
+    sparse.call(f"cusparse{solver}_createDescr", ctypes.byref(plan))
+    if solver == "SpSV":
+        x, y = sparse.device(random_array(GENERATOR, kind, n)), sparse.device(numpy.zeros(n, kind))
+        arguments = op, alpha, A, sparse.vector(x), sparse.vector(y), code, 0, plan
+    else:
+        x, y = sparse.device(random_array(GENERATOR, kind, 3, n)), sparse.device(numpy.zeros((n, 3), kind))
+        arguments = op, 1, alpha, A, sparse.dense(x), sparse.dense(y), code, 0, plan
+    assert sparse.status(f"cusparse{solver}_updateMatrix", sparse.handle, plan, x.ctypes.data, 0) == INVALID
+
+    def solves(triangle: numpy.ndarray) -> None:
+        sparse.run(f"{solver}_solve", *arguments)
+        close((operation(op, triangle) @ wide(y)).astype(kind), wide(x).T, 1e3)
+
+    sparse.run(f"{solver}_analysis", *arguments, sparse.room)
+    solves(numpy.tril(wide(full)))
+    other = full * numpy.asarray(1.5 if letter in "SD" else 1 + 0.5j, kind) + 2 * numpy.eye(n, dtype=kind)
+    values = sparse.device(other[full != 0])
+    sparse.run(f"{solver}_updateMatrix", plan, values.ctypes.data, 0)
+    values[:] = 0  # they have been copied
+    solves(numpy.tril(wide(other)))
+    diagonal = sparse.device((random_array(GENERATOR, kind, n) + 8).astype(kind))
+    sparse.run(f"{solver}_updateMatrix", plan, diagonal.ctypes.data, 1)
+    solves(numpy.tril(wide(other), -1) + numpy.diag(wide(diagonal)))
+    sparse.run(f"{solver}_updateMatrix", plan, sparse.device(full[full != 0]).ctypes.data, 0)
+    solves(numpy.tril(wide(full)))
+    sparse.run(f"{solver}_updateMatrix", plan, diagonal.ctypes.data, 1)
+    sparse.run(f"{solver}_analysis", *arguments, sparse.room)  # begins anew
+    solves(numpy.tril(wide(full)))
+
+
 @pytest.mark.parametrize("format_", ["Csr", "Csc", "Coo"])
 def test_dense_to_sparse_and_back(sparse: Sparse, format_: str) -> None:
     dense = sparse.device(random_sparse(numpy.float64, 6, 5))

@@ -20,11 +20,6 @@ struct Advice {
   bool readMostly = false;
   int preferred = kNowhere, prefetched = kNowhere;
   uint64_t users = 0;  // bit 0: the host; bit n + 1: device n
-
-  bool operator==(const Advice& other) const {
-    return readMostly == other.readMostly && preferred == other.preferred && prefetched == other.prefetched &&
-           users == other.users;
-  }
 };
 
 // From each address on, up to the next one; from none on, nothing was said.

@@ -1,5 +1,4 @@
 #include "memory/device_memory.h"
-#include "memory/advice.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "host/ledger.h"
 #include "host/sanitizer.h"
 #include "late/late.h"
+#include "memory/advice.h"
 #include "memory/allocations.h"
 #include "queue/queue.h"
 #include "state/state.h"

@@ -472,7 +472,8 @@ typedef struct mcWorkRecord {
   size_t bytes;  // of copies and fills
   mcMemoryKind source, target;
   unsigned int value;  // of a fill
-  // Of work that the launch of a graph does: what mcGraphExecGetId and mcGraphNodeGetId give. 0 for other work.
+  // Of work that the launch of a graph does: what mcGraphExecGetId gives, and the number of the node's copy in the
+  // executable graph (mcResource). 0 for other work.
   unsigned int graph;
   unsigned long long graphNode;
   mcMarkKind mark;
@@ -490,8 +491,9 @@ MC_API void mcProfileSetHook(void (*changed)(int listens));
 MC_API int mcProfileListens(void);
 MC_API int64_t mcProfileNow(void);
 MC_API unsigned int mcProfileBegin(const char* name, mcStream_t stream);
-MC_API void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start,
-                              int64_t end);
+// Of one that is captured (`captured`) there is the call alone: the launch of its graph tells of the kernel.
+MC_API void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start, int64_t end,
+                              int captured);
 // A program's mark, or the begin or end of a range (NVTX). Ranges of a thread are pushed and popped for each domain by
 // itself. Returns the number of what begins or ends: of a push or pop the range's depth, from 0 on, and -1 where there
 // is nothing to pop; of a start its number, which its end takes; else 0. `name` may be NULL for ends.
@@ -499,6 +501,35 @@ MC_API int64_t mcProfileMark(mcMarkKind kind, const char* domain, const char* na
 // Called with each of them, in its thread, whether anybody listens or not. NULL ends it.
 typedef void (*mcMarkHook)(mcMarkKind kind, const char* name, unsigned long long range);
 MC_API void mcProfileSetMarkHook(mcMarkHook hook);
+// What becomes of streams, graphs and nodes. Something is there when it is told of: after it was made, before it goes.
+// To instantiate a graph copies its nodes: for the time of each call the copy is a node of a graph whose number is the
+// executable graph's, and the node's number is the one in the records of its work.
+typedef enum mcResourceEvent {
+  mcStreamCreated,
+  mcStreamDestroys,
+  mcGraphCreated,
+  mcGraphDestroys,
+  mcGraphCloned,
+  mcGraphNodeCreated,
+  mcGraphNodeDestroys,
+  mcGraphNodeCloned,
+  mcGraphDependencyCreated,
+  mcGraphDependencyDestroys,
+  mcGraphExecCreated,
+  mcGraphExecDestroys
+} mcResourceEvent;
+typedef struct mcResource {
+  mcResourceEvent event;
+  mcStream_t stream;
+  mcGraph_t graph, originalGraph;  // the copy, and what it is a copy of
+  mcGraphNode_t node, originalNode;
+  const char* kind;          // of the node
+  mcGraphNode_t dependency;  // which comes after `node`
+  mcGraphExec_t exec;
+} mcResource;
+typedef void (*mcResourceListener)(const mcResource* resource);
+// Called in the thread that makes or ends it, with no lock. NULL ends it.
+MC_API void mcResourceListen(mcResourceListener listener);
 // A function of CUDA's interfaces that is not one of this interface's, with arguments of its own. What the runtime is
 // asked for between its begin and its end is a part of it. Begin returns 0, and there is no end, where nobody listens
 // and where the thread is in another call.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph_work.h"
+#include "profiling/node_types.h"
 
 namespace {
 
@@ -80,29 +81,11 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* node, cudaGraphNode_t orig
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) { return result(mcGraphNodeDestroy(own(node))); }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
-  static constexpr struct {
-    const char* kind;
-    cudaGraphNodeType type;
-  } kKinds[] = {
-      {"memcpy", cudaGraphNodeTypeMemcpy},
-      {"memset", cudaGraphNodeTypeMemset},
-      {"host", cudaGraphNodeTypeHost},
-      {"graph", cudaGraphNodeTypeGraph},
-      {"empty", cudaGraphNodeTypeEmpty},
-      {"event wait", cudaGraphNodeTypeWaitEvent},
-      {"conditional", cudaGraphNodeTypeConditional},
-      {"event record", cudaGraphNodeTypeEventRecord},
-      {"mem alloc", cudaGraphNodeTypeMemAlloc},
-      {"mem free", cudaGraphNodeTypeMemFree},
-  };
   if (type == nullptr) return fail(mcErrorInvalidValue);
   const char* kind = nullptr;
   const mcError_t error = mcGraphNodeKind(own(node), &kind);
   if (error != mcSuccess) return result(error);
-  *type = cudaGraphNodeTypeKernel;  // operators and collectives too
-  for (const auto& known : kKinds) {
-    if (std::strcmp(known.kind, kind) == 0) *type = known.type;
-  }
+  *type = static_cast<cudaGraphNodeType>(mxmaca::nodeType(kind));
   return cudaSuccess;
 }
 

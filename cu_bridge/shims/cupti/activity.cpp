@@ -308,6 +308,7 @@ std::mutex& changes() {
 void listenIfWanted() {
   const bool any = enabled.load() != 0 || wantedFunctions.load() != 0 || anyCallback();
   mcProfileListen(any ? &listen : nullptr, &now);
+  mcResourceListen(anyResource() ? &callBackOfResource : nullptr);
 }
 
 int change(int kind, bool on) {

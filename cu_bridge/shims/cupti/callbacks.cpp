@@ -4,8 +4,10 @@
 // Those are the calls whose arguments the runtime hands over (mcWorkRecord), and NVTX's pushes and pops. Nobody can
 // subscribe to others, nor to waits and the state, so that nobody waits for a callback that does not come. Profilers
 // insist on some more, and get them, though they never come: the begin and the end of a context, since a device's
-// primary one is there as long as the process is, that of graphs and their nodes, and launches by functions that are
-// not there.
+// primary one is there as long as the process is, and launches by functions that are not there. What becomes of
+// streams, graphs and nodes is in resources.cpp.
+
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -47,9 +49,6 @@ struct NvtxData {
   const void* result;  // NULL: the depth is not known here
 };
 
-using Callback = void (*)(void* userData, uint32_t domain, uint32_t id, const void* data);
-
-constexpr uint32_t kDriver = 1, kRuntime = 2, kResource = 3, kNvtx = 5;  // domains
 constexpr uint32_t kContextCreated = 1, kContextDestroyed = 2;
 constexpr uint32_t kLastDomain = 6, kFunctions = 1024;
 
@@ -148,10 +147,26 @@ const Functions& nvtxFunctions() {
   return *all;
 }
 
-constexpr uint32_t kDomains[] = {kDriver, kRuntime, kNvtx};  // with functions
-bool hasFunctions(uint32_t domain) { return domain == kDriver || domain == kRuntime || domain == kNvtx; }
+const Functions& resourceFunctions() {
+  static const auto* const all = [] {
+    auto* const made = new Functions;
+    for (const uint32_t id : kResources) made->push_back({id, "", {}});
+    return made;
+  }();
+  return *all;
+}
+
+constexpr uint32_t kDomains[] = {kDriver, kRuntime, kResource, kNvtx};  // with functions
+bool hasFunctions(uint32_t domain) {
+  return std::find(std::begin(kDomains), std::end(kDomains), domain) != std::end(kDomains);
+}
 const Functions& functionsOf(uint32_t domain) {
-  return domain == kDriver ? driverFunctions() : domain == kRuntime ? runtimeFunctions() : nvtxFunctions();
+  switch (domain) {
+    case kDriver: return driverFunctions();
+    case kRuntime: return runtimeFunctions();
+    case kResource: return resourceFunctions();
+    default: return nvtxFunctions();
+  }
 }
 
 const Function* functionOf(uint32_t domain, uint32_t id) {
@@ -166,15 +181,12 @@ const Function* functionOf(uint32_t domain, uint32_t id) {
 constexpr uint32_t kOtherRuntimeLaunches[] = {13, 213, 214, 270, 272, 285, 312, 316, 320, 431};
 constexpr uint32_t kOtherDriverLaunches[] = {115, 116, 117, 442, 478, 480, 495, 496, 498, 515, 528, 540, 653, 720, 721};
 
-// Of what becomes of graphs, their nodes and executable graphs.
-bool isGraphs(uint32_t resource) { return resource >= 9 && resource <= 20; }
-
 bool neverComes(uint32_t domain, uint32_t id) {
   const auto among = [id](const auto& ids) { return std::find(std::begin(ids), std::end(ids), id) != std::end(ids); };
   switch (domain) {
     case kDriver: return among(kOtherDriverLaunches);
     case kRuntime: return among(kOtherRuntimeLaunches);
-    case kResource: return id == kContextCreated || id == kContextDestroyed || isGraphs(id);
+    case kResource: return id == kContextCreated || id == kContextDestroyed;
     default: return false;
   }
 }
@@ -313,13 +325,14 @@ uint32_t callbackId(const mcWorkRecord& record) {
 
 bool anyCallback() { return live().wanted.load() != 0; }
 
-namespace {
+bool anyResource() {
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  return std::any_of(live().all.begin(), live().all.end(), [](const Subscriber* one) {
+    return std::any_of(std::begin(kResources), std::end(kResources),
+                       [one](uint32_t id) { return one->wants[kResource][id]; });
+  });
+}
 
-struct Wanted {
-  Subscriber* subscriber;
-  Callback callback;
-  void* userData;
-};
 std::vector<Wanted> wantedBy(uint32_t domain, uint32_t id) {
   std::vector<Wanted> wanted;
   const std::lock_guard<std::mutex> lock(live().mutex);
@@ -328,6 +341,18 @@ std::vector<Wanted> wantedBy(uint32_t domain, uint32_t id) {
   }
   return wanted;
 }
+
+void* currentContext() {
+  // The driver's library knows contexts; where it is not there, nobody has one.
+  static const auto ask = [] {
+    void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return reinterpret_cast<int (*)(void**)>(library == nullptr ? nullptr : dlsym(library, "cuCtxGetCurrent"));
+  }();
+  void* context = nullptr;
+  return ask != nullptr && ask(&context) == 0 ? context : nullptr;
+}
+
+namespace {
 
 // Hands a call's begin or end to those who want this function.
 void callBack(uint32_t domain, uint32_t id, const void* const* arguments, const mcWorkRecord& work, bool entry) {
@@ -345,6 +370,7 @@ void callBack(uint32_t domain, uint32_t id, const void* const* arguments, const 
     callback.parameters = function->bytes.empty() ? nullptr : parameters;
     callback.result = entry ? nullptr : &status;
     callback.symbol = work.name;
+    callback.context = currentContext();
     callback.contextUid = kContext;
     callback.correlationData = &data;
     callback.correlationId = work.correlation;

@@ -5,8 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "mc_runtime.h"
+
+struct Subscriber;
 
 namespace mxmaca::cupti {
 
@@ -31,6 +34,28 @@ void callBack(const mcWorkRecord& record, bool entry);
 // Hands a push or a pop of NVTX's to the subscribers that want it.
 void callBackOfMark(const mcWorkRecord& record);
 bool anyCallback();
+// Callbacks by domain. Of resources: those that there are.
+constexpr uint32_t kDriver = 1, kRuntime = 2, kResource = 3, kNvtx = 5;
+constexpr uint32_t kStreamCreated = 3, kStreamDestroys = 4, kGraphCreated = 9, kGraphDestroys = 10, kGraphCloned = 11,
+                   kNodeCreateStarts = 12, kNodeCreated = 13, kNodeDestroys = 14, kDependencyCreated = 15,
+                   kDependencyDestroys = 16, kExecCreateStarts = 17, kExecCreated = 18, kExecDestroys = 19,
+                   kNodeCloned = 20;
+constexpr uint32_t kResources[] = {kStreamCreated,     kStreamDestroys,     kGraphCreated,     kGraphDestroys,
+                                   kGraphCloned,       kNodeCreateStarts,   kNodeCreated,      kNodeDestroys,
+                                   kDependencyCreated, kDependencyDestroys, kExecCreateStarts, kExecCreated,
+                                   kExecDestroys,      kNodeCloned};
+using Callback = void (*)(void* userData, uint32_t domain, uint32_t id, const void* data);
+struct Wanted {
+  Subscriber* subscriber;
+  Callback callback;
+  void* userData;
+};
+std::vector<Wanted> wantedBy(uint32_t domain, uint32_t id);
+bool anyResource();
+// Of resources.cpp: hands one to the subscribers that want it.
+void callBackOfResource(const mcResource* resource);
+// The calling thread's context by the driver interface; NULL without one.
+void* currentContext();
 // Ends all subscriptions.
 void endCallbacks();
 // Of activity.cpp: listens to the runtime as long as somebody wants to know something.

@@ -31,6 +31,7 @@
 #include "graph/Session.h"
 #include "graph/Turn.h"
 #include "graph/Waits.h"
+#include "profile/OperatorRecords.h"
 
 namespace macatorch {
 
@@ -336,6 +337,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
     }));
   }
   const std::string label = c10::toString(op.operator_name());
+  const CapturedRecord told(op.operator_name().name.c_str(), device);
   C10_CUDA_CHECK(static_cast<cudaError_t>(
       mcCaptureAdd(current_stream(device), "operator", label.c_str(), &run_node, node.release(), &destroy_node)));
 }

@@ -7,7 +7,6 @@
 
 #include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "graph/GraphCapture.h"
@@ -68,7 +67,7 @@ void operator_ends(const at::RecordFunction& function, at::ObserverContext*) {
   // The default stream has one handle for all devices, which means the current device's.
   const c10::cuda::CUDAGuard guard(done.device);
   mcProfileOperator(done.correlation, kernel_name(function.name()).c_str(), stream_of(done.device), done.start,
-                    mcProfileNow());
+                    mcProfileNow(), 0);
 }
 
 void listening_changes(int listens) {
@@ -88,11 +87,25 @@ void listening_changes(int listens) {
 }  // namespace
 
 void operator_begins(c10::DeviceIndex device) {
-  // A launch of a graph tells of its nodes.
-  if (running.correlation == 0 && !in_launched_operator()) {
+  // A launch of a graph tells of its nodes, and a capture of what it has captured.
+  if (running.correlation == 0 && !in_launched_operator() && !in_captured_operator()) {
     const std::string name = open_operators.empty() ? "maca::kernel" : kernel_name(open_operators.back());
     const unsigned correlation = mcProfileBegin(name.c_str(), stream_of(device));
     running = Running{correlation, mcProfileNow(), device};
+  }
+}
+
+CapturedRecord::CapturedRecord(const char* operator_name, c10::DeviceIndex device) : device_(device) {
+  if (profiled.load(std::memory_order_relaxed) != 0) {
+    name_ = kernel_name(operator_name);
+    correlation_ = mcProfileBegin(name_.c_str(), stream_of(device));
+    start_ = mcProfileNow();
+  }
+}
+
+CapturedRecord::~CapturedRecord() {
+  if (correlation_ != 0) {
+    mcProfileOperator(correlation_, name_.c_str(), stream_of(device_), start_, mcProfileNow(), 1);
   }
 }
 

@@ -10,10 +10,11 @@ class Data(ctypes.Structure):
     _fields_ = [("site", ctypes.c_uint), ("function", ctypes.c_char_p), ("parameters", ctypes.c_void_p),
                 ("result", ctypes.POINTER(ctypes.c_int)), ("symbol", ctypes.c_char_p), ("context", ctypes.c_void_p),
                 ("uid", ctypes.c_uint), ("own", ctypes.POINTER(ctypes.c_uint64)), ("correlation", ctypes.c_uint)]
-calls = []
+calls, contexts = [], set()
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.POINTER(Data))
 def callback(user, domain, number, data):
     data = data[0]
+    contexts.add(data.context)
     assert user == 7
     layout = LAYOUTS[number] if domain == 2 else DRIVER[number]
     parameters = struct.unpack(layout, ctypes.string_at(data.parameters, struct.calcsize(layout))) if layout else ()
@@ -42,12 +43,12 @@ def enabled(number):
     assert cupti.cuptiGetCallbackState(ctypes.byref(out), subscriber, 2, number) == 0
     return out.value
 # Only what is done can be asked for; to end anything is right.
-for domain, number in ((1, 2), (2, 5), (1, 100000), (2, 100000), (3, 3), (4, 1), (5, 1), (6, 1)):
+for domain, number in ((1, 2), (2, 5), (1, 100000), (2, 100000), (3, 6), (4, 1), (5, 1), (6, 1)):
     assert cupti.cuptiEnableCallback(1, subscriber, domain, number) == 27, (domain, number)
     assert cupti.cuptiEnableCallback(0, subscriber, domain, number) == 0
-for domain, number in ((3, 1), (3, 2), (3, 13), (1, 442), (2, 214)):  # never, as docs/runtime.md says
+for domain, number in ((3, 1), (3, 2), (1, 442), (2, 214)):  # never, as docs/runtime.md says
     assert cupti.cuptiEnableCallback(1, subscriber, domain, number) == 0
-assert cupti.cuptiEnableDomain(1, subscriber, 3) == 27 and cupti.cuptiEnableDomain(1, subscriber, 7) == 1
+assert cupti.cuptiEnableDomain(1, subscriber, 4) == 27 and cupti.cuptiEnableDomain(1, subscriber, 7) == 1
 
 assert enabled(20) == 0 and cupti.cuptiEnableCallback(1, subscriber, 2, 20) == 0 and enabled(20) == 1
 target = ctypes.c_void_p()
@@ -141,7 +142,7 @@ assert [call[:3] + call[5:] for call in calls] == [
     [598, "cuMemAllocAsync", (ctypes.addressof(more), 64, stream.value), 0],
     [600, "cuMemFreeAsync", (more.value, stream.value), 0], [38, "cuMemFreeHost", (pinned.value,), 0],
     [245, "cuMemFree_v2", (target.value,), 0]]
-assert len({call[3] for call in calls}) == len(calls)
+assert len({call[3] for call in calls}) == len(calls) and contexts == {context.value}
 # A graph's launch by the runtime interface is one by the driver's too, with one number.
 del calls[:]
 graph, executable = made(rt, "cudaGraphCreate", 0), ctypes.c_void_p()
@@ -199,12 +200,134 @@ assert cupti.cuptiGetGraphId(executable, ctypes.byref(other)) == 1 and rt.cudaGe
 """
 )
 
+RESOURCE_CODE = """
+import ctypes
+cupti, rt = ctypes.CDLL({cupti!r}), ctypes.CDLL({runtime!r})
+def handle():
+    return ctypes.c_void_p()
+class Graphs(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("graph", "original_graph", "node", "original_node")] + [
+        ("type", ctypes.c_int), ("dependency", ctypes.c_void_p), ("exec", ctypes.c_void_p)]
+class Data(ctypes.Structure):
+    _fields_ = [("context", ctypes.c_void_p), ("stream", ctypes.c_void_p), ("graphs", ctypes.POINTER(Graphs))]
+def number(name, of, kind=ctypes.c_uint):
+    to = kind()
+    assert getattr(cupti, name)(ctypes.c_void_p(of), ctypes.byref(to)) == 0, name
+    return to.value
+told = []
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.POINTER(Data))
+def callback(user, domain, event, data):
+    assert domain == 3
+    if event in (3, 4):
+        assert not data[0].graphs
+        return told.append((event, data[0].stream))
+    about = data[0].graphs[0]
+    # As a profiler does: handles are asked for their numbers in the callback, where those of copies live.
+    row = {"event": event, "type": about.type}
+    for name in ("graph", "original_graph"):
+        if getattr(about, name):
+            row[name] = number("cuptiGetGraphId", getattr(about, name))
+    for name in ("node", "original_node", "dependency"):
+        if getattr(about, name):
+            row[name] = number("cuptiGetGraphNodeId", getattr(about, name), ctypes.c_uint64)
+    if about.exec:
+        row["exec"] = number("cuptiGetGraphExecId", about.exec)
+    told.append(row)
+def events():
+    seen = [row[0] if isinstance(row, tuple) else row["event"] for row in told]
+    return seen
+subscriber = handle()
+assert cupti.cuptiSubscribe(ctypes.byref(subscriber), callback, None) == 0
+assert cupti.cuptiEnableDomain(1, subscriber, 3) == 0
+stream = handle()
+assert rt.cudaStreamCreate(ctypes.byref(stream)) == 0 and told == [(3, stream.value)]
+# A capture: its graph, and its nodes as they are made.
+del told[:]
+memory, graph, executable = handle(), handle(), handle()
+size = ctypes.c_size_t(64)
+assert rt.cudaMalloc(ctypes.byref(memory), size) == 0
+assert rt.cudaStreamBeginCapture(stream, 0) == 0 and events() == [9]
+assert rt.cudaMemsetAsync(memory, 1, size, stream) == 0
+assert rt.cudaMemsetAsync(memory, 2, size, stream) == 0
+assert rt.cudaStreamEndCapture(stream, ctypes.byref(graph)) == 0
+one = number("cuptiGetGraphId", graph.value)
+assert events() == [9, 12, 13, 12, 13, 15] and all(row["graph"] == one for row in told)
+assert [row.get("type") for row in told] == [0, 2, 2, 2, 2, 2] and "node" not in told[1]
+first, second = told[2]["node"], told[4]["node"]
+assert told[5]["node"] == first and told[5]["dependency"] == second and first != second
+# An executable graph: copies of the nodes, under the number that launches have.
+del told[:]
+assert rt.cudaGraphInstantiate(ctypes.byref(executable), graph, ctypes.c_ulonglong(0)) == 0
+launched = number("cuptiGetGraphExecId", executable.value)
+assert events() == [12, 13, 20, 12, 13, 20, 15, 18], events()
+copies = [row for row in told if row["event"] == 20]
+assert [row["original_node"] for row in copies] == [first, second]
+assert all((row["graph"], row["original_graph"]) == (launched, one) for row in copies)
+assert {row["node"] for row in copies}.isdisjoint({first, second})
+assert (told[-1]["graph"], told[-1]["exec"]) == (one, launched)
+# Records of its launches carry these numbers.
+buffers = []
+@ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t),
+                  ctypes.POINTER(ctypes.c_size_t))
+def request(buffer, bytes, most):
+    buffers.append(ctypes.create_string_buffer(1 << 16))
+    buffer[0], bytes[0], most[0] = ctypes.addressof(buffers[-1]), 1 << 16, 0
+records = []
+class Memset(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_uint), ("value", ctypes.c_uint), ("bytes", ctypes.c_uint64),
+                ("times", ctypes.c_uint64 * 2), ("places", ctypes.c_uint * 4), ("flags", ctypes.c_uint * 2),
+                ("reserved", ctypes.c_void_p), ("node", ctypes.c_uint64), ("graph", ctypes.c_uint)]
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+def complete(context, number, buffer, bytes, valid):
+    record = ctypes.c_void_p()
+    while cupti.cuptiActivityGetNextRecord(ctypes.c_void_p(buffer), ctypes.c_size_t(valid), ctypes.byref(record)) == 0:
+        record = ctypes.cast(record, ctypes.POINTER(Memset))
+        if record[0].kind == 2:
+            records.append((record[0].value, record[0].bytes, record[0].node, record[0].graph))
+        record = ctypes.cast(record, ctypes.c_void_p)
+assert cupti.cuptiActivityRegisterCallbacks(request, complete) == 0 and cupti.cuptiActivityEnable(2) == 0
+assert rt.cudaGraphLaunch(executable, stream) == 0 and rt.cudaStreamSynchronize(stream) == 0
+assert cupti.cuptiActivityFlushAll(1) == 0
+assert [row[1:] for row in records] == [(64, row["node"], launched) for row in copies], records
+# A graph that is built: dependencies, a clone, what goes.
+del told[:]
+built, clone = handle(), handle()
+nodes = [handle(), handle()]
+assert rt.cudaGraphCreate(ctypes.byref(built), 0) == 0
+assert rt.cudaGraphAddEmptyNode(ctypes.byref(nodes[0]), built, None, ctypes.c_size_t(0)) == 0
+assert rt.cudaGraphAddEmptyNode(ctypes.byref(nodes[1]), built, None, ctypes.c_size_t(0)) == 0
+def edge(name):
+    begin, end = (ctypes.c_void_p * 1)(nodes[0].value), (ctypes.c_void_p * 1)(nodes[1].value)
+    return getattr(rt, name)(built, begin, end, *((None,) if {major} >= 13 else ()), ctypes.c_size_t(1))
+assert edge("cudaGraphAddDependencies") == 0
+assert events() == [9, 12, 13, 12, 13, 15] and told[1]["type"] == 5
+del told[:]
+assert rt.cudaGraphClone(ctypes.byref(clone), built) == 0
+assert events() == [9, 11, 12, 13, 20, 12, 13, 20, 15] and told[1]["original_graph"] == number("cuptiGetGraphId",
+                                                                                                built.value)
+del told[:]
+assert edge("cudaGraphRemoveDependencies") == 0 and rt.cudaGraphDestroyNode(nodes[1]) == 0
+assert rt.cudaGraphDestroy(built) == 0 and rt.cudaGraphExecDestroy(executable) == 0
+assert rt.cudaStreamDestroy(stream) == 0
+assert events() == [16, 14, 10, 19, 4] and told[3]["exec"] == launched and told[4] == (4, stream.value)
+# A capture that fails takes its graph along.
+del told[:]
+assert rt.cudaStreamCreate(ctypes.byref(stream)) == 0 and rt.cudaStreamBeginCapture(stream, 0) == 0
+assert rt.cudaStreamSynchronize(stream) != 0 and rt.cudaStreamEndCapture(stream, ctypes.byref(graph)) != 0
+assert events() == [3, 9, 10], events()
+# The end: one of them, then all.
+del told[:]
+assert cupti.cuptiEnableCallback(0, subscriber, 3, 3) == 0 and rt.cudaStreamCreate(ctypes.byref(handle())) == 0
+assert told == [] and rt.cudaStreamDestroy(stream) == 0 and events() == [4]
+assert cupti.cuptiUnsubscribe(subscriber) == 0 and rt.cudaGraphCreate(ctypes.byref(graph), 0) == 0 and events() == [4]
+"""
+
 
 def paths(sdk: pathlib.Path, major: int, code: str) -> str:
     folder = sdk / "lib" / f"cuda{major}"
     for name, library in (("cupti", "cupti"), ("runtime", "cudart"), ("driver", "cuda")):
         code = code.replace(f"{{{name}!r}}", repr(str(next(folder.glob(f"lib{library}.so.*")))))
-    return code
+    return code.replace("{major}", str(major))
 
 
 def test_calls_are_told_of_with_their_arguments_and_results(
@@ -217,3 +340,7 @@ def test_calls_of_the_driver_interface_are_told_of_by_its_names(
     sdk: pathlib.Path, major: int, run_python: Callable[..., str]
 ) -> None:
     run_python(paths(sdk, major, DRIVER_CODE))
+
+
+def test_streams_graphs_and_nodes_are_told_of(sdk: pathlib.Path, major: int, run_python: Callable[..., str]) -> None:
+    run_python(paths(sdk, major, RESOURCE_CODE))

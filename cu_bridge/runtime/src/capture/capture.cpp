@@ -13,12 +13,16 @@
 #include <vector>
 
 #include "capture/graph_node.h"
+#include "capture/resources.h"
 
 namespace mc {
 namespace {
 
 struct DestroyGraph {
-  void operator()(mcGraph* graph) const { graphs.destroy(graph); }
+  void operator()(mcGraph* graph) const {
+    tellOfGraph(mcGraphDestroys, graph);
+    graphs.destroy(graph);
+  }
 };
 
 }  // namespace
@@ -98,7 +102,7 @@ mcError_t findCapture(mcStream_t stream, std::shared_ptr<Capture>* capture) {
 }
 
 // With the lock.
-void append(Capture& capture, mcStream_t stream, mcGraphNode&& made) {
+mcGraphNode* append(Capture& capture, mcStream_t stream, mcGraphNode&& made) {
   mcGraphNode* const node = addNode(capture.graph, std::move(made));
   Capture::Branch& branch = capture.branches.at(stream->id);
   for (const auto& [id, count] : branch.seen) {
@@ -107,6 +111,7 @@ void append(Capture& capture, mcStream_t stream, mcGraphNode&& made) {
   }
   branch.nodes.push_back(node);
   branch.seen = {{stream->id, branch.nodes.size()}};
+  return node;
 }
 
 // With the lock: the stream's next node comes after `nodes` of the graph as well. Each stands for a stream that no
@@ -172,14 +177,18 @@ bool captureSuspended() { return captureThread.suspended != 0; }
 
 mcError_t recordWork(mcStream_t stream, NodeWork work, bool* recorded) {
   if (captureSuspended()) return mcSuccess;
-  const std::lock_guard<std::mutex> lock(captureMutex());
-  std::shared_ptr<Capture> capture;
-  const mcError_t problem = findCapture(stream, &capture);
-  if (problem != mcSuccess || capture == nullptr) return problem;
-  append(*capture, stream,
-         {work.kind, std::move(work.label), std::move(work.work), streamDevice(stream), work.flags,
-          std::move(work.launch)});
+  mcGraphNode* node = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(captureMutex());
+    std::shared_ptr<Capture> capture;
+    const mcError_t problem = findCapture(stream, &capture);
+    if (problem != mcSuccess || capture == nullptr) return problem;
+    node = append(*capture, stream,
+                  {work.kind, std::move(work.label), std::move(work.work), streamDevice(stream), work.flags,
+                   std::move(work.launch)});
+  }
   *recorded = true;
+  tellOfNewNode(node);
   return mcSuccess;
 }
 
@@ -334,6 +343,7 @@ mcError_t beginCapture(mcStream_t stream, mcCaptureMode mode, const CaptureTarge
     activity.captures.fetch_add(1, std::memory_order_relaxed);
     hooks = target.quiet ? mcCaptureHooks{} : captureHooks;
   }
+  if (target.graph == nullptr) tellOfGraph(mcGraphCreated, capture->graph);
   if (hooks.begin != nullptr) hooks.begin(capture->id);
   return mcSuccess;
 }
@@ -349,7 +359,10 @@ void mcCaptureSetHooks(const mcCaptureHooks* hooks) {
 
 mcError_t mcCaptureForbids() { return refuseUnsafe(); }
 
-void mcCaptureSuspend(int change) { captureThread.suspended += change; }
+void mcCaptureSuspend(int change) {
+  captureThread.suspended += change;
+  silenceProfile(change);
+}
 
 mcError_t mcThreadExchangeCaptureMode(mcCaptureMode* mode) {
   if (mode == nullptr || *mode < mcCaptureModeGlobal || *mode > mcCaptureModeRelaxed) return fail(mcErrorInvalidValue);

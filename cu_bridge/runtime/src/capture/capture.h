@@ -107,9 +107,6 @@ ProfiledWork profiledWork(const char* kind, const CopyLabel& copy);
 ProfiledWork profiledWork(const char* kind, const FillLabel& fill);
 mcCall callOf(const char* kind);
 
-// Whether a profiler is told of what is submitted to the stream: of a capture it sees the launches of its graph.
-inline bool isProfiled(mcStream_t stream) { return profiling() && isStream(stream) && !isCaptured(stream); }
-
 template <class Work>
 mcError_t submitNow(mcStream_t stream, const char* kind, unsigned flags, Work&& work) {
   if (inTask()) return work();
@@ -126,8 +123,9 @@ mcError_t submit(mcStream_t stream, const char* kind, const Label& label, Work&&
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   if (undisturbed() && (flags & mcTaskWaits) == 0) return work();
-  if (isProfiled(stream)) {
-    const ProfiledCall call(callOf(kind));
+  const ProfiledCall call(profiling() ? callOf(kind) : mcCallOther);
+  // Of captured work a profiler sees the launches of its graph.
+  if (profiling() && !isProfileSilent() && !isCaptured(stream)) {
     return submitNow(stream, kind, flags, timed(stream, profiledWork(kind, label), work));
   }
   if (capturing()) {

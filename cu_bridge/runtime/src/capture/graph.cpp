@@ -1,7 +1,6 @@
 // Graphs: their nodes and edges, and what can be asked about them.
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -11,15 +10,15 @@
 #include <vector>
 
 #include "capture/graph_node.h"
+#include "capture/resources.h"
 #include "state/state.h"
 
 namespace mc {
 
 mcGraphNode* addNode(mcGraph* graph, mcGraphNode&& made) {
-  static std::atomic<unsigned long long> lastId{0};
   mcGraphNode* const node = nodeHandles.create(std::move(made));
   node->graph = graph;
-  node->id = ++lastId;
+  node->id = nextNodeId();
   graph->nodes.push_back({node, [](mcGraphNode* gone) { nodeHandles.destroy(gone); }});
   return node;
 }
@@ -93,6 +92,7 @@ void copyNodes(const mcGraph& from, mcGraph& to) {
   for (const auto& node : from.nodes) {
     for (const mcGraphNode* const before : node->dependencies)
       copies[node.get()]->dependencies.push_back(copies[before]);
+    tellOfNewNode(copies[node.get()], node.get());
   }
 }
 
@@ -119,12 +119,14 @@ mcError_t mcGraphCreate(mcGraph_t* graph) {
   MC_RETURN_IF_STICKY();
   if (graph == nullptr) return fail(mcErrorInvalidValue);
   *graph = graphs.create();
+  tellOfGraph(mcGraphCreated, *graph);
   return mcSuccess;
 }
 
 mcError_t mcGraphDestroy(mcGraph_t graph) {
   if (!graphs.contains(graph) || graph->inNode) return fail(mcErrorInvalidValue);
   if (graph->inCapture) return fail(mcErrorIllegalState);
+  tellOfGraph(mcGraphDestroys, graph);
   return graphs.destroy(graph) ? checkSticky() : fail(mcErrorInvalidValue);
 }
 
@@ -133,6 +135,8 @@ mcError_t mcGraphClone(mcGraph_t* clone, mcGraph_t original) {
   if (clone == nullptr || !graphs.contains(original)) return fail(mcErrorInvalidValue);
   if (takesMemory(*original)) return fail(mcErrorNotSupported);  // two graphs would have one address
   *clone = graphs.create();
+  tellOfGraph(mcGraphCreated, *clone);
+  tellOfGraph(mcGraphCloned, *clone, original);
   copyNodes(*original, **clone);
   return mcSuccess;
 }
@@ -150,6 +154,7 @@ mcError_t mcGraphNodeFindInClone(mcGraphNode_t* found, mcGraphNode_t original, m
 mcError_t mcGraphNodeDestroy(mcGraphNode_t node) {
   MC_RETURN_IF_STICKY();
   if (!nodeHandles.contains(node) || node->graph->inCapture) return fail(mcErrorInvalidValue);
+  tellOfNode(mcGraphNodeDestroys, node);
   Nodes& nodes = node->graph->nodes;
   for (const auto& other : nodes) erase(&other->dependencies, node);
   nodes.erase(std::find_if(nodes.begin(), nodes.end(), [node](const auto& other) { return other.get() == node; }));
@@ -176,23 +181,36 @@ mcError_t mcGraphNodeDescription(mcGraphNode_t node, void* bytes, size_t count) 
   return mcSuccess;
 }
 
-mcError_t mcGraphAddEmpty(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count, mcGraphNode_t* node) {
+namespace {
+// A node that does nothing by itself, of which nobody has been told yet.
+mcError_t addIdle(mcGraph_t graph, const char* kind, const mcGraphNode_t* dependencies, size_t count,
+                  mcGraphNode_t* node) {
   MC_RETURN_IF_STICKY();
   if (node == nullptr || !areNodes(graph, dependencies, count)) return fail(mcErrorInvalidValue);
-  *node = addNode(graph, {"empty", "", [] { return mcSuccess; }, threadState.device, 0});
+  *node = addNode(graph, {kind, "", [] { return mcSuccess; }, threadState.device, 0});
   (*node)->dependencies.assign(dependencies, dependencies + count);
   return mcSuccess;
+}
+}  // namespace
+
+mcError_t mcGraphAddEmpty(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count, mcGraphNode_t* node) {
+  const mcError_t error = addIdle(graph, "empty", dependencies, count, node);
+  if (error == mcSuccess) tellOfNewNode(*node);
+  return error;
 }
 
 mcError_t mcGraphAddChild(mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count, mcGraph_t child,
                           mcGraphNode_t* node) {
   if (!graphs.contains(child) || child == graph) return fail(mcErrorInvalidValue);
   if (takesMemory(*child)) return fail(mcErrorNotSupported);
-  const mcError_t error = mcGraphAddEmpty(graph, dependencies, count, node);
+  const mcError_t error = addIdle(graph, "graph", dependencies, count, node);
   if (error != mcSuccess) return error;
-  (*node)->kind = "graph";
   (*node)->label = std::to_string(child->nodes.size()) + " nodes";
-  copyNodes(*child, *addBody(*node));
+  mcGraph* const copy = addBody(*node);
+  tellOfNewNode(*node);
+  tellOfGraph(mcGraphCreated, copy);
+  tellOfGraph(mcGraphCloned, copy, child);
+  copyNodes(*child, *copy);
   return mcSuccess;
 }
 
@@ -229,12 +247,13 @@ mcError_t mcGraphAddConditional(mcGraph_t graph, const mcGraphNode_t* dependenci
   if (!graphs.contains(graph) || !known || !counted || body == nullptr) return fail(mcErrorInvalidValue);
   for (const auto& condition : graph->conditions) {
     if (reinterpret_cast<unsigned long long>(condition.get()) != handle) continue;
-    const mcError_t error = mcGraphAddEmpty(graph, dependencies, count, node);
+    const mcError_t error = addIdle(graph, "conditional", dependencies, count, node);
     if (error != mcSuccess) return error;
-    (*node)->kind = "conditional";
     (*node)->condition = condition;
     (*node)->conditionKind = kind;
     for (unsigned i = 0; i < bodies; ++i) body[i] = addBody(*node);
+    tellOfNewNode(*node);
+    for (unsigned i = 0; i < bodies; ++i) tellOfGraph(mcGraphCreated, body[i]);
     return mcSuccess;
   }
   return fail(mcErrorInvalidValue);
@@ -248,7 +267,10 @@ mcError_t mcGraphAddDependencies(mcGraph_t graph, const mcGraphNode_t* from, con
     const bool known = std::find(before.begin(), before.end(), from[i]) != before.end();
     if (known || from[i] == to[i]) return fail(mcErrorInvalidValue);
   }
-  for (size_t i = 0; i < count; ++i) to[i]->dependencies.push_back(from[i]);
+  for (size_t i = 0; i < count; ++i) {
+    to[i]->dependencies.push_back(from[i]);
+    tellOfDependency(mcGraphDependencyCreated, from[i], to[i]);
+  }
   return mcSuccess;
 }
 
@@ -259,7 +281,10 @@ mcError_t mcGraphRemoveDependencies(mcGraph_t graph, const mcGraphNode_t* from, 
     const auto& before = to[i]->dependencies;
     if (std::find(before.begin(), before.end(), from[i]) == before.end()) return fail(mcErrorInvalidValue);
   }
-  for (size_t i = 0; i < count; ++i) erase(&to[i]->dependencies, from[i]);
+  for (size_t i = 0; i < count; ++i) {
+    tellOfDependency(mcGraphDependencyDestroys, from[i], to[i]);
+    erase(&to[i]->dependencies, from[i]);
+  }
   return mcSuccess;
 }
 

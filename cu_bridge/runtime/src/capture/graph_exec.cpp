@@ -10,6 +10,7 @@
 #include "capture/capture.h"
 #include "capture/graph_node.h"
 #include "capture/launch_work.h"
+#include "capture/resources.h"
 #include "state/state.h"
 
 namespace mc {
@@ -30,6 +31,7 @@ struct ExecNode {
   std::shared_ptr<mcGraphCondition> condition;
   mcGraphConditionKind conditionKind;
   bool enabled = true;
+  unsigned long long number = nextNodeId();  // of the copy, for a profiler
 };
 
 }  // namespace
@@ -100,7 +102,7 @@ mcError_t runBodies(const ExecNode& node, unsigned graph) {
 std::function<mcError_t()> timedNode(const ExecNode& node, unsigned graph) {
   ProfiledWork what = profiledWork(node.kind.c_str(), node.label.c_str());
   what.record.graph = graph;
-  what.record.graphNode = node.id;
+  what.record.graphNode = node.number;
   return timed(nullptr, std::move(what), node.work);
 }
 
@@ -184,6 +186,33 @@ void takeWork(ExecNodes* to, const ExecNodes& from) {
   }
 }
 
+// A listener sees the copies as nodes of `shown`.
+void tellOfCopies(const mcGraph& graph, const ExecNodes& copies, mcGraph* shown) {
+  std::vector<mcGraphNode*> nodes;
+  for (const ExecNode& copy : copies) {
+    const auto original =
+        std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const auto& node) { return node->id == copy.id; });
+    nodes.push_back(addNode(shown, {copy.kind, copy.label, {}, copy.device, copy.flags}));
+    nodes.back()->id = copy.number;
+    for (const size_t before : copy.dependencies) nodes.back()->dependencies.push_back(nodes[before]);
+    tellOfNewNode(nodes.back(), original->get());
+    for (size_t i = 0; i < copy.bodies.size(); ++i) tellOfCopies(*(*original)->bodies[i], copy.bodies[i], shown);
+  }
+}
+
+// The executable graph is new.
+void tellOfExec(mcGraphExec_t exec, mcGraph_t graph) {
+  mcGraph* const shown = graphs.create();
+  shown->id = exec->id;
+  tellOfCopies(*graph, *exec->nodes, shown);
+  graphs.destroy(shown);
+  mcResource told{};
+  told.event = mcGraphExecCreated;
+  told.graph = graph;
+  told.exec = exec;
+  tell(told);
+}
+
 }  // namespace
 }  // namespace mc
 
@@ -199,6 +228,7 @@ mcError_t mcGraphInstantiate(mcGraphExec_t* exec, mcGraph_t graph) {
   if (error != mcSuccess) return failWith(error, "the dependencies of the graph's nodes form a circle");
   *exec = execs.create(nodes, std::move(all.objects), std::move(all.conditions), flags & mcTaskWaits,
                        hasLaunchWork(*nodes));
+  if (resourcesAreWatched()) tellOfExec(*exec, graph);
   return mcSuccess;
 }
 
@@ -225,7 +255,7 @@ void afterLaunch(const ExecNodes& nodes, mcStream_t stream) {
 }  // namespace
 
 mcError_t mcGraphLaunch(mcGraphExec_t exec, mcStream_t stream) {
-  const ProfiledCall call(isProfiled(stream), nullptr, mcCallGraphLaunch, exec, stream);
+  const ProfiledCall call(mcCallGraphLaunch, exec, stream);
   if (!execs.contains(exec)) return fail(mcErrorInvalidValue);
   // A launch that is captured is made by another one, later.
   const bool orders = exec->hasLaunchWork && isStream(stream) && !isCaptured(stream) && !inTask();
@@ -281,6 +311,12 @@ mcError_t mcGraphUpload(mcGraphExec_t exec, mcStream_t stream) {
 }
 
 mcError_t mcGraphExecDestroy(mcGraphExec_t exec) {
+  if (resourcesAreWatched() && execs.contains(exec)) {
+    mcResource told{};
+    told.event = mcGraphExecDestroys;
+    told.exec = exec;
+    tell(told);
+  }
   return execs.destroy(exec) ? checkSticky() : fail(mcErrorInvalidValue);
 }
 

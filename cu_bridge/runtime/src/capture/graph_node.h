@@ -72,7 +72,13 @@ inline HandleTable<mcGraphNode> nodeHandles;
 inline HandleTable<mcGraph> graphs;
 inline HandleTable<mcGraphCondition> conditions;
 
-// Appends a node that comes after nobody yet.
+// A number that no other node of the process has, copies in executable graphs among them.
+inline unsigned long long nextNodeId() {
+  static std::atomic<unsigned long long> last{0};
+  return ++last;
+}
+
+// Appends a node that comes after nobody yet. Who has given it its dependencies tells of it (resources.h).
 mcGraphNode* addNode(mcGraph* graph, mcGraphNode&& node);
 
 // The nodes in an order that all dependencies allow, as near to the order of their creation as that is possible.

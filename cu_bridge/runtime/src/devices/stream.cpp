@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "capture/capture.h"
+#include "capture/resources.h"
 #include "devices/device.h"
 #include "profile/profile.h"
 #include "queue/queue.h"
@@ -35,6 +36,7 @@ mcError_t createStream(mcStream_t* stream, int device, unsigned part, unsigned i
   static std::atomic<unsigned long long> lastId{16};
   const int bounded = std::clamp(priority, kGreatestPriority, kLeastPriority);
   *stream = streams.create(device, flags, bounded, ++lastId, makeTimeline(device, flags == 0, bounded), part);
+  tellOfStream(mcStreamCreated, *stream);
   return mcSuccess;
 }
 }  // namespace
@@ -51,6 +53,7 @@ mcError_t mcStreamCreateInPart(mcStream_t* stream, unsigned int part, unsigned i
 
 mcError_t mcStreamDestroy(mcStream_t stream) {
   if (isDefaultStream(stream) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
+  tellOfStream(mcStreamDestroys, stream);
   if (capturing()) captureForget(stream);
   return streams.destroy(stream) ? checkSticky() : fail(mcErrorInvalidResourceHandle);
 }
@@ -113,7 +116,7 @@ void mcStreamPriorityRange(int* least, int* greatest) {
 }
 
 mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument) {
-  const ProfiledCall call(isProfiled(stream), nullptr, mcCallLaunchHostFunction, stream, function, argument);
+  const ProfiledCall call(mcCallLaunchHostFunction, stream, function, argument);
   if (function == nullptr) return fail(mcErrorInvalidValue);
   // Never in the calling thread: the function may wait for something that its program does next.
   return submit(

@@ -173,7 +173,7 @@ int mcLaunchWatchEnd(void) {
 mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                          mcStream_t stream) {
   const Kernel kernel = findKernel(hostFunction);
-  const ProfiledCall call(isProfiled(stream), nameOf(kernel), mcCallLaunchKernel, hostFunction, grid, block, arguments,
+  const ProfiledCall call(profiling(), nameOf(kernel), mcCallLaunchKernel, hostFunction, grid, block, arguments,
                           sharedBytes, stream);
   return launchKernel(kernel, {grid, block, arguments, sharedBytes, stream});
 }
@@ -191,8 +191,8 @@ mcError_t mcLaunchStub(const void* inside, mcDim3 grid, mcDim3 block, void** arg
 mcError_t mcLaunchCooperative(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments, size_t sharedBytes,
                               mcStream_t stream) {
   const Kernel kernel = findKernel(hostFunction);
-  const ProfiledCall call(isProfiled(stream), nameOf(kernel), mcCallLaunchCooperative, hostFunction, grid, block,
-                          arguments, sharedBytes, stream);
+  const ProfiledCall call(profiling(), nameOf(kernel), mcCallLaunchCooperative, hostFunction, grid, block, arguments,
+                          sharedBytes, stream);
   MC_RETURN_IF_STICKY();
   if (!isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   const LaunchArguments launch{grid, block, arguments, sharedBytes, stream, true, partOf(stream)};

@@ -160,7 +160,7 @@ mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind) 
 }
 
 mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream) {
-  const ProfiledCall call(isProfiled(stream), nullptr, mcCallMemcpyAsync, to, from, bytes, kind, stream);
+  const ProfiledCall call(mcCallMemcpyAsync, to, from, bytes, kind, stream);
   if (mayBeLate(stream)) {
     MC_RETURN_IF_STICKY();
     return copyLate(to, from, bytes, kind, stream);
@@ -212,7 +212,7 @@ mcError_t mcMemset(void* pointer, int value, size_t bytes) {
 }
 
 mcError_t mcMemsetAsync(void* pointer, int value, size_t bytes, mcStream_t stream) {
-  const ProfiledCall call(isProfiled(stream), nullptr, mcCallMemsetAsync, pointer, value, bytes, stream);
+  const ProfiledCall call(mcCallMemsetAsync, pointer, value, bytes, stream);
   return submitTransfer(
       stream, "memset", FillLabel{bytes, static_cast<unsigned>(value)},
       [=] { return bytes == 0 ? mcSuccess : checkRange(pointer, bytes); },

@@ -18,6 +18,7 @@ std::atomic<void (*)(int)> hook{nullptr};
 std::atomic<unsigned> lastCorrelation{0};
 
 thread_local unsigned currentCorrelation = 0;  // of the call that the thread is in
+thread_local int silence = 0;
 
 unsigned nextCorrelation() { return lastCorrelation.fetch_add(1, std::memory_order_relaxed) + 1; }
 
@@ -31,6 +32,9 @@ unsigned long long numberOf(mcStream_t stream) {
 }
 
 }  // namespace
+
+void silenceProfile(int change) { silence += change; }
+bool isProfileSilent() { return silence != 0; }
 
 int64_t profileClock() {
   const mcProfileClock clock = clockOfListener.load(std::memory_order_relaxed);
@@ -59,7 +63,7 @@ mcStream_t waitedFor(mcCall call, const void* const* arguments) {
 }  // namespace
 
 void ProfiledCall::begin(mcCall call, const char* kernel, bool known) {
-  if (currentCorrelation != 0) return;
+  if (currentCorrelation != 0 || isProfileSilent()) return;
   call_ = call;
   kernel_ = kernel;
   known_ = known;
@@ -165,7 +169,8 @@ unsigned int mcProfileBegin(const char* name, mcStream_t stream) {
   return record.correlation;
 }
 
-void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start, int64_t end) {
+void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t stream, int64_t start, int64_t end,
+                       int captured) {
   if (!profiling() || name == nullptr || !isStream(stream)) return;
   const OperatorLaunch launch(stream);
   mcWorkRecord record{};
@@ -179,6 +184,7 @@ void mcProfileOperator(unsigned int correlation, const char* name, mcStream_t st
   record.stream = numberOf(stream);
   record.correlation = correlation;
   tell(record);
+  if (captured != 0) return;
   record.kind = mcWorkKernel;
   record.arguments = nullptr;
   record.grid = record.block = {1, 1, 1};
@@ -203,7 +209,7 @@ mcWorkRecord recordOf(const mcFunctionCall& call, mcWorkKind kind) {
 }  // namespace
 
 int mcProfileFunctionBegin(mcFunctionCall* call) {
-  if (!profiling() || currentCorrelation != 0) return 0;
+  if (!profiling() || currentCorrelation != 0 || isProfileSilent()) return 0;
   currentCorrelation = call->correlation = nextCorrelation();
   tell(recordOf(*call, mcWorkBegin));
   call->start = profileClock();

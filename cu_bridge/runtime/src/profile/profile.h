@@ -54,6 +54,11 @@ class ProfiledCall {
   unsigned correlation_ = 0, outer_ = 0;
 };
 
+// While a thread is silent nobody is told of its calls and of its work: those by which an operator or a library's call
+// is tried for a capture, which is told of by itself.
+void silenceProfile(int change);
+bool isProfileSilent();
+
 // What the listener is told by.
 void tell(const mcWorkRecord& record);
 int64_t profileClock();

@@ -6,6 +6,7 @@ from .dot_scaled import DotScaled
 from .errors import LoweringError
 from .ir import Function, Operation, Value
 from .planning.branches import flatten
+from .planning.narrowing import narrow
 from .planning.plan import ROOTS, VIEWS, Plan
 from .planning.turning import turn
 from .shapes import Shapes
@@ -23,6 +24,7 @@ class FunctionLowering(Shapes, DotScaled):
         super().__init__(module)
         self.function, self.names = function, names
         flatten(function, self.e.knows)
+        narrow(function)
         self.chunks_first = turn(function, self.e.knows)
         self.plan = Plan(function)
         self.calls: List[Tuple[str, str]] = []

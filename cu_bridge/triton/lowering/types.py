@@ -104,6 +104,7 @@ def parse_type(text: str) -> Type:
 
 I1 = Type((), "i1")
 I8 = Type((), "i8")
+I16 = Type((), "i16")
 I32 = Type((), "i32")
 I64 = Type((), "i64")
 F32 = Type((), "f32")

@@ -9,6 +9,7 @@ import cases_control  # noqa: F401
 import cases_elementwise  # noqa: F401
 import cases_hazards  # noqa: F401
 import cases_memory  # noqa: F401
+import cases_narrowing  # noqa: F401
 import cases_tiles  # noqa: F401
 from registry import CASES
 

@@ -83,6 +83,17 @@ def test_a_tile_that_two_nests_need_is_loaded_once() -> None:
     assert lowered.scratch == 64 * 4
 
 
+@pytest.mark.parametrize(("factor", "bits"), [(256, 16), (257, 32), (16777216, 32), (16777217, 64)])
+def test_integers_are_computed_in_as_many_bits_as_hold_them(factor: int, bits: int) -> None:
+    lines = f"""%i = arith.fptosi %a : tensor<64xf32> to tensor<64xi8>
+    %w = arith.extsi %i : tensor<64xi8> to tensor<64xi64>
+    %c = arith.constant dense<{factor}> : tensor<64xi64>
+    %m = arith.muli %w, %c : tensor<64xi64>
+    %b = arith.sitofp %m : tensor<64xi64> to tensor<64xf32>"""
+    [product] = [line for line in lower_module(kernel(lines), TARGET).text.splitlines() if " mul <" in line]
+    assert f"x i{bits}>" in product
+
+
 LEVEL_2 = {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}
 LEVEL_3 = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"} | LEVEL_2)
 LEVEL_4 = LEVEL_3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}

@@ -24,6 +24,7 @@ import cases_control  # noqa: E402, F401
 import cases_elementwise  # noqa: E402, F401
 import cases_hazards  # noqa: E402, F401
 import cases_memory  # noqa: E402, F401
+import cases_narrowing  # noqa: E402, F401
 import cases_tiles  # noqa: E402, F401
 from registry import CASES, Outcome  # noqa: E402
 

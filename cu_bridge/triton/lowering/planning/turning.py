@@ -12,6 +12,7 @@ the order of elements in which a program proceeds depends on it, so what `steps`
 from typing import Callable, Dict, List, Optional, Tuple
 
 from ..ir import Function, Operation, Value, walk
+from .numbers import constant_number
 
 # How far an element is from its neighbour along each dimension, in elements; None where that is not known.
 Steps = Tuple[Optional[int], ...]
@@ -158,23 +159,12 @@ def _combined(operation: Operation, steps: List[Optional[int]]) -> Optional[int]
     if operation.name in _SUMS and len(steps) == 2:
         return first + _SUMS[operation.name] * second
     if operation.name == "arith.muli" and 0 in (first, second):
-        factor = _constant(operation.operands[0 if first == 0 else 1])
+        factor = constant_number(operation.operands[0 if first == 0 else 1])
         return (first + second) * (_FAR if factor is None else factor)
-    bottom = _constant(operation.operands[1]) if len(steps) == 2 and second == 0 else None
+    bottom = constant_number(operation.operands[1]) if len(steps) == 2 and second == 0 else None
     if bottom is not None and bottom >= _ROW:
         if operation.name in _REMAINDERS:
             return first
         if operation.name in _QUOTIENTS and first < bottom:
             return 0
     return None
-
-
-def _constant(value: Value) -> Optional[int]:
-    """The number that all elements are; None where the text does not show one."""
-    while value.definition is not None and value.definition.name in ("tt.splat", "tt.broadcast", "tt.expand_dims"):
-        value = value.definition.operands[0]
-    if value.definition is None or value.definition.name != "arith.constant":
-        return None
-    text = value.definition.words[0]
-    text = text[6 : text.rindex(">")] if text.startswith("dense<") else text
-    return int(text) if text.lstrip("-").isdigit() else None

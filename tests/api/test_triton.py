@@ -1,6 +1,7 @@
 """Triton's kernels run on the device: launches, errors and caches as a program sees them, without any compiler."""
 
 import re
+from typing import List
 
 import pytest
 import release_facts
@@ -135,8 +136,8 @@ assert 0 < triton.testing.do_bench(lambda: scale[(1,)](values, 2.0, 128, BLOCK=1
     )
 
 
-def test_proton_counts_the_kernels_of_each_scope(kernels, tmp_path):
-    """Triton's profiler gives a scope the kernels that ran in it, Triton's by name and PyTorch's as operators."""
+def run_proton(kernels, tmp_path, code: str) -> List[str]:
+    """Scopes and kernels, each with its count, that Triton's profiler found in code that it watches."""
     out = kernels(
         f"""
 try:
@@ -148,15 +149,9 @@ import json
 values = torch.ones(4096, device="cuda")
 scale[(4,)](values, 2.0, 4096, BLOCK=1024)
 proton.start({str(tmp_path / "profile")!r}, hook="triton")
-with proton.scope("outer"):
-    for _ in range(3):
-        scale[(4,)](values, 2.0, 4096, BLOCK=1024)
-    with proton.scope("inner"):
-        total = values.sum()
-        scale[(4,)](values, 1.0, 4096, BLOCK=1024)
+{code}
 torch.cuda.synchronize()
 proton.finalize()
-assert total.item() == 16 * 4096
 def show(node, path):
     name = node["frame"]["name"]
     for child in node["children"]:
@@ -169,8 +164,43 @@ show(json.load(open({str(tmp_path / "profile.hatchet")!r}))[0], [])
     )
     if "there is no profiler" in out:
         pytest.skip("this release of Triton has no profiler")
-    rows = [line for line in out.splitlines() if line.startswith("ROOT")]
-    assert sorted(rows) == ["ROOT/outer/inner/maca::sum_kernel 1", "ROOT/outer/inner/scale 1", "ROOT/outer/scale 3"]
+    return sorted(line for line in out.splitlines() if line.startswith("ROOT"))
+
+
+def test_proton_counts_the_kernels_of_each_scope(kernels, tmp_path):
+    """Triton's profiler gives a scope the kernels that ran in it, Triton's by name and PyTorch's as operators."""
+    code = """
+with proton.scope("outer"):
+    for _ in range(3):
+        scale[(4,)](values, 2.0, 4096, BLOCK=1024)
+    with proton.scope("inner"):
+        total = values.sum()
+        scale[(4,)](values, 1.0, 4096, BLOCK=1024)
+assert total.item() == 16 * 4096
+"""
+    rows = run_proton(kernels, tmp_path, code)
+    assert rows == ["ROOT/outer/inner/maca::sum_kernel 1", "ROOT/outer/inner/scale 1", "ROOT/outer/scale 3"]
+
+
+def test_proton_counts_the_kernels_of_a_graph(kernels, tmp_path):
+    """They count where the graph is launched; later releases name the scope that captured them as well."""
+    code = """
+graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+with torch.cuda.stream(stream):
+    graph.capture_begin()
+    with proton.scope("captured"):
+        scale[(4,)](values, 2.0, 4096, BLOCK=1024)
+        with proton.scope("inner"):
+            scale[(4,)](values, 2.0, 4096, BLOCK=1024)
+    graph.capture_end()
+with proton.scope("replayed"):
+    for _ in range(3):
+        graph.replay()
+assert values[0].item() == 2 * 4**3
+"""
+    rows = [row for row in run_proton(kernels, tmp_path, code) if "/scale " in row]
+    captured = "ROOT/replayed/<captured_at>/captured"
+    assert rows in (["ROOT/replayed/scale 6"], [f"{captured}/inner/scale 3", f"{captured}/scale 3"])
 
 
 @pytest.mark.parametrize("file", ["cubin", "llir", "json", "ttir"])

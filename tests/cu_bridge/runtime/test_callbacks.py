@@ -264,7 +264,7 @@ copies = [row for row in told if row["event"] == 20]
 assert [row["original_node"] for row in copies] == [first, second]
 assert all((row["graph"], row["original_graph"]) == (launched, one) for row in copies)
 assert {row["node"] for row in copies}.isdisjoint({first, second})
-assert (told[-1]["graph"], told[-1]["exec"]) == (one, launched)
+assert [told[-1][name] for name in ("graph", "original_graph", "exec")] == [launched, one, launched]
 # Records of its launches carry these numbers.
 buffers = []
 @ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t),

@@ -200,17 +200,19 @@ void tellOfCopies(const mcGraph& graph, const ExecNodes& copies, mcGraph* shown)
   }
 }
 
-// The executable graph is new.
+// The executable graph is new. The graph that is named is the one of the copies, since a program may end the one that
+// they are copies of before the first launch.
 void tellOfExec(mcGraphExec_t exec, mcGraph_t graph) {
   mcGraph* const shown = graphs.create();
   shown->id = exec->id;
   tellOfCopies(*graph, *exec->nodes, shown);
-  graphs.destroy(shown);
   mcResource told{};
   told.event = mcGraphExecCreated;
-  told.graph = graph;
+  told.graph = shown;
+  told.originalGraph = graph;
   told.exec = exec;
   tell(told);
+  graphs.destroy(shown);
 }
 
 }  // namespace

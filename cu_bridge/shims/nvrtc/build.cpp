@@ -6,6 +6,7 @@
 
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -241,7 +242,7 @@ void toCache(const Cache& cache, const Source& source, const Built& built, const
   }
   // The compiler as well as what it read.
   std::vector<std::string> files = dependencies(rule, folder);
-  for (const char* part : {"/cucc", "/cucc/rewriting", "/cucc/rewriting/waiting"}) {
+  for (const char* part : {"/cucc", "/cucc/rewriting", "/cucc/rewriting/assembly", "/cucc/rewriting/waiting"}) {
     for (const std::string& name : filesIn(sdk + part, ".py")) files.push_back(name);
   }
   for (const std::string& file : files) {
@@ -311,6 +312,18 @@ bool findNames(const std::string& path, const Source& source, Built* built) {
   return !built->badExpression;
 }
 
+// What cucc is started with: the process's own interpreter, where it is one of a release that cucc knows. It is there
+// whatever PATH says, and pip has compiled cucc's modules for it. Elsewhere the first line of cucc finds one.
+std::vector<std::string> interpreter() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  if (length <= 0 || length == sizeof path || getenv("PYTHONHOME") != nullptr) return {};
+  const std::string found(path, length);
+  int minor = 0;
+  const bool known = sscanf(found.c_str() + found.find_last_of('/') + 1, "python3.%d", &minor) == 1 && minor >= 8;
+  return known ? std::vector<std::string>{found, "-I", "-S"} : std::vector<std::string>{};
+}
+
 void compile(const Source& source, const std::vector<std::string>& options, const std::string& sdk,
              const std::string& parent, const Cache* cache, Built* built) {
   const BuildFolder folder(parent);
@@ -320,7 +333,8 @@ void compile(const Source& source, const std::vector<std::string>& options, cons
   makeFolders(include);
   writeHeaders(source, include);
   writeFile(program, programText(source));
-  std::vector<std::string> command = {sdk + "/bin/cucc", "-shared", "-Xcompiler", "-fPIC", "-x", "cu"};
+  std::vector<std::string> command = interpreter();
+  command.insert(command.end(), {sdk + "/bin/cucc", "-shared", "-Xcompiler", "-fPIC", "-x", "cu"});
   command.insert(command.end(), {"-D__CUDACC_RTC__", "-I" + include, "-MD", "-MF", rule});
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {program, "-o", module});

@@ -188,7 +188,10 @@ extern "C" __global__ void copy(const float* in, float* out) {
     assert list(numbers[128:]) == list(range(128))
 
 
-def test_another_compiler_compiles_anew(libraries: Libraries, cache: pathlib.Path, sdk: pathlib.Path) -> None:
+@pytest.mark.parametrize("file", ["driver.py", "rewriting/phases.py", "rewriting/assembly/memory.py"])
+def test_another_compiler_compiles_anew(
+    libraries: Libraries, cache: pathlib.Path, sdk: pathlib.Path, file: str
+) -> None:
     def inode() -> int:
         assert Program(libraries, "__global__ void nothing() {}").status == 0
         (made,) = cache.iterdir()
@@ -196,7 +199,7 @@ def test_another_compiler_compiles_anew(libraries: Libraries, cache: pathlib.Pat
 
     first = inode()
     assert inode() == first
-    part = sdk / "cucc" / "rewriting" / "phases.py"
+    part = sdk / "cucc" / file
     os.utime(part, ns=(part.stat().st_atime_ns, part.stat().st_mtime_ns))  # as a copy over it would, but harmless
     assert inode() != first
 
@@ -438,6 +441,19 @@ print(rtc.nvrtcCompileProgram(handle, 0, None))
 """
     said = run_python(code, MACA_CACHE_DIR=str(blocked)).splitlines()
     assert said[-1] == "0" and str(blocked) in said[0] and "MACA_CACHE_DIR" in said[0]
+
+
+def test_it_compiles_where_no_python_is_on_the_path(run_python: Any, sdk: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for tool in ("g++", "as", "ld", "nm", "objcopy", "objdump"):
+        (tmp_path / tool).symlink_to(shutil.which(tool))  # type: ignore[arg-type]
+    code = f"""
+import ctypes
+rtc, handle = ctypes.CDLL({str(sdk / "lib" / "cuda13" / "libnvrtc.so.13")!r}), ctypes.c_void_p()
+source = b"__global__ void nothing() {{}}"
+assert rtc.nvrtcCreateProgram(ctypes.byref(handle), source, None, 0, None, None) == 0
+print(rtc.nvrtcCompileProgram(handle, 0, None))
+"""
+    assert run_python(code, MACA_CACHE_DIR=str(tmp_path / "cache"), PATH=str(tmp_path)).splitlines()[-1] == "0"
 
 
 FAULT = """

@@ -77,9 +77,14 @@ def _output(*command: object) -> List[str]:
     """The lines that a tool prints.
 
     Raises:
-        CuccError: it has failed.
+        CuccError: it is not there, or has failed.
     """
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        done = subprocess.run(
+            [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    except OSError as error:
+        raise CuccError(f"cucc: fatal: {command[0]}: {error.strerror}. Is binutils installed?") from None
     if done.returncode:
         raise CuccError(f"cucc: error: {command[0]} {command[-1]}: {done.stderr.strip()}")
     return done.stdout.splitlines()

@@ -98,3 +98,33 @@ def test_halves_whose_reserve_was_copied_compute_their_forward_again() -> None:
     kept = torch.autograd.grad(layer(x)[0].float().sum(), list(layer.parameters()))
     for one, other in zip(copied, kept):
         assert torch.equal(one, other) and one.dtype == torch.float16
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forward_without_gradients_computes_the_same(kind: type) -> None:
+    torch.manual_seed(0)
+    layer, x = kind(64, 64, 2, bidirectional=True).cuda().eval(), torch.randn(9, 8, 64, device="cuda")
+    with torch.no_grad():
+        expected = layer(x)[0]
+    assert torch.equal(layer(x)[0], expected)
+
+
+def test_the_backward_of_a_forward_that_recorded_nothing() -> None:
+    """As a compiled function has it, whose forward runs without gradients; also with dropout."""
+    torch.manual_seed(0)
+    layer = nn.LSTM(6, 6, 2, dropout=0.5).cuda()
+    x = torch.randn(5, 3, 6, device="cuda", requires_grad=True)
+    h, c = torch.zeros(2, 2, 3, 6, device="cuda")
+    weights = layer._flat_weights
+    settings = (2, 6, 0, 2, False, 0.5, True, False, [], None)
+    torch.manual_seed(1)
+    output = torch._cudnn_rnn(x, weights, 4, None, h, c, *settings)[0]
+    expected = torch.autograd.grad(output.sum(), [x, *weights])
+    torch.manual_seed(1)
+    with torch.no_grad():
+        output, hy, cy, reserve, buffer = torch._cudnn_rnn(x, weights, 4, None, h, c, *settings)
+    found = torch.ops.aten._cudnn_rnn_backward(
+        x, weights, 4, buffer, h, c, output, torch.ones_like(output), None, None, *settings, reserve, [True] * 4
+    )
+    for one, other in zip([found[0], *found[3]], expected):
+        torch.testing.assert_close(one, other)

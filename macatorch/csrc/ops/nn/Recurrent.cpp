@@ -207,8 +207,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
     return std::make_tuple(result(outputs[0]), result(outputs[1]), result(outputs[2]), reserve,
                            at::empty({0}, input.options()));
   };
+  // Without a graph the backward runs the forward again, from the place in the random stream.
+  const auto place_alone = [&] {
+    at::Tensor bytes = at::empty({static_cast<int64_t>(sizeof(PhiloxPosition))}, at::TensorOptions().dtype(at::kByte));
+    std::memcpy(bytes.mutable_data_ptr(), &position, sizeof position);
+    return call.result(bytes);
+  };
   if (!(train && at::GradMode::is_enabled())) {
-    return finish(run_layers(layers, operands, position), at::empty({0}, input.options().dtype(at::kByte)));
+    // The CPU's layers compute in another way where autograd may see them.
+    const at::NoGradGuard no_grad;
+    const Outputs outputs = run_layers(layers, operands, position);
+    return finish(outputs, train ? place_alone() : at::empty({0}, input.options().dtype(at::kByte)));
   }
   std::unique_ptr<Reserve> reserve = record(layers, operands, position);
   const bool replayed = in_captured_operator() || in_launched_operator();
@@ -220,10 +229,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
     }
   }
   if (replayed) {
-    // A replay cannot hand an autograd graph on, only bytes: the backward runs the forward again.
-    at::Tensor bytes = at::empty({static_cast<int64_t>(sizeof(PhiloxPosition))}, at::TensorOptions().dtype(at::kByte));
-    std::memcpy(bytes.mutable_data_ptr(), &position, sizeof position);
-    return finish(outputs, call.result(bytes));
+    return finish(outputs, place_alone());  // a replay cannot hand an autograd graph on, only bytes
   }
   return finish(outputs, reserve_tensor(std::move(reserve), call.device()));
 }

@@ -150,3 +150,28 @@ def test_exponential_numbers_are_never_zero() -> None:
     numbers = torch.empty(1 << 22, device="cuda", dtype=torch.float16)
     for _ in range(8):
         assert float(numbers.exponential_(30).min()) > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["uniform_", "normal_"])
+def test_halves_are_rounded_floats(name: str, dtype: torch.dtype) -> None:
+    def draw(wanted: torch.dtype) -> torch.Tensor:
+        torch.cuda.manual_seed(5)
+        # Neither form is contiguous.
+        return getattr(torch.empty(300, 40, dtype=wanted, device="cuda").t()[::2], name)(1.0, 3.0)
+
+    got, floats = draw(dtype), draw(torch.float32)
+    assert got.dtype == dtype and got.stride() == (2, 40)
+    expected = floats.to(dtype)
+    if name == "uniform_":
+        assert got.min() >= 1 and got.max() < 3  # what rounds to the upper bound becomes the lower one
+        assert (expected == 3).any()
+        expected = expected.masked_fill(expected == 3, 1)
+    assert torch.equal(got, expected)
+
+
+def test_bounds_that_a_half_does_not_have_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="to is out of bounds for c10::Half"):
+        torch.empty(3, dtype=torch.float16, device="cuda").uniform_(0, 1e6)
+    with pytest.raises(RuntimeError, match="normal expects std >= 0.0"):
+        torch.empty(3, dtype=torch.float16, device="cuda").normal_(0, -1)

@@ -33,6 +33,49 @@ void fill_in_memory_order(const c10::OperatorHandle& op, torch::jit::Stack* stac
   stack->back() = self;
 }
 
+/// CUDA draws halves as floats and rounds them, so that they have the floats' tails and a seed gives the same numbers
+/// in both. Returns the floats, by which `self` was replaced on the stack; undefined where nothing is to be rounded.
+at::Tensor replace_by_floats(torch::jit::Stack* stack, size_t place) {
+  const at::Tensor self = (*stack)[place].toTensor();
+  if (!at::isReducedFloatingType(self.scalar_type()) || has_names(self) ||
+      at::has_internal_overlap(self) == at::MemOverlap::Yes) {
+    return {};
+  }
+  at::Tensor floats = at::empty_like(self, self.options().dtype(at::kFloat));
+  (*stack)[place] = floats;
+  return floats;
+}
+
+template <const OperatorSpec& spec>
+void normal(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  const at::Tensor self = (*stack)[first].toTensor();
+  const at::Tensor floats = replace_by_floats(stack, first);
+  fill_in_memory_order<spec>(op, stack);
+  if (floats.defined()) {
+    self.copy_(floats);
+    stack->back() = self;
+  }
+}
+
+/// A number that rounds to the upper bound, which is none of the results, becomes the lower one, as on CUDA.
+template <const OperatorSpec& spec>
+void uniform(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  const at::Tensor self = (*stack)[first].toTensor();
+  const double from = (*stack)[first + 1].toDouble(), to = (*stack)[first + 2].toDouble();
+  if (at::isReducedFloatingType(self.scalar_type())) {
+    at::empty({0}, self.scalar_type()).uniform_(from, to);  // refuses bounds that are not of this dtype
+  }
+  const at::Tensor floats = replace_by_floats(stack, first);
+  call_boxed(spec, op, stack);
+  if (floats.defined()) {
+    self.copy_(floats);
+    self.masked_fill_(self.eq(to), from);
+    stack->back() = self;
+  }
+}
+
 /// CUDA's numbers are never 0. The CPU kernel draws finer ones, and of halves the least become 0.
 template <const OperatorSpec& spec>
 void exponential(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

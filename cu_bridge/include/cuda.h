@@ -472,6 +472,7 @@ CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx* context);
 #endif
 
 #include "mxmaca/driver/arrays.h"
+#include "mxmaca/driver/graphs.h"
 #include "mxmaca/driver/launch.h"
 #include "mxmaca/driver/libraries.h"
 #include "mxmaca/driver/memory.h"

@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -145,7 +147,22 @@ CUresult cuGetErrorName(CUresult error, const char** text) {
   }
 }
 
-CUresult cuGetProcAddress(const char* symbol, void** function, int, uint64_t flags,
+namespace {
+// Functions whose second form takes other arguments, by the release that has it. Of all others the first form is the
+// same as the second, or none that could be asked for.
+struct {
+  const char* name;
+  int release;
+} constexpr kSecondForms[] = {
+    {"cuGraphGetEdges", 12030},        {"cuGraphNodeGetDependencies", 12030}, {"cuGraphNodeGetDependentNodes", 12030},
+    {"cuGraphAddDependencies", 12030}, {"cuGraphRemoveDependencies", 12030},
+};
+bool hasSecondForm(const char* name, int release) {
+  return std::none_of(std::begin(kSecondForms), std::end(kSecondForms),
+                      [&](const auto& known) { return std::strcmp(known.name, name) == 0 && release < known.release; });
+}
+}  // namespace
+CUresult cuGetProcAddress(const char* symbol, void** function, int release, uint64_t flags,
                           CUdriverProcAddressQueryResult* status) {
   constexpr uint64_t kMostFlags = 2;  // the default, legacy streams or streams of each thread
   if (symbol == nullptr || function == nullptr || flags > kMostFlags) return CUDA_ERROR_INVALID_VALUE;
@@ -154,9 +171,10 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int, uint64_t fla
     const bool found = dladdr(reinterpret_cast<void*>(&cuInit), &info) != 0;
     return found ? dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) : nullptr;
   }();
-  // A name stands for the newest form of the function.
+  // A name stands for the newest form of the function that the release has.
   *function = nullptr;
   for (const char* suffix : {"_v2", ""}) {
+    if (*suffix != 0 && !hasSecondForm(symbol, release)) continue;
     if (self != nullptr && *function == nullptr) *function = dlsym(self, (std::string(symbol) + suffix).c_str());
   }
   if (status != nullptr) {

@@ -1,4 +1,4 @@
-// Streams, events, captures and graphs.
+// Streams, events and captures.
 
 #include "contexts.h"
 #include "profiling/told.h"
@@ -35,14 +35,6 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   if (error == mcSuccess) *context = primaryContext(device);
   return result(error);
 }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
-  RETURN_IF_WRONG(checkFlags(flags, kInstantiateFlags));
-  if ((flags & cudaGraphInstantiateFlagDeviceLaunch) != 0) {
-    return result(mcSetLastError(mcErrorNotSupported, "graphs that device code launches"));
-  }
-  return result(mcGraphInstantiate(own(exec), own(graph)));
-}
-
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
   RETURN_IF_WRONG(checkFlags(flags, cudaEventRecordExternal));
   return result((flags & cudaEventRecordExternal) != 0 ? mcEventRecordExternal(own(event), own(stream))

@@ -20,17 +20,6 @@ inline cudaError_t fail(mcError_t error) { return result(mcSetLastError(error, n
 // The function exists, the feature does not: the error's text says so.
 inline cudaError_t unsupported(const char* function) { return result(mcSetLastError(mcErrorNotSupported, function)); }
 
-// Data of edges ask for work that begins before the work that it depends on has ended, which is the order here alone.
-inline mcError_t checkEdges(const cudaGraphEdgeData* edges, size_t count) {
-  for (size_t i = 0; edges != nullptr && i < count; ++i) {
-    const unsigned char* const bytes = &edges[i].from_port;
-    for (size_t byte = 0; byte < sizeof *edges; ++byte) {
-      if (bytes[byte] != 0) return mcErrorNotSupported;
-    }
-  }
-  return mcSuccess;
-}
-
 }  // namespace mxmaca::cudart
 
 using namespace mxmaca;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "convert.h"
+#include "launching/graph_nodes.h"
 
 namespace mxmaca::cudart {
 
@@ -59,68 +60,45 @@ inline cudaError_t submitTo(cudaStream_t stream, const Wait& wait) {
 
 // What programs may ask of a node that they have made, as they have given it; kernels and memory are asked elsewhere.
 template <class Work>
-const void* shownOf(const Work& work, size_t* bytes) {
-  *bytes = sizeof work;
-  return &work;
+mcError_t describe(mcGraphNode_t node, const Work& work) {
+  return mcGraphNodeDescribe(node, &work, sizeof work);
 }
-inline const void* shownOf(const cudaKernelNodeParams&, size_t* bytes) {
-  *bytes = 0;
-  return nullptr;
+inline mcError_t describe(mcGraphNode_t node, const cudaKernelNodeParams&) {
+  return mcGraphNodeDescribe(node, nullptr, 0);
 }
-inline cudaMemcpy3DParms asVolume(const Copy& copy) {
+inline mcError_t describe(mcGraphNode_t node, const Copy& copy) {
   cudaMemcpy3DParms shown{};
   shown.srcPtr = {const_cast<void*>(copy.from), copy.bytes, copy.bytes, 1};
   shown.dstPtr = {copy.to, copy.bytes, copy.bytes, 1};
   shown.extent = {copy.bytes, 1, 1};
   shown.kind = copy.kind;
-  return shown;
+  return mcGraphNodeDescribe(node, &shown, sizeof shown);
 }
+
+struct Interface {
+  template <class Work>
+  static mcError_t submit(mcStream_t stream, const Work& work) {
+    return static_cast<mcError_t>(submitTo(reinterpret_cast<cudaStream_t>(stream), work));
+  }
+  template <class Work>
+  static mcError_t describe(mcGraphNode_t node, const Work& work) {
+    return mxmaca::cudart::describe(node, work);
+  }
+};
+using Nodes = GraphNodes<Interface>;
 
 template <class Work>
 cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
                 const Work* work) {
-  if (work == nullptr) return fail(mcErrorInvalidValue);
-  const auto submit = [](mcStream_t stream, void* data) {
-    return static_cast<mcError_t>(submitTo(reinterpret_cast<cudaStream_t>(stream), *static_cast<const Work*>(data)));
-  };
-  const mcError_t error =
-      mcGraphRecord(own(graph), own(dependencies), count, submit, const_cast<Work*>(work), own(node));
-  if (error != mcSuccess) return result(error);
-  size_t bytes = 0;
-  const void* const shown = shownOf(*work, &bytes);
-  return result(mcGraphNodeDescribe(own(*node), shown, bytes));
+  return result(Nodes::add(own(node), own(graph), own(dependencies), count, work));
 }
-inline cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
-                       const Copy* copy) {
-  const cudaError_t error = add<Copy>(node, graph, dependencies, count, copy);
-  if (error != cudaSuccess) return error;
-  const cudaMemcpy3DParms shown = asVolume(*copy);
-  return result(mcGraphNodeDescribe(own(*node), &shown, sizeof shown));
-}
-
-// A node with `work` is made, for the time of `use`.
-template <class Work, class Use>
-cudaError_t withNode(const Work* work, Use&& use) {
-  cudaGraph_t graph = nullptr;
-  cudaError_t error = cudaGraphCreate(&graph, 0);
-  if (error != cudaSuccess) return error;
-  cudaGraphNode_t made = nullptr;
-  error = add(&made, graph, nullptr, 0, work);
-  if (error == cudaSuccess) error = result(use(own(made)));
-  cudaGraphDestroy(graph);
-  return error;
-}
-
-// The work of an executable graph's node becomes `work`.
 template <class Work>
 cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, const Work* work) {
-  return withNode(work, [&](mcGraphNode_t by) { return mcGraphExecReplace(own(exec), own(node), by); });
+  return result(Nodes::replace(own(exec), own(node), work));
 }
-
-// The work of a graph's node becomes `work`.
 template <class Work>
 cudaError_t replace(cudaGraphNode_t node, const Work* work) {
-  return withNode(work, [&](mcGraphNode_t by) { return mcGraphNodeReplace(own(node), by); });
+  return result(Nodes::replace(own(node), work));
 }
 
 }  // namespace mxmaca::cudart

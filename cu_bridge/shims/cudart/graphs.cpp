@@ -1,6 +1,5 @@
 // Graphs that programs build node by node, and what can be asked about their shape.
 
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,13 +53,9 @@ cudaError_t addNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNod
   return fail(mcErrorInvalidValue);
 }
 
-// Edges carry no data here.
 template <class Ask>
-cudaError_t askEdges(cudaGraphEdgeData* edges, size_t* count, Ask&& ask) {
-  const size_t room = count == nullptr ? 0 : *count;
-  const mcError_t error = ask();
-  if (error == mcSuccess && edges != nullptr) std::memset(edges, 0, (*count < room ? *count : room) * sizeof *edges);
-  return result(error);
+cudaError_t ask(cudaGraphEdgeData* edges, size_t* count, Ask&& ask) {
+  return result(askEdges(edges, count, ask));
 }
 
 }  // namespace
@@ -179,15 +174,15 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
 }
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* edges,
                               size_t* count) {
-  return askEdges(edges, count, [&] { return mcGraphEdges(own(graph), own(from), own(to), count); });
+  return ask(edges, count, [&] { return mcGraphEdges(own(graph), own(from), own(to), count); });
 }
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents, cudaGraphEdgeData* edges,
                                            size_t* count) {
-  return askEdges(edges, count, [&] { return mcGraphNodeDependents(own(node), own(dependents), count); });
+  return ask(edges, count, [&] { return mcGraphNodeDependents(own(node), own(dependents), count); });
 }
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, cudaGraphEdgeData* edges,
                                          size_t* count) {
-  return askEdges(edges, count, [&] { return mcGraphNodeDependencies(own(node), own(dependencies), count); });
+  return ask(edges, count, [&] { return mcGraphNodeDependencies(own(node), own(dependencies), count); });
 }
 #else
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
@@ -203,13 +198,13 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
   return result(mcGraphRemoveDependencies(own(graph), own(from), own(to), count));
 }
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, size_t* count) {
-  return askEdges(nullptr, count, [&] { return mcGraphEdges(own(graph), own(from), own(to), count); });
+  return ask(nullptr, count, [&] { return mcGraphEdges(own(graph), own(from), own(to), count); });
 }
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents, size_t* count) {
-  return askEdges(nullptr, count, [&] { return mcGraphNodeDependents(own(node), own(dependents), count); });
+  return ask(nullptr, count, [&] { return mcGraphNodeDependents(own(node), own(dependents), count); });
 }
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies, size_t* count) {
-  return askEdges(nullptr, count, [&] { return mcGraphNodeDependencies(own(node), own(dependencies), count); });
+  return ask(nullptr, count, [&] { return mcGraphNodeDependencies(own(node), own(dependencies), count); });
 }
 #endif
 

@@ -1,6 +1,7 @@
 // Streams, events, captures and graphs.
 
 #include "convert.h"
+#include "launching/graph_nodes.h"
 #include "profiling/told.h"
 
 #pragma GCC visibility push(default)

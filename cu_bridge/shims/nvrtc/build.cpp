@@ -321,7 +321,9 @@ std::vector<std::string> interpreter() {
   const std::string found(path, length);
   int minor = 0;
   const bool known = sscanf(found.c_str() + found.find_last_of('/') + 1, "python3.%d", &minor) == 1 && minor >= 8;
-  return known ? std::vector<std::string>{found, "-I", "-S"} : std::vector<std::string>{};
+  // It may have been replaced since the process began.
+  if (!known || access(found.c_str(), X_OK) != 0) return {};
+  return {found, "-I", "-S"};
 }
 
 void compile(const Source& source, const std::vector<std::string>& options, const std::string& sdk,

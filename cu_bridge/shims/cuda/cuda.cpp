@@ -155,7 +155,7 @@ struct {
   int release;
 } constexpr kSecondForms[] = {
     {"cuGraphGetEdges", 12030},        {"cuGraphNodeGetDependencies", 12030}, {"cuGraphNodeGetDependentNodes", 12030},
-    {"cuGraphAddDependencies", 12030}, {"cuGraphRemoveDependencies", 12030},
+    {"cuGraphAddDependencies", 12030}, {"cuGraphRemoveDependencies", 12030},  {"cuGraphAddNode", 12030},
 };
 bool hasSecondForm(const char* name, int release) {
   return std::none_of(std::begin(kSecondForms), std::end(kSecondForms),

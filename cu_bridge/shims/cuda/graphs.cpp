@@ -97,6 +97,71 @@ CUresult ask(CUgraphEdgeData* edges, size_t* count, Ask&& ask) {
   return result(askEdges(edges, count, ask));
 }
 
+static_assert(sizeof(CUgraphNodeParams) == 256 && sizeof(CUDA_MEMCPY_NODE_PARAMS) <= 232, "CUDA's layout");
+
+// The second form has a context behind.
+CUDA_MEMSET_NODE_PARAMS fillOf(const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
+  return {fill.dst, fill.pitch, fill.value, fill.elementSize, fill.width, fill.height};
+}
+
+CUresult addAny(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                CUgraphNodeParams* params) {
+  RETURN_IF_NULL(params);
+  switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return add(node, graph, dependencies, count, &params->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return cuGraphAddMemcpyNode(node, graph, dependencies, count, &params->memcpy.copyParams, params->memcpy.copyCtx);
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const CUDA_MEMSET_NODE_PARAMS fill = fillOf(params->memset);
+      return cuGraphAddMemsetNode(node, graph, dependencies, count, &fill, params->memset.ctx);
+    }
+    case CU_GRAPH_NODE_TYPE_HOST: return add(node, graph, dependencies, count, &params->host);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      return cuGraphAddChildGraphNode(node, graph, dependencies, count, params->graph.graph);
+    case CU_GRAPH_NODE_TYPE_EMPTY: return cuGraphAddEmptyNode(node, graph, dependencies, count);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return cuGraphAddEventWaitNode(node, graph, dependencies, count, params->eventWait.event);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return cuGraphAddEventRecordNode(node, graph, dependencies, count, params->eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return cuGraphAddMemAllocNode(node, graph, dependencies, count, &params->alloc);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return cuGraphAddMemFreeNode(node, graph, dependencies, count, params->free.dptr);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      RETURN_IF_WRONG(checkNodeContext(params->conditional.ctx));
+      return result(addConditional(own(node), own(graph), own(dependencies), count, params->conditional.handle,
+                                   params->conditional.type, params->conditional.size,
+                                   &params->conditional.phGraph_out));
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+      return result(mcSetLastError(mcErrorNotSupported, "a node of a graph of this type"));
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// `set` gets the parameters as the structure of their type.
+template <class Set>
+CUresult setAny(const CUgraphNodeParams* params, Set&& set) {
+  RETURN_IF_NULL(params);
+  switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return set(&params->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return set(&params->memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const CUDA_MEMSET_NODE_PARAMS fill = fillOf(params->memset);
+      return set(&fill);
+    }
+    case CU_GRAPH_NODE_TYPE_HOST: return set(&params->host);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: {
+      const Wait wait{params->eventWait.event};
+      return set(&wait);
+    }
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: {
+      const Record record{params->eventRecord.event};
+      return set(&record);
+    }
+    default: return result(mcSetLastError(mcErrorNotSupported, "new parameters for a node of a graph of this type"));
+  }
+}
+
 // Memory of the device alone; `accessDescs` name devices that reach it anyway.
 mcError_t checkAllocation(const CUDA_MEM_ALLOC_NODE_PARAMS* p) {
   if (p == nullptr || p->bytesize == 0) return mcErrorInvalidValue;
@@ -282,6 +347,12 @@ CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* pointer) {
   return error;
 }
 
+CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                           const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
+  RETURN_IF_WRONG(checkEdges(edges, count));
+  return addAny(node, graph, dependencies, count, params);
+}
+
 // ---- What nodes do --------------------------------------------------------------------------------------------------
 
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* params) {
@@ -368,6 +439,15 @@ CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CU
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   return result(mcGraphExecReplaceChild(own(exec), own(node), own(child)));
 }
+CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
+  return setAny(params, [node](const auto* work) { return replace(node, work); });
+}
+CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params) {
+  if (params != nullptr && params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    return cuGraphExecChildGraphNodeSetParams(exec, node, params->graph.graph);
+  }
+  return setAny(params, [exec, node](const auto* work) { return replace(exec, node, work); });
+}
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled) {
   return result(mcGraphExecEnable(own(exec), own(node), enabled != 0));
 }
@@ -406,6 +486,7 @@ CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned i
 #undef cuGraphNodeGetDependentNodes
 #undef cuGraphAddDependencies
 #undef cuGraphRemoveDependencies
+#undef cuGraphAddNode
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
   return cuGraphGetEdges_v2(graph, from, to, nullptr, count);
 }
@@ -420,6 +501,10 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CU
 }
 CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
   return cuGraphRemoveDependencies_v2(graph, from, to, nullptr, count);
+}
+CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                        CUgraphNodeParams* params) {
+  return addAny(node, graph, dependencies, count, params);
 }
 
 }  // extern "C"

@@ -1,32 +1,9 @@
 // Graphs that programs build node by node, and what can be asked about their shape.
 
-#include <map>
-#include <memory>
-#include <mutex>
-#include <utility>
-
 #include "graph_work.h"
 #include "profiling/node_types.h"
 
 namespace {
-
-cudaError_t addConditional(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
-                           cudaConditionalNodeParams* conditional) {
-  constexpr unsigned kMost = 64;
-  if (conditional->size > kMost) return unsupported("a conditional node of a graph with more than 64 bodies");
-  auto bodies = std::make_unique<cudaGraph_t[]>(kMost);
-  const auto kind = static_cast<mcGraphConditionKind>(conditional->type);
-  const mcError_t error = mcGraphAddConditional(own(graph), own(dependencies), count, conditional->handle, kind,
-                                                conditional->size, own(bodies.get()), own(node));
-  if (error != mcSuccess) return result(error);
-  // The program reads the array as long as the node lives. It goes when another node gets the handle.
-  static std::mutex mutex;
-  static std::map<cudaGraphNode_t, std::unique_ptr<cudaGraph_t[]>> bodiesOf;
-  conditional->phGraph_out = bodies.get();
-  const std::lock_guard<std::mutex> lock(mutex);
-  bodiesOf[*node] = std::move(bodies);
-  return cudaSuccess;
-}
 
 cudaError_t addNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
                     cudaGraphNodeParams* parameters) {
@@ -44,7 +21,9 @@ cudaError_t addNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNod
     case cudaGraphNodeTypeEventRecord:
       return cudaGraphAddEventRecordNode(node, graph, dependencies, count, parameters->eventRecord.event);
     case cudaGraphNodeTypeConditional:
-      return addConditional(node, graph, dependencies, count, &parameters->conditional);
+      return result(addConditional(own(node), own(graph), own(dependencies), count, parameters->conditional.handle,
+                                   parameters->conditional.type, parameters->conditional.size,
+                                   &parameters->conditional.phGraph_out));
     case cudaGraphNodeTypeExtSemaphoreSignal:
     case cudaGraphNodeTypeExtSemaphoreWait:
     case cudaGraphNodeTypeMemAlloc:

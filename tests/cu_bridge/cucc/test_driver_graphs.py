@@ -4,7 +4,12 @@ import pathlib
 
 from compiling import Cucc, run_program
 
-MODULE = 'extern "C" __global__ void digit(int* to, int value) { *to = *to * 10 + value; }\n'
+MODULE = """
+extern "C" __global__ void digit(int* to, int value) { *to = *to * 10 + value; }
+extern "C" __global__ void countDown(int* to, cudaGraphConditionalHandle loop) {
+  cudaGraphSetConditional(loop, --*to > 0);
+}
+"""
 PROGRAM = r"""
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -251,15 +256,63 @@ void memoryAndObjects() {
   OK(cuGraphDestroy(graph));
 }
 
+CUgraphNode addAny(CUgraph graph, const std::vector<CUgraphNode>& after, CUgraphNodeParams* params) {
+  CUgraphNode node = nullptr;
+#if CUDA_VERSION >= 13000
+  OK(cuGraphAddNode(&node, graph, after.data(), nullptr, after.size(), params));
+#else
+  OK(cuGraphAddNode(&node, graph, after.data(), after.size(), params));
+#endif
+  return node;
+}
+
+void nodesOfAnyType(CUfunction countDown) {
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphConditionalHandle loop;
+  OK(cuGraphCreate(&graph, 0));
+  OK(cuGraphConditionalHandleCreate(&loop, graph, context, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+  CUgraphNodeParams fill = {}, repeat = {}, kernel = {}, last = {};
+  fill.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  fill.memset = {memory, 0, 5, 4, 1, 1, context};
+  const CUgraphNode filled = addAny(graph, {}, &fill);
+  repeat.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  repeat.conditional = {loop, CU_GRAPH_COND_TYPE_WHILE, 1, nullptr, context};
+  const CUgraphNode repeated = addAny(graph, {filled}, &repeat);
+  CHECK(typeOf(repeated) == CU_GRAPH_NODE_TYPE_CONDITIONAL && repeat.conditional.phGraph_out[0] != nullptr);
+  void* counted[] = {&memory, &loop};
+  kernel.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  kernel.kernel = kernelOf(counted);
+  kernel.kernel.func = countDown;
+  addAny(repeat.conditional.phGraph_out[0], {}, &kernel);
+  int four = 4, six = 6;
+  void* arguments[] = {&memory, &four};
+  last.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  last.kernel = kernelOf(arguments);
+  const CUgraphNode final = addAny(graph, {repeated}, &last);
+  OK(cuGraphInstantiate(&exec, graph, 0));
+  CHECK(launch(exec, 99) == 4);  // counted from 5 to 0, then the digit
+  arguments[1] = &six;
+  OK(cuGraphExecNodeSetParams(exec, final, &last));
+  CHECK(launch(exec, 99) == 6);
+  fill.type = CU_GRAPH_NODE_TYPE_EMPTY;
+  CHECK(cuGraphNodeSetParams(filled, &fill) == CUDA_ERROR_NOT_SUPPORTED);
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphDestroy(graph));
+}
+
 int main(int, char** words) {
   CUmodule module;
+  CUfunction countDown;
   OK(cuInit(0));
   OK(cuDevicePrimaryCtxRetain(&context, 0));
   OK(cuCtxSetCurrent(context));
   OK(cuModuleLoad(&module, words[1]));
   OK(cuModuleGetFunction(&digit, module, "digit"));
+  OK(cuModuleGetFunction(&countDown, module, "countDown"));
   OK(cuMemAlloc(&memory, sizeof(int)));
   kernels();
+  nodesOfAnyType(countDown);
   otherKinds();
   memoryAndObjects();
 }

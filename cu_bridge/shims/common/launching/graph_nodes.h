@@ -3,6 +3,10 @@
 
 #include <cstddef>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "mc_runtime.h"
 #include "own.h"
@@ -49,6 +53,25 @@ struct GraphNodes {
     return error;
   }
 };
+
+// A node that runs bodies by a condition. `bodies` gets an array that the program reads as long as the node lives; it
+// goes when another node gets the handle. NotSupported: more than 64 bodies.
+inline mcError_t addConditional(mcGraphNode_t* node, mcGraph_t graph, const mcGraphNode_t* dependencies, size_t count,
+                                unsigned long long handle, int kind, unsigned size, cudaGraph_t** bodies) {
+  constexpr unsigned kMost = 64;
+  if (size > kMost)
+    return mcSetLastError(mcErrorNotSupported, "a conditional node of a graph with more than 64 bodies");
+  auto made = std::make_unique<cudaGraph_t[]>(kMost);
+  const mcError_t error = mcGraphAddConditional(graph, dependencies, count, handle,
+                                                static_cast<mcGraphConditionKind>(kind), size, own(made.get()), node);
+  if (error != mcSuccess) return error;
+  static std::mutex mutex;
+  static std::map<mcGraphNode_t, std::unique_ptr<cudaGraph_t[]>> bodiesOf;
+  *bodies = made.get();
+  const std::lock_guard<std::mutex> lock(mutex);
+  bodiesOf[*node] = std::move(made);
+  return mcSuccess;
+}
 
 // Data of edges ask for work that begins before the work that it depends on has ended, which is the order here alone:
 // edges carry none.

@@ -31,12 +31,12 @@
 #include "graph/Session.h"
 #include "graph/Turn.h"
 #include "graph/Waits.h"
-#include "profile/OperatorRecords.h"
 
 namespace macatorch {
 
 std::atomic<int> captures_under_way{0};
 std::atomic<bool> graphs_were_captured{false};
+CaptureWatcher capture_watcher = nullptr;
 
 namespace {
 
@@ -337,9 +337,15 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
     }));
   }
   const std::string label = c10::toString(op.operator_name());
-  const CapturedRecord told(op.operator_name().name.c_str(), device);
-  C10_CUDA_CHECK(static_cast<cudaError_t>(
-      mcCaptureAdd(current_stream(device), "operator", label.c_str(), &run_node, node.release(), &destroy_node)));
+  const auto add = [&] {
+    C10_CUDA_CHECK(static_cast<cudaError_t>(
+        mcCaptureAdd(current_stream(device), "operator", label.c_str(), &run_node, node.release(), &destroy_node)));
+  };
+  if (capture_watcher != nullptr) {
+    capture_watcher(op.operator_name().name.c_str(), device, add);
+  } else {
+    add();
+  }
 }
 
 std::optional<c10::DeviceIndex> device_of(at::ArrayRef<IValue> arguments) {

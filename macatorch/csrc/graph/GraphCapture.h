@@ -25,6 +25,11 @@ extern std::atomic<int> captures_under_way;
 /// Whether the process has captured anything: from then on graphs may hold addresses with the strides of the capture.
 extern std::atomic<bool> graphs_were_captured;
 
+/// Calls `add`, which makes a node of an operator, and tells whoever listens of it. Set once, before anything is
+/// captured; null: nobody is told.
+using CaptureWatcher = void (*)(const char* operator_name, c10::DeviceIndex device, const std::function<void()>& add);
+extern CaptureWatcher capture_watcher;
+
 /// Sets the fallback up, and asks the runtime to tell of captures.
 void register_graph_capture();
 

@@ -5,8 +5,10 @@
 #include <c10/cuda/CUDAStream.h>
 #include <mc_runtime.h>
 
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "graph/GraphCapture.h"
@@ -70,6 +72,25 @@ void operator_ends(const at::RecordFunction& function, at::ObserverContext*) {
                     mcProfileNow(), 0);
 }
 
+/// A captured operator becomes a node of its graph: a call that launches nothing yet.
+void tell_of_captured(const char* operator_name, c10::DeviceIndex device, const std::function<void()>& add) {
+  if (profiled.load(std::memory_order_relaxed) == 0) {
+    add();
+    return;
+  }
+  const std::string name = kernel_name(operator_name);
+  const unsigned correlation = mcProfileBegin(name.c_str(), stream_of(device));
+  const int64_t start = mcProfileNow();
+  const auto end = [&] { mcProfileOperator(correlation, name.c_str(), stream_of(device), start, mcProfileNow(), 1); };
+  try {
+    add();
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
 void listening_changes(int listens) {
   static std::mutex mutex;
   static std::optional<at::CallbackHandle> callback;
@@ -95,20 +116,9 @@ void operator_begins(c10::DeviceIndex device) {
   }
 }
 
-CapturedRecord::CapturedRecord(const char* operator_name, c10::DeviceIndex device) : device_(device) {
-  if (profiled.load(std::memory_order_relaxed) != 0) {
-    name_ = kernel_name(operator_name);
-    correlation_ = mcProfileBegin(name_.c_str(), stream_of(device));
-    start_ = mcProfileNow();
-  }
+void register_operator_records() {
+  mcProfileSetHook(&listening_changes);
+  capture_watcher = &tell_of_captured;
 }
-
-CapturedRecord::~CapturedRecord() {
-  if (correlation_ != 0) {
-    mcProfileOperator(correlation_, name_.c_str(), stream_of(device_), start_, mcProfileNow(), 1);
-  }
-}
-
-void register_operator_records() { mcProfileSetHook(&listening_changes); }
 
 }  // namespace macatorch

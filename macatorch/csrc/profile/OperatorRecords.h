@@ -3,7 +3,6 @@
 #include <c10/core/Device.h>
 
 #include <atomic>
-#include <string>
 
 namespace macatorch {
 
@@ -17,21 +16,6 @@ extern std::atomic<int> profiled;
 
 /// The innermost recorded operator of this thread computes on `device` from now on.
 void operator_begins(c10::DeviceIndex device);
-
-/// A captured operator becomes a node of its graph: a call that launches nothing yet.
-class CapturedRecord {
- public:
-  CapturedRecord(const char* operator_name, c10::DeviceIndex device);
-  ~CapturedRecord();
-  CapturedRecord(const CapturedRecord&) = delete;
-  CapturedRecord& operator=(const CapturedRecord&) = delete;
-
- private:
-  std::string name_;
-  c10::DeviceIndex device_;
-  unsigned correlation_ = 0;  // 0: nobody listens
-  int64_t start_ = 0;
-};
 
 /// Tells the runtime that there are operators to be told of.
 void register_operator_records();

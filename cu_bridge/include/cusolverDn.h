@@ -1,4 +1,5 @@
-// cuSOLVER's dense part: types and handles here, the computing functions in cusolver_functions.h.
+// cuSOLVER's dense part: types and handles here, the computing functions in cusolver_functions.h and
+// cusolver_refinement_functions.h.
 #pragma once
 #define CUSOLVERDN_H_
 
@@ -8,6 +9,8 @@ typedef struct cusolverDnContext* cusolverDnHandle_t;
 typedef struct syevjInfo* syevjInfo_t;
 typedef struct gesvdjInfo* gesvdjInfo_t;
 typedef struct cusolverDnParams* cusolverDnParams_t;
+typedef struct cusolverDnIRSParams* cusolverDnIRSParams_t;
+typedef struct cusolverDnIRSInfos* cusolverDnIRSInfos_t;
 
 typedef enum { CUSOLVERDN_GETRF = 0, CUSOLVERDN_POTRF = 1 } cusolverDnFunction_t;
 typedef enum { CUSOLVER_ALG_0 = 0, CUSOLVER_ALG_1 = 1, CUSOLVER_ALG_2 = 2 } cusolverAlgMode_t;
@@ -42,8 +45,34 @@ cusolverStatus_t cusolverDnDestroyGesvdjInfo(gesvdjInfo_t info);
 cusolverStatus_t cusolverDnXgesvdjSetTolerance(gesvdjInfo_t info, double tolerance);
 cusolverStatus_t cusolverDnXgesvdjSetMaxSweeps(gesvdjInfo_t info, int max_sweeps);
 cusolverStatus_t cusolverDnXgesvdjSetSortEig(gesvdjInfo_t info, int sort_svd);
+
+cusolverStatus_t cusolverDnIRSParamsCreate(cusolverDnIRSParams_t* params);
+cusolverStatus_t cusolverDnIRSParamsDestroy(cusolverDnIRSParams_t params);
+cusolverStatus_t cusolverDnIRSParamsSetRefinementSolver(cusolverDnIRSParams_t params, cusolverIRSRefinement_t solver);
+cusolverStatus_t cusolverDnIRSParamsSetSolverMainPrecision(cusolverDnIRSParams_t params,
+                                                           cusolverPrecType_t solver_main_precision);
+cusolverStatus_t cusolverDnIRSParamsSetSolverLowestPrecision(cusolverDnIRSParams_t params,
+                                                             cusolverPrecType_t solver_lowest_precision);
+cusolverStatus_t cusolverDnIRSParamsSetSolverPrecisions(cusolverDnIRSParams_t params,
+                                                        cusolverPrecType_t solver_main_precision,
+                                                        cusolverPrecType_t solver_lowest_precision);
+cusolverStatus_t cusolverDnIRSParamsSetTol(cusolverDnIRSParams_t params, double tolerance);
+cusolverStatus_t cusolverDnIRSParamsSetTolInner(cusolverDnIRSParams_t params, double tolerance);
+cusolverStatus_t cusolverDnIRSParamsSetMaxIters(cusolverDnIRSParams_t params, cusolver_int_t maxiters);
+cusolverStatus_t cusolverDnIRSParamsSetMaxItersInner(cusolverDnIRSParams_t params, cusolver_int_t maxiters_inner);
+cusolverStatus_t cusolverDnIRSParamsGetMaxIters(cusolverDnIRSParams_t params, cusolver_int_t* maxiters);
+cusolverStatus_t cusolverDnIRSParamsEnableFallback(cusolverDnIRSParams_t params);
+cusolverStatus_t cusolverDnIRSParamsDisableFallback(cusolverDnIRSParams_t params);
+cusolverStatus_t cusolverDnIRSInfosCreate(cusolverDnIRSInfos_t* infos);
+cusolverStatus_t cusolverDnIRSInfosDestroy(cusolverDnIRSInfos_t infos);
+cusolverStatus_t cusolverDnIRSInfosGetNiters(cusolverDnIRSInfos_t infos, cusolver_int_t* niters);
+cusolverStatus_t cusolverDnIRSInfosGetOuterNiters(cusolverDnIRSInfos_t infos, cusolver_int_t* outer_niters);
+cusolverStatus_t cusolverDnIRSInfosGetMaxIters(cusolverDnIRSInfos_t infos, cusolver_int_t* maxiters);
+cusolverStatus_t cusolverDnIRSInfosRequestResidual(cusolverDnIRSInfos_t infos);
+cusolverStatus_t cusolverDnIRSInfosGetResidualHistory(cusolverDnIRSInfos_t infos, void** residual_history);
 #ifdef __cplusplus
 }
 #endif
 
 #include "cusolver_functions.h"
+#include "cusolver_refinement_functions.h"

@@ -2,7 +2,8 @@
 
 python generate_functions.py --functions functions.txt --header cublas_functions.h [--exports exports.cpp]
 
-The templates that compute are in families.h beside functions.txt, in sparse_families.h beside sparse_functions.txt.
+The templates that compute are in families.h beside functions.txt, in sparse_families.h beside sparse_functions.txt,
+and so on.
 """
 
 import argparse
@@ -27,7 +28,7 @@ INNER_SIZES = ("k",)
 BATCH_SIZES = ("batchCount", "batchSize")
 SCALARS = ("alpha", "beta")
 ROTATION = {"c": 1, "s": 1, "param": 5}  # what a rotation reads as scalars, and how many
-RESULTS = ("result", "info", "devInfo", "infoArray")  # written even where nothing is computed
+RESULTS = ("result", "info", "devInfo", "infoArray", "iter")  # written even where nothing is computed
 
 
 class Parameter(NamedTuple):
@@ -102,11 +103,11 @@ class Function(NamedTuple):
 
     def conditions(self) -> List[Tuple[str, str]]:
         """What is wrong with the arguments whatever the function computes: conditions in C++, each with its status."""
-        objects = [p.name for p in self.parameters if p.is_object]
+        objects = [("!liveOrNull" if p.optional else "!live") + f"({p.name})" for p in self.parameters if p.is_object]
         types = [p.name for p in self.parameters if p.text.startswith("cudaDataType ")]
         checked = [p.name for p in self.parameters if p.optional]
         sizes = [name for name in self.sizes(OUTER_SIZES + INNER_SIZES) if name not in checked]
-        found = [(" || ".join(f"!live({name})" for name in objects), "kInvalidValue")]
+        found = [(" || ".join(objects), "kInvalidValue")]
         found += [(" || ".join(f"{name} < 0" for name in sizes), "kInvalidValue")]
         found += [(" || ".join(f"!known({name})" for name in types), "kNotSupported")]
         if not self.is_question:

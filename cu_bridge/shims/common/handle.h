@@ -25,6 +25,8 @@ enum class Kind : int {
   CusolverSyevj,
   CusolverGesvdj,
   CusolverParameters,
+  CusolverRefinement,
+  CusolverRefined,
   CusolverSparse,
   CusolverLu,
   CusolverQr,

@@ -425,6 +425,58 @@ inline Status Xgesvd(cusolverDnParams_t, signed char jobu, signed char jobvt, In
                       return gesvd<T>(jobu, jobvt, m, n, static_cast<T*>(A), lda, static_cast<Real<T>*>(S),
                                       static_cast<T*>(U), ldu, static_cast<T*>(VT), ldvt, nullptr, 0, nullptr, info););
 }
+inline Status Xgesvdp_bufferSize(cusolverDnParams_t, cusolverEigMode_t jobz, int, Index m, Index n, cudaDataType,
+                                 const void*, Index lda, cudaDataType, const void*, cudaDataType, const void*,
+                                 Index ldu, cudaDataType, const void*, Index ldv, cudaDataType, size_t* device,
+                                 size_t* host) {
+  MXMACA_REQUIRE(valid(jobz) && m >= 0 && n >= 0 && lda >= least(m));
+  MXMACA_REQUIRE(jobz == CUSOLVER_EIG_MODE_NOVECTOR || (ldu >= least(m) && ldv >= least(n)));
+  return needsNone(device, host);
+}
+// By LAPACK's method, which disturbs no singular value: the error that is told is 0.
+inline Status Xgesvdp(cusolverDnParams_t, cusolverEigMode_t jobz, int econ, Index m, Index n, cudaDataType type,
+                      void* A, Index lda, cudaDataType typeS, void* S, cudaDataType typeU, void* U, Index ldu,
+                      cudaDataType typeV, void* V, Index ldv, cudaDataType compute, void*, size_t, void*, size_t,
+                      int* info, double* error) {
+  if (typeS != realOf(type) || typeU != type || typeV != type || compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  MXMACA_REQUIRE(error != nullptr);
+  return MXMACA_TYPED(type, T, {
+    const Status status = gesvdj<T>(jobz, econ, m, n, static_cast<T*>(A), lda, static_cast<Real<T>*>(S),
+                                    static_cast<T*>(U), ldu, static_cast<T*>(V), ldv, nullptr, 0, info, nullptr);
+    if (status == CUSOLVER_STATUS_SUCCESS) *error = 0;
+    return status;
+  });
+}
+inline bool validRank(signed char jobu, signed char jobv, Index m, Index n, Index rank, Index more, Index iterations) {
+  return (jobu == 'S' || jobu == 'N') && (jobv == 'S' || jobv == 'N') && m >= 0 && n >= 0 && rank >= 0 && more >= 0 &&
+         iterations >= 0 && rank <= std::min(m, n) && more <= std::min(m, n) - rank;
+}
+inline Status Xgesvdr_bufferSize(cusolverDnParams_t, signed char jobu, signed char jobv, Index m, Index n, Index rank,
+                                 Index more, Index iterations, cudaDataType, const void*, Index lda, cudaDataType,
+                                 const void*, cudaDataType, const void*, Index ldu, cudaDataType, const void*,
+                                 Index ldv, cudaDataType, size_t* device, size_t* host) {
+  MXMACA_REQUIRE(validRank(jobu, jobv, m, n, rank, more, iterations) && lda >= least(m));
+  MXMACA_REQUIRE((jobu == 'N' || ldu >= least(m)) && (jobv == 'N' || ldv >= least(n)));
+  return needsNone(device, host);
+}
+// The largest singular values and their vectors from the whole decomposition: what the method that draws random numbers
+// approaches.
+inline Status Xgesvdr(cusolverDnParams_t, signed char jobu, signed char jobv, Index m, Index n, Index rank, Index more,
+                      Index iterations, cudaDataType type, void* A, Index lda, cudaDataType typeS, void* S,
+                      cudaDataType typeU, void* U, Index ldu, cudaDataType typeV, void* V, Index ldv,
+                      cudaDataType compute, void*, size_t, void*, size_t, int* info) {
+  MXMACA_REQUIRE(validRank(jobu, jobv, m, n, rank, more, iterations) && lda >= least(m));
+  const bool left = jobu == 'S' && rank > 0, right = jobv == 'S' && rank > 0;
+  MXMACA_REQUIRE((!left || (U != nullptr && ldu >= least(m))) && (!right || (V != nullptr && ldv >= least(n))));
+  if (typeS != realOf(type) || typeU != type || typeV != type || compute != type) return CUSOLVER_STATUS_NOT_SUPPORTED;
+  return MXMACA_TYPED(type, T, {
+    std::vector<Real<T>> values(static_cast<size_t>(std::min(m, n)));
+    const BlasInt found = decompose(left || right, m, n, static_cast<T*>(A), lda, values.data(), static_cast<T*>(U),
+                                    ldu, static_cast<T*>(V), ldv, left ? rank : 0, right ? rank : 0);
+    std::copy(values.begin(), values.begin() + rank, static_cast<Real<T>*>(S));
+    return report(info, found);
+  });
+}
 inline Status Xsytrs_bufferSize(cublasFillMode_t uplo, Index n, Index nrhs, cudaDataType, const void*, Index lda,
                                 const int64_t*, cudaDataType, void*, Index ldb, size_t* device, size_t* host) {
   MXMACA_REQUIRE(valid(uplo) && n >= 0 && nrhs >= 0 && lda >= least(n) && ldb >= least(n));

@@ -62,7 +62,8 @@ MXMACA_HD uint32_t encode_magnitude(double magnitude, bool negative, Rounding mo
     significand |= 1ULL << 52;
   }
   constexpr int lowest = 1 - F::bias;
-  if (exponent > F::bias + 1) exponent = F::bias + 1;  // overflow all the same
+  // Overflow all the same, also where the exponent behind the bias is one of numbers and not of infinity (E4M3).
+  if (exponent > F::bias + 2) exponent = F::bias + 2;
   int shift = 52 - F::mantissa_bits;
   uint32_t base = 0;
   if (exponent >= lowest) {

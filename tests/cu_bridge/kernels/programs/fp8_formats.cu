@@ -13,16 +13,60 @@ __global__ void round_trip() {
   }
 }
 
+// Integers come and go as numbers: rounded on the way in, cut and held within the type on the way out.
+template <class Float8>
+void check_integers() {
+  const short a = -3;
+  const unsigned short b = 6;
+  const long c = -7;
+  const unsigned long d = 5;
+  const unsigned long long e = 1ULL << 63;
+  CHECK(static_cast<float>(Float8(a)) == -3 && static_cast<float>(Float8(b)) == 6);
+  CHECK(static_cast<float>(Float8(c)) == -7 && static_cast<float>(Float8(d)) == 5);
+  CHECK(static_cast<float>(Float8(e)) == static_cast<float>(Float8(1e30f)) && static_cast<int>(Float8(10LL)) == 10);
+  const Float8 small(-2.5f), large(300.0f);
+  CHECK(static_cast<short>(small) == -2 && static_cast<long>(small) == -2 && static_cast<long long>(small) == -2);
+  CHECK(static_cast<signed char>(small) == -2 && static_cast<unsigned char>(small) == 0);
+  CHECK(static_cast<unsigned>(small) == 0 && static_cast<unsigned long long>(small) == 0);
+  CHECK(static_cast<signed char>(large) == 127 && static_cast<unsigned char>(large) == 255);
+  CHECK(static_cast<unsigned short>(large) == static_cast<unsigned short>(static_cast<float>(large)));
+}
+
+template <class Four>
+__device__ bool is(Four four, float x, float y, float z, float w) {
+  const float4 v = static_cast<float4>(four);
+  return v.x == x && v.y == y && v.z == z && v.w == w;
+}
+__global__ void four_of_pairs() {
+  const __nv_bfloat162 low(1.0f, 2.0f), high(3.0f, -4.0f);
+  EXPECT(is(__nv_fp8x4_e4m3(low, high), 1, 2, 3, -4));
+  EXPECT(is(__nv_fp8x4_e5m2(__floats2half2_rn(1, 2), __floats2half2_rn(3, -4)), 1, 2, 3, -4));
+  EXPECT(is(__nv_fp8x4_e4m3(make_double4(1, 2, 1e9, -4)), 1, 2, 448, -4));
+  EXPECT(is(__nv_fp8x4_e5m2(make_float4(0, 2, 3, -1e9f)), 0, 2, 3, -57344));
+  const float2 both = static_cast<float2>(__nv_fp8x2_e4m3(make_double2(1.0625, -0.5)));
+  EXPECT(both.x == 1 && both.y == -0.5f);
+}
+
 int main() {
   round_trip<<<1, 256>>>();
   // 1 + 1/16 lies between 1 and 1 + 1/8 of E4M3: to even.
   CHECK(static_cast<float>(__nv_fp8_e4m3(1.0625f)) == 1.0f && static_cast<float>(__nv_fp8_e4m3(1.1875f)) == 1.25f);
   CHECK(static_cast<float>(__nv_fp8_e4m3(1e9f)) == 448.0f && static_cast<float>(__nv_fp8_e5m2(-1e9f)) == -57344.0f);
+  // Whatever the first bits of what is too large are.
+  for (float x = 464.1f; x < 1e38f; x *= 1.09f) {
+    CHECK(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3) == 0x7e);
+    CHECK(__nv_cvt_float_to_fp8(-x, __NV_NOSAT, __NV_E4M3) == 0xff);
+    if (x > 61440) CHECK(__nv_cvt_float_to_fp8(-x, __NV_SATFINITE, __NV_E5M2) == 0xfb);
+    if (x > 61440) CHECK(__nv_cvt_float_to_fp8(x, __NV_NOSAT, __NV_E5M2) == 0x7c);
+  }
   CHECK(__nv_cvt_float_to_fp8(1e9f, __NV_NOSAT, __NV_E4M3) == 0x7f &&
         __nv_cvt_float_to_fp8(1e9f, __NV_NOSAT, __NV_E5M2) == 0x7c);
   CHECK(__nv_cvt_float_to_fp8(0x1p-9f, __NV_SATFINITE, __NV_E4M3) == 1 &&
         __nv_cvt_float_to_fp8(0x1p-10f, __NV_SATFINITE, __NV_E4M3) == 0);
   const float2 both = static_cast<float2>(__nv_fp8x2_e5m2(make_float2(1.5f, -2.0f)));
   CHECK(both.x == 1.5f && both.y == -2.0f);
+  check_integers<__nv_fp8_e4m3>();
+  check_integers<__nv_fp8_e5m2>();
+  four_of_pairs<<<1, 1>>>();
   return summary();
 }

@@ -208,3 +208,35 @@ def test_the_host_is_told_of_kernels_that_may_wait_for_it(rewrite: Rewrite, text
 @pytest.mark.parametrize("text", NOT_WAITING.values(), ids=list(NOT_WAITING))
 def test_kernels_that_end_by_themselves_are_none_of_them(rewrite: Rewrite, text: str) -> None:
     assert "kMayWait" not in rewrite(text)
+
+
+STEP = "__syncwarp(__activemask());"
+IN_STEP = {
+    "parameter": ("volatile int* s, int t", "s[t] += s[t + 1];", "s[t] + (s[t + 1])"),
+    "chain": ("volatile int* s, int t, int x", "s[t] = x = x + s[t + 1];", "x = x + s[t + 1]"),
+    "condition": ("volatile int* s, int t", "if (t > 1) s[t] -= s[t - 1]; else s[t] = s[0];", "s[t] - (s[t - 1])"),
+    "local pointer": ("int* p, int t", "volatile int* s = p + t; s[0] *= s[2];", "s[0] * (s[2])"),
+}
+OUT_OF_STEP = {
+    "written alone": ("volatile int* s, int t", "s[t] = t;"),
+    "barrier of its own": ("volatile int* s, int t", "s[t] += s[t + 1]; __syncwarp();"),
+    "plain memory": ("int* s, int t", "s[t] += s[t + 1];"),
+    "part of a statement": ("volatile int* s, int t", "int x = s[t] + s[t + 1]; t = x;"),
+}
+
+
+@pytest.mark.parametrize("case", IN_STEP)
+def test_stores_to_volatile_memory_are_steps_of_a_warp(rewrite: Rewrite, case: str) -> None:
+    parameters, body, value = IN_STEP[case]
+    text = f"__mxmaca_device__ void f({parameters}) {{\n{body} }}\n"
+    found = rewrite(text, True)
+    assert f"__mxmaca_step = {value}; {STEP}" in found and found.count("\n") == text.count("\n")
+    assert rewrite(f"struct S {{ {text} }};", True).count(STEP) == found.count(STEP) > 0
+    assert STEP not in rewrite(text, False)
+    assert STEP not in rewrite(text.replace("__mxmaca_device__ ", ""), True)
+
+
+@pytest.mark.parametrize("case", OUT_OF_STEP)
+def test_other_statements_are_no_steps(rewrite: Rewrite, case: str) -> None:
+    parameters, body = OUT_OF_STEP[case]
+    assert STEP not in rewrite(f"__mxmaca_device__ void f({parameters}) {{\n{body} }}\n", True)

@@ -228,3 +228,89 @@ CASE(warp_and_block_operations_together) {
     EXPECT(v[b] == sum);
   }
 }
+
+// Lanes that count on their step, through volatile memory and without a barrier.
+__device__ void sum_in_step(volatile int* s, int t) {
+  s[t] += s[t + 16];
+  s[t] += s[t + 8];
+  s[t] += s[t + 4];
+  s[t] += s[t + 2];
+  s[t] += s[t + 1];
+}
+__global__ void sums_in_step(const int* x, int* out) {
+  __shared__ int s[96];
+  const int t = threadIdx.x;
+  s[t] = x[blockIdx.x * 64 + t];
+  __syncthreads();
+  if (t < 32) s[t] += s[t + 32];
+  __syncthreads();
+  if (t < 32) sum_in_step(s, t);
+  if (t == 0) out[blockIdx.x] = s[0];
+}
+template <class T>
+__global__ void sums_with_a_variable(const T* x, T* out) {
+  __shared__ volatile T s[64];
+  const int t = threadIdx.x;
+  T sum = x[t];
+  s[t] = sum;
+  s[t + 32] = 0;
+  s[t] = sum = sum + s[t + 16];
+  s[t] = sum = sum + s[t + 8];
+  for (int k = 4; k > 0; k >>= 1) s[t] = sum = sum + s[t + k];
+  if (t == 0) out[0] = sum;
+}
+struct Scan {
+  volatile int* s;
+  __device__ int operator()(int value, int lane) const {
+    volatile int* mine = s + lane;
+    mine[0] = value;
+    if (lane >= 1) mine[0] += mine[-1];
+    if (lane >= 2) mine[0] += mine[-2];
+    if (lane >= 4) mine[0] += mine[-4];
+    if (lane >= 8)
+      mine[0] += mine[-8];
+    else
+      mine[0] = mine[0];
+    if (lane >= 16) mine[0] += mine[-16];
+    return mine[0];
+  }
+};
+__global__ void scans_in_step(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  out[t] = Scan{s + t / 32 * 32}(x[t], t % 32);
+}
+__global__ void halves_in_step(const int* x, int* out) {
+  __shared__ volatile int s[32];
+  const int t = threadIdx.x;
+  int half = 16;
+  s[t] = x[t];
+  while (half > 0) {
+    if (t < half) s[t] += s[t + half];
+    half /= 2;
+  }
+  if (t == 0) *out = s[0];
+}
+CASE(lanes_that_count_on_their_step) {
+  auto x = Array<int>::of(128, [](size_t i) { return int(i * i % 101); });
+  auto wide = Array<double>::of(32, [](size_t i) { return double(i) / 4; });
+  Array<int> sums(2), scans(64), halves(1);
+  Array<double> wideSum(1);
+  sums_in_step<<<2, 64>>>(x.data(), sums.data());
+  scans_in_step<<<1, 64>>>(x.data(), scans.data());
+  halves_in_step<<<1, 32>>>(x.data(), halves.data());
+  sums_with_a_variable<<<1, 32>>>(wide.data(), wideSum.data());
+  DONE();
+  auto& s = scans.get();
+  int total = 0;
+  for (int i = 0; i < 128; ++i) {
+    total = (i % 64 == 0 ? 0 : total) + x[i];
+    if (i % 64 == 63) EXPECT(sums.get()[i / 64] == total);
+  }
+  for (int i = 0, scan = 0; i < 64; ++i) {
+    scan = (i % 32 == 0 ? 0 : scan) + x[i];
+    EXPECT(s[i] == scan);
+    if (i == 31) EXPECT(halves.get()[0] == scan);
+  }
+  EXPECT(wideSum.get()[0] == 31 * 32 / 2 / 4.0);
+}

@@ -29,7 +29,7 @@ from . import (
     waits,
 )
 from .source import Edit, Source
-from .waiting import outside
+from .waiting import lockstep, outside
 
 
 class Warned(NamedTuple):
@@ -81,6 +81,8 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
         CuccError: the text cannot be understood; the message names file and line.
     """
     source = shared_memory.without_reinterpretation(source)
+    if device:
+        source = lockstep.written_out(source)
     found = kernels.rewrite(source)
     bodies = [(kernel.body, kernel.end) for kernel in found.kernels] if device else []
     # As with nvcc, device code launches in relocatable code only.

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Callable, Dict, List, Tuple
 
-from triton.backends.nvidia import native
+from triton.backends.nvidia import native, upstream_order
 from triton.backends.nvidia.release import HAS_KNOBS
 
 # The signs of arguments in plans, which the launcher of the SDK reads.
@@ -78,10 +78,27 @@ def _descriptor_plan(kind: str) -> str:
     return "(*" + "l" * (2 * dimensions) + "bb" + "i" * dimensions + "l" * dimensions + ")"
 
 
-def _unpacked(descriptor: Any) -> Tuple[Any, ...]:
-    shape, strides = descriptor.shape, descriptor.strides
-    nan, rounded = descriptor.padding == "nan", descriptor.round_f32_to_tf32
-    return (descriptor.base, *shape, *strides, nan, rounded, *shape, *strides)
+def _has_descriptor(kind: Any) -> bool:
+    if isinstance(kind, tuple):
+        return any(_has_descriptor(member) for member in kind)
+    return kind[:10] == "tensordesc"  # type: ignore[no-any-return]
+
+
+def _has_memory(kind: Any) -> bool:
+    if isinstance(kind, tuple):
+        return any(_has_memory(member) for member in kind)
+    return kind[0] == "*" or _has_descriptor(kind)
+
+
+def _unpacked(kind: Any, value: Any) -> Any:
+    """Return the argument with what stands for each tensor descriptor in it."""
+    if isinstance(kind, tuple):
+        return tuple(_unpacked(member, each) for member, each in zip(kind, value))
+    if not _has_descriptor(kind):
+        return value
+    shape, strides = value.shape, value.strides
+    nan, rounded = value.padding == "nan", value.round_f32_to_tf32
+    return (value.base, *shape, *strides, nan, rounded, *shape, *strides)
 
 
 def _plan(signature: Dict[Any, Any], constants: Dict[Any, Any], names: List[str]) -> Tuple[str, Tuple[int, ...]]:
@@ -111,15 +128,26 @@ class CudaLauncher:
         self.launch: Callable[..., None] = native.make_launcher(
             plan, not HAS_KNOBS, positions, self.launch_cooperative_grid
         )
-        self._descriptors = [
-            at for at, kind in enumerate(src.signature.values()) if isinstance(kind, str) and kind[:10] == "tensordesc"
+        kinds = list(src.signature.values())
+        self._descriptors = [at for at, kind in enumerate(kinds) if _has_descriptor(kind)]
+        self._kinds = kinds
+        # Where memory is named, if it may have to be reordered (upstream_order).
+        self._order = upstream_order.applies(getattr(src, "fn", None))
+        self._memory = [
+            upstream_order.LEADING + at for at, kind in enumerate(kinds) if self._order and _has_memory(kind)
         ]
+        self._constants = [value for value in constants.values() if isinstance(value, int)]
 
     def __call__(self, *arguments: Any) -> None:
         if self._descriptors:
             values = list(arguments)
             for at in self._descriptors:
-                values[9 + at] = _unpacked(values[9 + at])
-            self.launch(*values)
-        else:
-            self.launch(*arguments)
+                place = upstream_order.LEADING + at
+                values[place] = _unpacked(self._kinds[at], values[place])
+            arguments = tuple(values)
+        if self._memory:
+            images = upstream_order.images(arguments, self._memory)
+            if images:
+                upstream_order.launch(self.launch, arguments, images, self._order, self._constants)
+                return
+        self.launch(*arguments)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import release_facts
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -233,3 +234,195 @@ def test_upstreams_layout_changes_nothing(script):
             print(json.dumps([x.stride(), explicit.cpu().stride(), "PYTORCH" in str(error)]))
     """
     assert json.loads(script(code, {"PYTORCH_DEFAULT_NCHW": "1"})) == [[60, 20, 5, 1], [60, 1, 15, 3], False]
+
+
+# ---- Kernels in Triton that work out places from sizes ---------------------------------------------------------------
+
+KERNELS = """
+import torch, triton
+import triton.language as tl
+
+SHAPE = (2, 3, 4, 5)
+
+@triton.jit
+def copy(source, target, count, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(target + at, tl.load(source + at, mask=at < count), mask=at < count)
+
+@triton.jit
+def add_places(values, count, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(values + at, tl.load(values + at, mask=at < count) + at, mask=at < count)
+
+@triton.jit
+def copy_strided(source, target, s0, s1, s2, s3, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    mask = at < 120
+    place = at // 60 * s0 + at // 20 % 3 * s1 + at // 5 % 4 * s2 + at % 5 * s3
+    tl.store(target + at, tl.load(source + place, mask=mask), mask=mask)
+
+@triton.jit
+def copy_known(source, target, s0: tl.constexpr, s1: tl.constexpr, s2: tl.constexpr, s3: tl.constexpr,
+               BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    mask = at < 120
+    place = at // 60 * s0 + at // 20 % 3 * s1 + at // 5 % 4 * s2 + at % 5 * s3
+    tl.store(target + at, tl.load(source + place, mask=mask), mask=mask)
+
+def image():
+    moved = torch.arange(120.).reshape(SHAPE).cuda()
+    assert moved.stride() == (60, 1, 15, 3)
+    return moved
+
+flat = torch.arange(120., device="cuda")
+"""
+
+
+@pytest.fixture
+def kernels(process, tmp_path):
+    """Return a function that runs code behind the kernels above."""
+
+    def run(code):
+        program = tmp_path / "program.py"
+        program.write_text(KERNELS + code, encoding="utf-8")
+        variables = {"TRITON_CACHE_DIR": str(tmp_path / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor")}
+        return process(f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')", variables).stdout
+
+    return run
+
+
+def test_an_image_is_read_in_upstreams_order(kernels):
+    """It is reordered in place: the same memory, contiguous from then on, and the same values."""
+    kernels(
+        """
+x, target = image(), torch.empty(120, device="cuda")
+address = x.data_ptr()
+copy[(1,)](x, target, 120, BLOCK=128)
+assert torch.equal(target, flat) and x.is_contiguous() and x.data_ptr() == address
+assert torch.equal(x.flatten(), flat)
+x = image()
+add_places[(1,)](x, 120, BLOCK=128)
+assert torch.equal(x.flatten(), 2 * flat)
+"""
+    )
+
+
+def test_a_kernel_that_is_told_the_strides_gets_the_image_as_it_is(kernels):
+    """Strides as numbers, and as constants of the compilation."""
+    kernels(
+        """
+for kernel in (copy_strided, copy_known):
+    x, target = image(), torch.empty(120, device="cuda")
+    kernel[(1,)](x, target, *x.stride(), BLOCK=128)
+    assert torch.equal(target, flat) and x.stride() == (60, 1, 15, 3)
+"""
+    )
+
+
+def test_what_somebody_else_holds_is_copied_there_and_back(kernels):
+    """A view sees the kernel's writes, and so does autograd, for which they do not count, as upstream."""
+    kernels(
+        """
+x, target = image(), torch.empty(120, device="cuda")
+other = x[1]
+add_places[(1,)](x, 120, BLOCK=128)
+assert torch.equal(other.flatten(), 2 * flat[60:]) and x.stride() == (60, 1, 15, 3)
+
+x = image().requires_grad_()
+result = (x * x).sum()
+copy[(1,)](x, target, 120, BLOCK=128)
+assert torch.equal(target, flat)
+result.backward()
+assert torch.equal(x.grad.flatten(), 2 * flat)
+
+y = x.detach().relu_()
+result = (x * y).sum()
+version, other = y._version, y[1]
+add_places[(1,)](y, 120, BLOCK=128)
+assert torch.equal(other.flatten(), 2 * flat[60:]) and y._version == version
+x.grad = None
+result.backward()
+assert torch.equal(x.grad.flatten(), 2 * flat)
+"""
+    )
+
+
+def test_images_of_one_launch_keep_one_order(kernels):
+    """One that is held and one that is not: element i of the one belongs to element i of the other."""
+    kernels(
+        """
+x = image()
+held, target = x[0], torch.empty_like(x)
+assert target.stride() == x.stride()
+copy[(1,)](x, target, 120, BLOCK=128)
+assert torch.equal(target, x) and torch.equal(target.flatten(), flat)
+copy[(1,)](x, x, 120, BLOCK=128)
+assert torch.equal(x.flatten(), flat)
+"""
+    )
+
+
+def test_in_a_graph_each_launch_reads_the_image(kernels):
+    """The copies are nodes of the graph."""
+    kernels(
+        """
+x, target = image(), torch.empty(120, device="cuda")
+copy[(1,)](x[:, :, :1].contiguous(), target, 24, BLOCK=128)
+x, graph = image(), torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    add_places[(1,)](x, 120, BLOCK=128)
+    copy[(1,)](x, target, 120, BLOCK=128)
+graph.replay()
+assert torch.equal(x.flatten(), 2 * flat) and torch.equal(target, 2 * flat)
+graph.replay()
+assert torch.equal(x.flatten(), 3 * flat) and torch.equal(target, 3 * flat)
+"""
+    )
+
+
+def test_in_compiled_code(kernels):
+    """Compiled code counts on the strides of its tensors, so the kernel of the program's gets a copy."""
+    kernels(
+        """
+@torch.compile(fullgraph=True)
+def compiled(x):
+    target = torch.empty(120, device="cuda")
+    copy[(1,)](x, target, 120, BLOCK=128)
+    return target, x.sin()
+
+x = image()
+target, sines = compiled(x)
+assert torch.equal(target, flat) and x.stride() == (60, 1, 15, 3)
+torch.testing.assert_close(sines.flatten(), flat.sin())
+"""
+    )
+
+
+@release_facts.wants("triton_descriptors_of_the_host")
+def test_descriptors_of_the_host(kernels):
+    """What the program says of the image is upstream's order; also where descriptors are members of a tuple."""
+    kernels(
+        """
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+@triton.jit
+def rows(source, target):
+    tile = source.load([8, 0])
+    tl.store(target + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :], tile)
+
+@triton.jit
+def sums(sources, target):
+    tile = sources[0].load([sources[2], 0]) + sources[1].load([sources[2], 0])
+    tl.store(target + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :], tile)
+
+x, target = torch.arange(256.).reshape(2, 4, 4, 8).cuda(), torch.empty(64, device="cuda")
+assert not x.is_contiguous()
+rows[(1,)](TensorDescriptor(x, [32, 8], [8, 1], [8, 8]), target)
+expected = torch.arange(64., 128., device="cuda")
+assert torch.equal(target, expected)
+x, y = x.cpu().cuda(), torch.arange(256., device="cuda").reshape(32, 8)
+whole = TensorDescriptor(x, [32, 8], [8, 1], [8, 8]), TensorDescriptor.from_tensor(y, [8, 8])
+sums[(1,)]((*whole, 8), target)
+assert torch.equal(target, 2 * expected)
+"""
+    )

@@ -99,7 +99,8 @@ void put_back(Stack* stack, size_t first, const Stack& arguments) {
 // an image comes to such code in upstream's order: reordered in place where nobody can tell, else as a copy where the
 // code only reads it, else as it is, with a warning. Operators pass Foreign.cpp's guard; functions that pybind11 binds
 // pass the conversion of their arguments, which is compiled into the library: a patch of torch/csrc/utils/pybind.h
-// calls macatorch::extension_argument there.
+// calls macatorch::extension_argument there. Kernels in Triton pass their launcher
+// (cu_bridge/triton/upstream_order.py), which asks is_contiguous_upstream and reorder_in_place.
 
 /// `tensor` for code of others; `may_copy`: which only reads it.
 at::Tensor for_foreign_code(const at::Tensor& tensor, bool may_copy) {
@@ -264,6 +265,8 @@ void reroute_namespaces() {
 void register_foreign() {
   static torch::Library own(torch::Library::DEF, "macatorch", std::nullopt, "macatorch/csrc/dispatch/Foreign.cpp", 0);
   own.def("extension_argument(Tensor tensor) -> ()", &extension_argument);
+  own.def("is_contiguous_upstream(Tensor tensor) -> bool", &is_contiguous_upstream);
+  own.def("reorder_in_place(Tensor[] tensors) -> bool", &reorder_in_place);
   reroute_namespaces();
   auto listener = std::make_unique<GuardNewOperators>();
   GuardNewOperators* guards = listener.get();

@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/util/strides.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -91,9 +92,11 @@ std::string layout_hint(const at::Tensor& self) {
       "PYTORCH_DEFAULT_NCHW=1 to keep upstream's layout.");
 }
 
-bool reorder_in_place(const at::Tensor& self) {
-  c10::TensorImpl* const tensor = self.unsafeGetTensorImpl();
-  if (!is_plain_cuda(*tensor) || !is_whole(self) || self.is_conj() || self.is_neg()) {
+namespace {
+
+/// Whether nobody can tell where the elements of `self` lie, but by the strides of `self`.
+bool may_reorder(const at::Tensor& self) {
+  if (!is_plain_cuda(*self.unsafeGetTensorImpl()) || !is_whole(self) || self.is_conj() || self.is_neg()) {
     return false;
   }
   // Memory of another process or library has a deleter of its own, and so has memory that a process was sent.
@@ -104,15 +107,25 @@ bool reorder_in_place(const at::Tensor& self) {
     return false;
   }
   // The tensors of functorch's levels keep the strides of those that they wrap.
-  if (at::functorch::functorchTLSAccessor() != nullptr && self.use_count() > 1) {
-    return false;
-  }
+  return at::functorch::functorchTLSAccessor() == nullptr || self.use_count() == 1;
+}
+
+void reorder(const at::Tensor& self) {
   DeviceCall call(self);
   const at::Tensor alias = call(self);
   const at::Tensor ordered = alias.contiguous();
   std::memcpy(alias.data_ptr(), ordered.const_data_ptr(), self.nbytes());
-  tensor->set_sizes_and_strides(at::DimVector(self.sizes()), c10::contiguous_strides(self.sizes()),
-                                self.storage_offset());
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(at::DimVector(self.sizes()), c10::contiguous_strides(self.sizes()),
+                                                    self.storage_offset());
+}
+
+}  // namespace
+
+bool reorder_in_place(at::TensorList tensors) {
+  if (!std::all_of(tensors.begin(), tensors.end(), may_reorder)) {
+    return false;
+  }
+  std::for_each(tensors.begin(), tensors.end(), reorder);
   return true;
 }
 

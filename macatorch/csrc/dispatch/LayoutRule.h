@@ -32,9 +32,9 @@ std::optional<at::DimVector> upstream_strides(const at::Tensor& tensor);
 /// Whether `tensor` is contiguous without the layout rule, and is not with it.
 bool is_contiguous_upstream(const at::Tensor& tensor);
 
-/// Brings the storage of a tensor on the device into upstream's order, in place, and gives the tensor the strides of
-/// it. False, and nothing done, where the tensor is not a whole channels-last one, or somebody could tell: another
-/// tensor, process or library has the storage, a graph has its address, or a functorch level has its strides.
-bool reorder_in_place(const at::Tensor& tensor);
+/// Brings the storages of tensors on the device into upstream's order, in place, and gives the tensors the strides of
+/// it. False, and nothing done, where one is not a whole channels-last tensor, or somebody could tell: another tensor,
+/// process or library has the storage, a graph has its address, or a functorch level has its strides.
+bool reorder_in_place(at::TensorList tensors);
 
 }  // namespace macatorch

@@ -5,7 +5,8 @@ release beside it, so each release that the SDK speaks gets a tree. A wheel hold
 
     bin/      scripts that call the one cucc with CUCC_CUDA_MAJOR
     include/  a forwarder for each header that chooses the release
-    lib64/    copies of the libraries (100 kB each), and linker scripts under the names that -l looks for
+    lib64/    copies of the libraries (100 kB each), libraries of their names under the names without a version
+              (linkable_names.py), and linker scripts in the place of archives
 """
 
 import argparse
@@ -104,9 +105,13 @@ def link_libraries(root: Path, tree: Path, major: int) -> None:
         if match is None:
             continue
         shutil.copy2(library, lib64 / library.name)
-        for name in [f"lib{match['name']}.so", *ALSO.get(match["name"], [])]:
+        for name in ALSO.get(match["name"], []):
             target = "../" * name.count("/") + library.name
             write(lib64 / name, f"INPUT({target})\n")
+    linkable = root / "linkable" / f"cuda{major}"
+    for library in linkable.iterdir():
+        shutil.move(str(library), str(lib64 / library.name))
+    linkable.rmdir()
     for name in EMPTY_ARCHIVES:
         write(lib64 / name, "!<arch>\n")
 
@@ -151,6 +156,7 @@ def main() -> None:
     root = parser.parse_args().root
     for major, release in releases(root).items():
         make(root, major, release)
+    (root / "linkable").rmdir()
     make_cu_bridge(root)
 
 

@@ -2,7 +2,7 @@
 
 A 4-D tensor that moves from the CPU to the device arrives channels-last. A kernel that works out places from sizes, as
 the program's author knows them to be, would read another element, and nobody would notice. So such a tensor is brought
-into the order that it has upstream: in place where nobody can tell, else in a copy that is copied back after the launch.
+into the order that it has upstream: in place where nobody can tell, else in a copy that is copied back afterwards.
 Kernels that are told the strides, and Inductor's own, know where the elements lie.
 """
 

@@ -1,6 +1,9 @@
 // Reductions over a group; every thread has the result.
 #pragma once
 
+// Programs that take the time count on the clocks, which come with it.
+#include <chrono>
+
 #include "../cooperative_groups.h"
 
 #ifdef __CUDACC__

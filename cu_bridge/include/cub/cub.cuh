@@ -9,4 +9,5 @@
 #include "detail/order.cuh"
 #include "detail/thread.cuh"
 #include "detail/warp.cuh"
+#include "util_allocator.cuh"
 #include "util_type.cuh"

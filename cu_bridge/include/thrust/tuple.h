@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "detail/config.h"
+#include "pair.h"
 
 namespace thrust {
 using std::get;

@@ -2,6 +2,7 @@
 
 import pathlib
 
+import pytest
 from compiling import Cucc, run_program
 
 PROGRAM = r"""
@@ -92,3 +93,19 @@ def test_headers_of_tools_and_of_cuda_std_work_beside_kernels(cucc: Cucc, tmp_pa
     cucc("-std=c++17", "-O1", tmp_path / "headers.cu", "-o", tmp_path / "headers", "-lnvidia-ml", "-lcuda")
     done = run_program(tmp_path / "headers", MACA_STATE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+CLOCK = "auto now = std::chrono::steady_clock::now();"
+# Names of others that come with a header of CUDA's, and that programs use without a line of their own.
+BROUGHT = {
+    "cub/cub.cuh": f"std::map<int, std::set<int>> sets; std::mutex lock; {CLOCK}",
+    "thrust/tuple.h": "thrust::pair<int, int> both(1, 2);",
+    "cooperative_groups/reduce.h": CLOCK,
+    "cooperative_groups/scan.h": CLOCK,
+}
+
+
+@pytest.mark.parametrize("header", BROUGHT)
+def test_headers_bring_what_programs_count_on(cucc: Cucc, tmp_path: pathlib.Path, header: str) -> None:
+    (tmp_path / "brings.cu").write_text(f"#include <{header}>\n{BROUGHT[header]}\n", encoding="utf-8")
+    cucc("-c", tmp_path / "brings.cu", "-o", tmp_path / "brings.o")

@@ -55,6 +55,37 @@ def test_the_tree_is_what_build_tools_take_for_a_toolkit(sdk: pathlib.Path, majo
         assert (home / "lib64" / name).is_file() and (home / "lib64" / f"{name.partition('.so')[0]}.so").is_file()
 
 
+OPENED = """
+import ctypes, pathlib, subprocess, sys
+names, real = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+for bare in sorted(names.glob("lib*.so")):
+    versions = sorted(real.glob(bare.name + ".*"))
+    opened, library = ctypes.CDLL(str(bare)), ctypes.CDLL(str(versions[-1]))
+    listed = subprocess.run(["nm", "-D", "--defined-only", str(versions[-1])], stdout=subprocess.PIPE, text=True)
+    functions = [line.split()[-1].split("@")[0] for line in listed.stdout.splitlines() if line.split()[-2] in "TW"]
+    if not functions:
+        continue  # a library of one name alone
+    for name in functions:
+        found = [ctypes.cast(getattr(each, name), ctypes.c_void_p).value for each in (opened, library)]
+        assert found[0] == found[1], (bare, name)
+    print(bare.name)
+"""
+
+
+@pytest.mark.parametrize("folder", ["lib64", "lib"])
+def test_a_name_without_a_version_opens_the_library(
+    sdk: pathlib.Path, major: int, environment: Dict[str, str], folder: str
+) -> None:
+    """Programs open `libcudart.so`, by its path or by LD_LIBRARY_PATH; it is the library that everything else has."""
+    if shutil.which("nm") is None:
+        pytest.skip("needs nm")
+    real = sdk / "lib" / f"cuda{major}"
+    names = sdk / f"cuda{major}" / "lib64" if folder == "lib64" else real
+    command = [sys.executable, "-c", OPENED, str(names), str(real)]
+    opened = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    assert {"libcudart.so", "libcublas.so", "libcuda.so", "libnvrtc.so", "libcupti.so", "libnccl.so"} <= set(opened)
+
+
 def test_a_copy_of_a_header_leads_to_the_header(
     sdk: pathlib.Path, cucc: Cucc, major: int, tmp_path: pathlib.Path
 ) -> None:

@@ -30,6 +30,22 @@ def test_softmax_to_float_is_computed_in_float(name: str, dtype: torch.dtype) ->
     assert given.dtype == dtype and torch.equal(given.cpu(), wanted)
 
 
+@LOW
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
+def test_softmax_is_rounded_once(function, dim: int, dtype: torch.dtype) -> None:
+    """As on CUDA: the largest term's logarithm, near zero, has all the digits of its dtype."""
+    torch.manual_seed(0)
+    x = (torch.randn(65, 33) * 3).to(dtype)
+    want = function(x.float(), dim).to(dtype)
+    # Two roundings to even may part where float itself was off; the least numbers of halves have a fixed step.
+    limits = {"rtol": torch.finfo(dtype).eps, "atol": torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps}
+    torch.testing.assert_close(function(x.cuda(), dim).cpu(), want, **limits)
+    out = torch.empty(0, dtype=dtype, device="cuda")
+    assert function(x.cuda(), dim, out=out) is out
+    torch.testing.assert_close(out.cpu(), want, **limits)
+
+
 @pytest.mark.parametrize("function", [F.softmax, F.log_softmax])
 def test_softmax_of_half_with_a_float_result_trains(function) -> None:
     torch.manual_seed(0)

@@ -4,6 +4,8 @@
 #include <ATen/ops/_softmax_backward_data_ops.h>
 #include <ATen/ops/_softmax_ops.h>
 
+#include <type_traits>
+
 #include "alias/DeviceCall.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
@@ -28,16 +30,27 @@ bool has_many_terms(const at::Tensor& self, int64_t dim) {
   return dim >= -dims && dim < dims && self.size(dim) > kExactTerms;
 }
 
+// The CPU's logarithm of a softmax keeps the largest number and the sum in low precision where the terms lie side by
+// side: 220 units of the last place off beside a large term. CUDA's keeps them in float, and so it is computed here.
+template <class Op>
+bool loses_precision(const at::Tensor& self) {
+  return std::is_same_v<Op, at::_ops::_log_softmax> && is_half(self.scalar_type());
+}
+
 template <class Op>
 struct Forward {
   template <class Form>
   static typename Form::Result call(const Form& form, const at::Tensor& self, int64_t dim, bool half_to_float) {
     if (C10_LIKELY(!half_to_float)) {
-      if (C10_LIKELY(!has_many_terms(self, dim))) {
+      const bool many = has_many_terms(self, dim);
+      if (C10_LIKELY(!many && !loses_precision<Op>(self))) {
         return form.kernel(self, dim, false);
       }
       form.check_out(self.scalar_type());
       DeviceCall call(self);
+      if (!many) {
+        return form.give(call.result(Op::call(widen(call(self)), dim, false).to(self.scalar_type())));
+      }
       return form.give(call.result(Op::call(call(self).to(at::kDouble), dim, false).to(self.scalar_type())));
     }
     TORCH_CHECK(is_half(self.scalar_type()), "conversion is supported for Half type only");

@@ -41,5 +41,7 @@ def files(tests: Path) -> List[str]:
 def variables(results: Path, first: int, kernels: int) -> Dict[str, str]:
     """What the tests' processes get of environment variables; ``first`` and ``kernels`` are for the random ones."""
     own = {"PYTEST_PLUGINS": PLUGIN, "TRITON_CACHE_DIR": str(results / "triton-cache")}
+    # As for upstream's other tests, which know upstream's layout only.
+    own["PYTORCH_DEFAULT_NCHW"] = "1"
     random = {"FUZZ_FIRST": str(first), "FUZZ_COUNT": str(kernels)}
     return {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"), **own, **random}

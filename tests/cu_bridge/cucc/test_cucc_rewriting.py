@@ -221,6 +221,8 @@ OUT_OF_STEP = {
     "written alone": ("volatile int* s, int t", "s[t] = t;"),
     "barrier of its own": ("volatile int* s, int t", "s[t] += s[t + 1]; __syncwarp();"),
     "plain memory": ("int* s, int t", "s[t] += s[t + 1];"),
+    "waits for a store": ("volatile int* s, int t", "while (s[t + 1] == 0); s[t] = 1;"),
+    "waits in an endless loop": ("volatile int* s, int t", "for (;;) { if (s[t + 1] != 0) break; } s[t] += 1;"),
     "part of a statement": ("volatile int* s, int t", "int x = s[t] + s[t + 1]; t = x;"),
 }
 

@@ -8,7 +8,8 @@ Programs from the time when the lanes of a warp went in step add up a warp's num
 such code where nothing parts the lanes, so the programs are right there. Here a thread runs until it waits. So each
 statement that stores to an element of such memory is written out as the steps of a warp: all lanes work out the value,
 then all store, then all go on. Functions with a barrier for warps say themselves where lanes wait, and stay as they
-are; so do those that only write to the memory, or only read it.
+are; so do those that only write to the memory, or only read it, and those with a loop that goes round until somebody
+has stored: lanes in such a loop would be waited for by the one that ends it.
 """
 
 from typing import Dict, Iterator, List, Optional, Set, Tuple
@@ -28,7 +29,7 @@ def written_out(source: Source) -> Source:
     edits: List[Edit] = []
     for body, names in _functions(source).items():
         tokens = list(source.tokens(body, source.closing(body) + 1))
-        if BARRIERS_OF_WARPS.isdisjoint(ex.texts(tokens)):
+        if BARRIERS_OF_WARPS.isdisjoint(ex.texts(tokens)) and not _spins(tokens, names):
             for name in names:
                 edits += _steps(source, tokens, name)
     return Source(source.edited(edits)) if edits else source
@@ -76,6 +77,17 @@ def _device_body(source: Source, place: int) -> Optional[int]:
 def _is_device(source: Source, body: int) -> bool:
     start = source.declaration_start(body)
     return not {PREFIX + "device__", PREFIX + "global__"}.isdisjoint(source.words(start, body))
+
+
+def _spins(tokens: Tokens, names: Set[str]) -> bool:
+    """Whether a loop may wait for a store: what it asks is in such memory, or it asks nothing."""
+    for at, token in enumerate(tokens):
+        if token.kind != WORD or token.text not in ("while", "for") or ex.texts(tokens[at + 1 : at + 2]) != ["("]:
+            continue
+        asked = ex.texts(tokens[at + 2 : ex.closing(tokens, at + 1)])
+        if not names.isdisjoint(asked) or asked in (["true"], ["1"], [";", ";"]):
+            return True
+    return False
 
 
 def _steps(source: Source, tokens: Tokens, name: str) -> Iterator[Edit]:

@@ -238,6 +238,13 @@ def test_stores_to_volatile_memory_are_steps_of_a_warp(rewrite: Rewrite, case: s
     assert STEP not in rewrite(text.replace("__mxmaca_device__ ", ""), True)
 
 
+@pytest.mark.parametrize("loop", [HOLD, "__mxmaca_device__ void lock(int* m) { while (atomicCAS(m, 0, 1) != 0); }\n"])
+def test_no_warp_is_in_step_where_threads_wait_for_each_other(rewrite: Rewrite, loop: str) -> None:
+    parameters, body, _ = IN_STEP["parameter"]
+    step = f"__mxmaca_device__ void f({parameters}) {{ {body} }}\n"
+    assert STEP in rewrite(step, True) and STEP not in rewrite(loop + step, True)
+
+
 @pytest.mark.parametrize("case", OUT_OF_STEP)
 def test_other_statements_are_no_steps(rewrite: Rewrite, case: str) -> None:
     parameters, body = OUT_OF_STEP[case]

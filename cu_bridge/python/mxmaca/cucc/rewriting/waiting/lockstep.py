@@ -8,8 +8,8 @@ Programs from the time when the lanes of a warp went in step add up a warp's num
 such code where nothing parts the lanes, so the programs are right there. Here a thread runs until it waits. So each
 statement that stores to an element of such memory is written out as the steps of a warp: all lanes work out the value,
 then all store, then all go on. Functions with a barrier for warps say themselves where lanes wait, and stay as they
-are; so do those that only write to the memory, or only read it, and those with a loop that goes round until somebody
-has stored: lanes in such a loop would be waited for by the one that ends it.
+are; so do those that only write to the memory, or only read it. In a text with loops that go round until somebody has
+stored, or with locks, nothing is changed: the lane that ends such a loop would wait there for those in it.
 """
 
 from typing import Dict, Iterator, List, Optional, Set, Tuple
@@ -22,14 +22,25 @@ from ..waits import declared_name, is_qualifier
 
 STEP = "__syncwarp(__activemask());"
 BARRIERS_OF_WARPS = word_set("__syncwarp tiled_partition coalesced_threads thread_block_tile coalesced_group")
+# What threads wait for each other by, besides loops over volatile memory.
+LOCKS = sorted(
+    word_set(
+        "atomicCAS atomicExch atomic_ref compare_exchange_strong compare_exchange_weak test_and_set acquire try_wait"
+    )
+)
 
 
 def written_out(source: Source) -> Source:
     """The text with the steps of warps in it; the other passes read the changed text."""
+    found = _functions(source)
+    if not found or any(not source.is_system(use.start) for word in LOCKS for use in source.find(word)):
+        return source
     edits: List[Edit] = []
-    for body, names in _functions(source).items():
+    for body, names in found.items():
         tokens = list(source.tokens(body, source.closing(body) + 1))
-        if BARRIERS_OF_WARPS.isdisjoint(ex.texts(tokens)) and not _spins(tokens, names):
+        if _spins(tokens, names):
+            return source
+        if BARRIERS_OF_WARPS.isdisjoint(ex.texts(tokens)):
             for name in names:
                 edits += _steps(source, tokens, name)
     return Source(source.edited(edits)) if edits else source

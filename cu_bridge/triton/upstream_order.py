@@ -56,15 +56,38 @@ def launch(
         told = _contains(numbers, strides) or _contains(constants, strides)
         if not told and torch.ops.macatorch.is_contiguous_upstream(tensor):
             away[id(tensor)] = tensor
-    copies: Dict[int, Any] = {}
     # All or none: what a kernel combines element by element has one order before, and must have one afterwards.
-    if how != "in place" or not torch.ops.macatorch.reorder_in_place(list(away.values())):
-        copies = {key: tensor.detach().contiguous() for key, tensor in away.items()}
-        arguments = _replaced(arguments, copies)
-    call(*arguments)
-    for key, copy in copies.items():
+    if not away or (how == "in place" and torch.ops.macatorch.reorder_in_place(list(away.values()))):
+        call(*arguments)
+        return
+    # One copy of what several arguments name: each sees what the kernel writes through the others.
+    copies: Dict[Any, Any] = {}
+    replaced = {}
+    for key, tensor in away.items():
+        memory = tensor.data_ptr(), tensor.dtype, tensor.shape
+        if memory not in copies:
+            copies[memory] = tensor, tensor.detach().contiguous()
+        replaced[key] = copies[memory][1]
+    _require_apart(arguments[LEADING:], away)
+    call(*_replaced(arguments, replaced))
+    for tensor, copy in copies.values():
         # A kernel's writes do not count for autograd, nor do those by way of `data`.
-        away[key].data.copy_(copy)
+        tensor.data.copy_(copy)
+
+
+def _require_apart(values: Sequence[Any], away: Dict[int, Any]) -> None:
+    """Refuse other views of an image's memory, whose writes a copy would not show."""
+    storages = {tensor.untyped_storage().data_ptr() for tensor in away.values()}
+    for value in values:
+        if isinstance(value, tuple):
+            _require_apart(value, away)
+        elif hasattr(value, "untyped_storage") and id(value) not in away:
+            if value.untyped_storage().data_ptr() in storages:
+                raise RuntimeError(
+                    "a Triton kernel is given an image that arrived channels-last and another view of its memory, and "
+                    "is not told the image's strides: pass .contiguous(), or set PYTORCH_DEFAULT_NCHW=1 to keep "
+                    "upstream's layout."
+                )
 
 
 def _numbers(values: Sequence[Any]) -> Iterator[int]:

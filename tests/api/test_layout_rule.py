@@ -362,6 +362,29 @@ assert torch.equal(x.flatten(), flat)
     )
 
 
+def test_two_tensors_of_one_image_see_each_others_writes(kernels):
+    """Another view of its memory, which a copy would part from it, is refused."""
+    kernels(
+        """
+@triton.jit
+def add_through_both(one, other, count, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(one + at, tl.load(one + at, mask=at < count) + at, mask=at < count)
+    tl.debug_barrier()
+    tl.store(other + at, tl.load(other + at, mask=at < count) + at, mask=at < count)
+
+x = image()
+add_through_both[(1,)](x, x.detach(), 120, BLOCK=128)
+assert torch.equal(x.flatten(), 3 * flat)
+try:
+    add_through_both[(1,)](x, x[1], 60, BLOCK=128)
+    raise SystemExit("a view of another order")
+except RuntimeError as error:
+    assert "another view of its memory" in str(error)
+"""
+    )
+
+
 def test_in_a_graph_each_launch_reads_the_image(kernels):
     """The copies are nodes of the graph."""
     kernels(

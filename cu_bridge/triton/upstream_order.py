@@ -81,13 +81,14 @@ def _require_apart(values: Sequence[Any], away: Dict[int, Any]) -> None:
     for value in values:
         if isinstance(value, tuple):
             _require_apart(value, away)
-        elif hasattr(value, "untyped_storage") and id(value) not in away:
-            if value.untyped_storage().data_ptr() in storages:
-                raise RuntimeError(
-                    "a Triton kernel is given an image that arrived channels-last and another view of its memory, and "
-                    "is not told the image's strides: pass .contiguous(), or set PYTORCH_DEFAULT_NCHW=1 to keep "
-                    "upstream's layout."
-                )
+            continue
+        storage = getattr(value, "untyped_storage", None)
+        if storage is not None and id(value) not in away and storage().data_ptr() in storages:
+            raise RuntimeError(
+                "a Triton kernel is given an image that arrived channels-last and another view of its memory, and is "
+                "not told the image's strides: pass .contiguous(), or set PYTORCH_DEFAULT_NCHW=1 to keep upstream's "
+                "layout."
+            )
 
 
 def _numbers(values: Sequence[Any]) -> Iterator[int]:

@@ -56,12 +56,18 @@ mcError_t mcFree(void* pointer) {
 
 mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
   mcError_t recorded = mcSuccess;
-  if (isStream(stream) && isCaptured(stream) && freeInCapture(pointer, stream, &recorded)) return recorded;
+  const bool captured = isStream(stream) && isCaptured(stream);
+  if (captured && freeInCapture(pointer, stream, &recorded)) return recorded;
+  if (captured && pointer != nullptr) {
+    return failWith(mcErrorInvalidValue, "a graph frees what one of its kind allocates, and this memory is not");
+  }
   const mcError_t problem = checkUncaptured(stream);
-  if (pointer == nullptr || problem == mcErrorInvalidResourceHandle) return problem;
-  if (problem != mcSuccess || !isPending(stream)) {
+  // After a lasting error memory is given back still.
+  const bool lasting = problem != mcSuccess && problem == mcStickyError();
+  if (pointer == nullptr || (problem != mcSuccess && !lasting)) return problem;
+  if (lasting || !isPending(stream)) {
     const mcError_t error = mcFree(pointer);
-    return problem != mcSuccess ? problem : error;
+    return lasting ? problem : error;
   }
   const FreedBlock block = takeBlock(pointer);
   if (!block.ofPool) return mcFree(pointer);

@@ -206,6 +206,25 @@ void isCounted(cudaStream_t stream) {
   cudaGetLastError();
 }
 
+// A graph frees what a graph allocates. Other memory stays, and the capture goes on.
+void leavesOtherMemory(cudaStream_t stream, int* other) {
+  OK(cudaMemset(other, 1, sizeof(int)));
+  cudaGraph_t built = nullptr;
+  OK(cudaGraphCreate(&built, 0));
+  cudaGraphNode_t node = nullptr;
+  CHECK(cudaGraphAddMemFreeNode(&node, built, nullptr, 0, other) == cudaErrorInvalidValue);
+  OK(cudaGraphDestroy(built));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  CHECK(cudaFreeAsync(other, stream) == cudaErrorInvalidValue);
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamEndCapture(stream, &graph));
+  OK(cudaGraphDestroy(graph));
+  int value = 0;
+  OK(cudaMemcpy(&value, other, sizeof value, cudaMemcpyDeviceToHost));
+  CHECK(value == 0x01010101);
+  cudaGetLastError();
+}
+
 }  // namespace
 
 int main() {
@@ -218,6 +237,7 @@ int main() {
   isBuilt(stream, result);
   givesUp(stream);
   isCounted(stream);
+  leavesOtherMemory(stream, result);
   std::puts(failures == 0 ? "ok" : "failed");
   return failures;
 }

@@ -86,6 +86,16 @@ def test_a_name_without_a_version_opens_the_library(
     assert {"libcudart.so", "libcublas.so", "libcuda.so", "libnvrtc.so", "libcupti.so", "libnccl.so"} <= set(opened)
 
 
+def test_who_opens_cublas_finds_the_functions_of_cublaslt(
+    sdk: pathlib.Path, major: int, environment: Dict[str, str]
+) -> None:
+    """NVIDIA's library needs the other one, and Triton's looks for them in a handle of it."""
+    code = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).cublasLtCreate"
+    for name in ("libcublas.so", f"libcublas.so.{major}"):
+        path = sdk / "lib" / f"cuda{major}" / name
+        subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=True)
+
+
 def test_a_copy_of_a_header_leads_to_the_header(
     sdk: pathlib.Path, cucc: Cucc, major: int, tmp_path: pathlib.Path
 ) -> None:

@@ -7,6 +7,7 @@ PTX writes the assembly. Nothing here runs them, so they are made when they are 
 """
 
 import tempfile
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, Tuple
 
 from triton._C.libtriton import ir, llvm, nvidia, passes
@@ -117,7 +118,7 @@ class Texts(Dict[str, Any]):
 
     def __init__(self, texts: Dict[str, Any], metadata: Any) -> None:
         super().__init__(texts)
-        self.metadata = metadata
+        self.metadata = metadata._asdict()  # its own class is in no module, and Inductor pickles kernels
 
     def __missing__(self, key: str) -> str:
         if key not in ("ttgir", "ptx", "asm") or "ttir" not in self:
@@ -126,13 +127,14 @@ class Texts(Dict[str, Any]):
         return value
 
 
-def view(key: str, texts: Dict[str, Any], metadata: Any) -> str:
-    """The kernel as `key` ("ttgir", "ptx" or "asm") names it. `texts` and `metadata`: the compiled kernel's.
+def view(key: str, texts: Dict[str, Any], facts: Dict[str, Any]) -> str:
+    """The kernel as `key` ("ttgir", "ptx" or "asm") names it. `texts` and `facts`: its stages and its metadata.
 
     Raises:
         NotImplementedError: the kernel was compiled for another capability.
         RuntimeError: a pass of libtriton has no lowering for capability 8.0 of something that the kernel does.
     """
+    metadata = SimpleNamespace(**facts)
     if key == "asm":
         return lowering.assembly(texts["llir"], metadata)
     if metadata.target.arch != _CAPABILITY:

@@ -11,13 +11,13 @@ import re
 import zlib
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from .. import cache
 from ..errors import FactoryError
 from ..progress import bar, note, step
 from ..releases import Nvidia, Release, UpstreamWheel
-from . import device_code, elf, patchelf, upstream
+from . import device_code, elf, hidden, patchelf, upstream
 from .wheel import LEVEL, WheelReader, WheelWriter
 
 # Records what was taken out; the finished wheel carries it on.
@@ -28,10 +28,14 @@ AUTOGRAD = "libmacatorch_autograd.so"
 # Which library of upstream's loads which of ours. libtorch is what a C++ program links: through it the operators come
 # with every way of using torch.
 CARRIERS = {"torch/lib/libtorch.so": OPERATORS, "torch/lib/libtorch_python.so": AUTOGRAD}
+# The C functions that our library defines in the place of one of upstream's (macatorch/codegen/c_shims.py): that
+# library, and the header that lists them.
+REPLACED = "torch/lib/libtorch_cuda.so"
+C_SHIMS = "torch/include/torch/csrc/inductor/aoti_torch/generated/c_shim_cuda.h"
 # auditwheel puts a part of the file's hash into the name of a library that it brings along.
 HASHED = re.compile(r"^(lib\w+)[.-][0-9a-f]{8}(\.so\.[\d.]+)$")
 # The modules whose text decides about the bytes.
-DECISIVE = ("device_code.py", "elf.py", "patchelf.py", "stripped.py", "wheel.py")
+DECISIVE = ("device_code.py", "elf.py", "hidden.py", "patchelf.py", "stripped.py", "wheel.py")
 
 
 def key(wheel: UpstreamWheel, release: Release, nvidia: Nvidia) -> str:
@@ -71,6 +75,12 @@ def own_names(needed: List[str], nvidia: Nvidia) -> Dict[str, str]:
         if own != name and any(fnmatch(own, pattern) for pattern in nvidia.libraries):
             found[name] = own
     return found
+
+
+def replaced_functions(reader: WheelReader) -> Set[str]:
+    """Functions of upstream's that ours take the place of; none in a release without AOTInductor's C functions."""
+    text = reader.read(C_SHIMS).decode() if C_SHIMS in reader.members else ""
+    return set(re.findall(r"^AOTI_TORCH_EXPORT AOTITorchError (\w+)\(", text, re.MULTILINE))
 
 
 def obtain(wheel: UpstreamWheel, release: Release, nvidia: Nvidia, given: Optional[Path]) -> Path:
@@ -147,5 +157,7 @@ def _process(
         rpath = rpath_of(name, library, release.cuda_major, folders)
         needed = library.needed
     patchelf.edit(result, rpath, [CARRIERS[name]] if name in CARRIERS else [], own_names(needed, nvidia))
+    if name == REPLACED:
+        hidden.hide(result, replaced_functions(reader))
     raw.unlink()
     return result

@@ -159,6 +159,18 @@ def check_replaced_functions(wheel: Unpacked) -> Iterator[str]:
         yield f"{stripped.AUTOGRAD} goes on into {name}, which libtorch_cpu.so does not have"
 
 
+def check_c_shims(wheel: Unpacked) -> Iterator[str]:
+    """What AOTInductor's code calls, our library defines, and upstream's no longer."""
+    names = stripped.replaced_functions(wheel.reader)
+    for member, wanted in ((OURS[stripped.OPERATORS], True), (stripped.REPLACED, False)):
+        if member not in wheel.elves:
+            continue
+        with elf.open_elf(wheel.elves[member]) as library:
+            defined = {symbol.name for symbol in library.defined_symbols()}
+        for name in sorted(names - defined if wanted else names & defined):
+            yield f"{PurePosixPath(member).name} {'lacks' if wanted else 'still defines'} {name}"
+
+
 def check_requirements(wheel: Unpacked) -> Iterator[str]:
     manifest = wheel.manifest
     release = wheel.table.release(manifest["torch"])
@@ -299,6 +311,7 @@ CHECKS: Tuple[Callable[[Unpacked], Iterator[str]], ...] = (
     check_search_path,
     check_operators,
     check_replaced_functions,
+    check_c_shims,
     check_requirements,
     check_patches,
 )

@@ -45,6 +45,35 @@ LOAD = """
             assert got.device == wanted.device and got.shape == wanted.shape
             torch.testing.assert_close(got, wanted)
 """
+# None of these is a kernel of Inductor's: its code calls each by a C function.
+OPERATORS = """
+    import torch
+    from torch.nn import functional as F
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Parameter(torch.randn(30, 8))
+
+        def forward(self, ids, offsets, x, repeats):
+            bags = F.embedding_bag(ids, self.table, offsets, mode="max")
+            order = torch.sort(x, dim=1, stable=True)
+            return (bags, torch.nonzero(x > 0), torch.masked_select(x, x < 0.5), order.values, order.indices,
+                    x.repeat_interleave(repeats, dim=0), torch.cumsum(x, 1), torch.topk(x, 3).values)
+
+    torch.manual_seed(0)
+    model = Model().cuda().eval()
+    inputs = [torch.randint(30, (12,)).cuda(), torch.tensor([0, 5, 5]).cuda(), torch.randn(4, 6).cuda(),
+              torch.tensor([1, 0, 2, 3]).cuda()]
+    program = torch.export.export(model, tuple(inputs))
+    torch._inductor.aoti_compile_and_package(program, package_path={path!r})
+    loaded = torch._inductor.aoti_load_package({path!r})
+    with torch.autocast("cuda", torch.bfloat16):  # as upstream's, what is compiled knows nothing of it
+        results = loaded(*inputs)
+    for got, wanted in zip(results, model(*inputs)):
+        assert not got.requires_grad
+        torch.testing.assert_close(got, wanted.detach())
+"""
 CPP = """
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 #include <torch/torch.h>
@@ -80,6 +109,11 @@ def test_another_process_loads_a_package_and_gets_eagers_values(process, packed:
     """No compiler and no cache of the process that made it is needed; the sizes that were left open may vary."""
     empty = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "none"), "TRITON_CACHE_DIR": str(tmp_path / "none")}
     process(MODEL + LOAD.format(path=str(packed)), {**empty, "PATH": "/nowhere"})
+
+
+def test_operators_that_inductor_has_no_kernel_for_are_computed(process, tmp_path: Path) -> None:
+    folder = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TRITON_CACHE_DIR": str(tmp_path / "triton")}
+    process(OPERATORS.format(path=str(tmp_path / "model.pt2")), folder)
 
 
 def test_a_cpp_program_runs_a_package(process, packed: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT))
 
 from build_scripts import platforms  # noqa: E402
+from build_scripts.factory.stripped import C_SHIMS  # noqa: E402
 from build_scripts.factory.wheel import record_hash  # noqa: E402
 
 DEVICE_CODE_SIZE = 3 * 4096 + 1234
@@ -202,6 +203,7 @@ def small_release(folder: Path, architecture: str = "") -> SmallRelease:
     library_of(compiled, "libcudart.so.12", cudart, f"-Wl,--version-script={script}")
     library_of(compiled, "libtorch_cpu.so", "int cpu(void) { return 1; }\nint execute(void) { return 3; }\n")
     uses = "extern int cudaMalloc(void);\nint uses_cuda(void) { return cudaMalloc(); }\n"
+    uses += "int aoti_torch_cuda_sort(void) { return 1; }\n"
     needed = ("-l:libcudart.so.12", "-l:libtorch_cpu.so")
     cuda = device_library(compiled, "libtorch_cuda.so", *needed, extra=uses, architecture=architecture)
     torch = library_of(
@@ -213,6 +215,7 @@ def small_release(folder: Path, architecture: str = "") -> SmallRelease:
         "torch/__init__.py": INIT_PY.encode(),
         "torch/version.py": VERSION_PY.encode(),
         "torch/include/torch.h": b"#define TORCH 9\n",
+        C_SHIMS: b"AOTI_TORCH_EXPORT AOTITorchError aoti_torch_cuda_sort(void);\n",
         "torch/bin/ptxas": b"NVIDIA's",
         "torch/lib/libtorch.so": torch.read_bytes(),
         "torch/lib/libtorch_cpu.so": (torch.parent / "libtorch_cpu.so").read_bytes(),
@@ -235,7 +238,10 @@ def small_release(folder: Path, architecture: str = "") -> SmallRelease:
         "cu_bridge/python/__init__.py": '__version__ = "1.0.0"\n',
         "cu_bridge/python/METADATA.in": "Metadata-Version: 2.1\nName: mxmaca\nVersion: @VERSION@\n",
         "macatorch/CMakeLists.txt": OPERATORS_CMAKE,
-        "macatorch/csrc/operators.cpp": '#include <torch.h>\nextern "C" int operators() { return TORCH; }\n',
+        "macatorch/csrc/operators.cpp": (
+            '#include <torch.h>\nextern "C" int operators() { return TORCH; }\n'
+            'extern "C" int aoti_torch_cuda_sort() { return 2; }\n'
+        ),
         "macatorch/csrc/autograd/engine.cpp": 'extern "C" int execute() { return 4; }\n',
         "macatorch/macatorch/__init__.py": "def preload() -> None:\n    pass\n",
         "patches/9.9.0/series": "0001-version.patch\n0002-load.patch # why\n",

@@ -9,11 +9,11 @@ import pytest
 
 from build_scripts import releases
 from build_scripts.errors import FactoryError
-from build_scripts.factory import elf, stripped
+from build_scripts.factory import elf, hidden, stripped
 from build_scripts.factory.wheel import WheelReader, WheelWriter
 from build_scripts.products import verify
 
-from ..small import SmallRelease, patchelf
+from ..small import SmallRelease, compile_library, patchelf
 
 Change = Callable[[Dict[str, bytes]], None]
 
@@ -125,6 +125,24 @@ def test_a_function_that_upstream_has_renamed_is_found(
         members[member] = members[member].replace(b"\0execute\0", b"\0perform\0")
 
     assert any("execute, " + complaint in line for line in failures(change))
+
+
+def test_a_c_function_of_ours_that_is_missing_or_comes_too_late_is_found(
+    failures: Callable[[Change], List[str]], tmp_path: Path
+) -> None:
+    ours = f"torch/lib/{stripped.OPERATORS}"
+
+    def change(members: Dict[str, bytes]) -> None:
+        path = tmp_path / "libhidden.so"
+        path.write_bytes(members[ours])
+        hidden.hide(path, {"aoti_torch_cuda_sort"})
+        members[ours] = path.read_bytes()
+        again = compile_library(tmp_path, "libtorch_cuda.so", "int aoti_torch_cuda_sort(void) { return 1; }\n")
+        members[CUDA] = again.read_bytes()
+
+    found = failures(change)
+    assert f"{stripped.OPERATORS} lacks aoti_torch_cuda_sort" in found
+    assert "libtorch_cuda.so still defines aoti_torch_cuda_sort" in found
 
 
 def test_a_requirement_of_nvidia_is_found(failures: Callable[[Change], List[str]]) -> None:

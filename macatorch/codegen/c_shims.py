@@ -11,7 +11,7 @@ import argparse
 import inspect
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 BEGINNING = """// Written by codegen/c_shims.py.
 #include <ATen/ATen.h>
@@ -48,6 +48,11 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def call(function: Callable[..., Any], **known: Any) -> Any:
+    """Call a function of torchgen's with those of the arguments that the release's has."""
+    return function(**{name: known[name] for name in inspect.signature(function).parameters})
+
+
 class Shims:
     """What torchgen of a release says of these functions."""
 
@@ -76,7 +81,7 @@ class Shims:
 
     def _call(self, function: Any, backend: Any) -> str:
         """What a definition calls: the dispatcher for a kernel of CUDA, upstream's composition otherwise."""
-        name = self._shim.gen_static_dispatch_backend_call_signature(None, function).name()
+        name = call(self._shim.gen_static_dispatch_backend_call_signature, sig=None, f=function).name()
         if backend.dispatch_key is not self._key:
             return f"at::{backend.dispatch_key.lower()}::{name}"
         if self._variant.function in function.variants:
@@ -87,27 +92,25 @@ class Shims:
         """The text of an operator's functions, empty where CUDA does not have it."""
         from torchgen.context import native_function_manager
 
-        backend = self._shim.get_backend_index_for_aoti(function, self._groups, self._key, self._backends, False)
-        if backend is None:
-            return ""
         known = {
             "func": function,
             "func_group_mapping": self._groups,
             "dispatch_key": self._key,
             "backend_indices": self._backends,
-            "header": False,
             "extend_aoti_c_shim": False,
         }
-        if "version_info" in inspect.signature(self._shim.gen_c_shim).parameters:
-            known["version_info"] = self._versions[name]
+        backend = call(self._shim.get_backend_index_for_aoti, **known)
+        if backend is None:
+            return ""
+        versions = self._versions[name] if isinstance(self._versions, dict) else {}
         with native_function_manager(function):
-            text = self._shim.gen_c_shim(**known) or ""
+            text = call(self._shim.gen_c_shim, **known, header=False, version_info=versions) or ""
         guarded = f"{BODY}\n        const AtBackend at_backend;"
         return text.replace(BODY, guarded) if backend.dispatch_key is self._key else text
 
 
 def main() -> None:
-    """Write the file; empty for a release whose torchgen does not know these functions (before 2.6)."""
+    """Write the file; empty for a release whose torchgen does not know these functions (2.1)."""
     arguments = parse_arguments()
     text = ""
     if (arguments.site / "torchgen" / "aoti" / "fallback_ops.py").exists():

@@ -105,8 +105,11 @@ class Shims:
         versions = self._versions[name] if isinstance(self._versions, dict) else {}
         with native_function_manager(function):
             text = call(self._shim.gen_c_shim, **known, header=False, version_info=versions) or ""
-        guarded = f"{BODY}\n        const AtBackend at_backend;"
-        return text.replace(BODY, guarded) if backend.dispatch_key is self._key else text
+        if not text or backend.dispatch_key is not self._key:
+            return text
+        if BODY not in text:
+            raise SystemExit(f"c_shims.py: torchgen writes {name} in a form that is not known here")
+        return text.replace(BODY, f"{BODY}\n        const AtBackend at_backend;")
 
 
 def main() -> None:

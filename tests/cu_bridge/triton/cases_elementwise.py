@@ -239,6 +239,31 @@ def cast_out_of_range(device):
 
 
 @triton.jit
+def division_kernel(x, y, quotients, remainders, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(quotients + at, tl.load(x + at) // tl.load(y + at))
+    tl.store(remainders + at, tl.load(x + at) % tl.load(y + at))
+
+
+@case(*INTEGERS)
+def division_by_zero(device, dtype):
+    """All ones, as upstream's tests of eager mode have it; of 64 bits the lower 32 where the dividend has no others."""
+    if device == "cpu":
+        return Outcome(np.zeros(0))
+    x = torch.tensor([0, 1, 100, 7, -1 if dtype in SIGNED else 9, 5, 3, 2]).to(torch_type(dtype))
+    y = torch.tensor([0, 0, 0, 2, 0, 5, 0, 0]).to(torch_type(dtype))
+    quotients, remainders = (torch.zeros_like(x, device=device) for _ in range(2))
+    division_kernel[(1,)](x.to(device), y.to(device), quotients, remainders, BLOCK=8)
+    bits = torch.iinfo(x.dtype).bits
+    ones = array(torch.tensor(0xFFFFFFFF if bits == 64 else -1).to(x.dtype))
+    negative = array(torch.tensor(-1).to(x.dtype)) if dtype in SIGNED else ones
+    return Outcome(
+        np.stack([array(quotients), array(remainders)]),
+        np.array([[ones, ones, ones, 3, negative, 1, ones, ones], [ones, ones, ones, 1, negative, 0, ones, ones]]),
+    )
+
+
+@triton.jit
 def small_float_kernel(x, up, down, rtz, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     small = tl.load(x + at).to(tl.float8e5, bitcast=True)

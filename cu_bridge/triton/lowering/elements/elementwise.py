@@ -127,7 +127,11 @@ class Elementwise(Conversions):
         return self.intrinsic(_INTEGER_CALLS[operation.name], result.llvm, width, *values)
 
     def _division(self, operation, values, kinds, result, width):
-        """x86 ends the process where NVIDIA's hardware gives a number: division by 0, and the one that overflows."""
+        """x86 ends the process where NVIDIA's hardware gives a number: division by 0, and the one that overflows.
+
+        By 0 quotient and remainder are all ones there. Of 64 bits, which are divided as 32 where these hold both
+        operands, only the lower ones are.
+        """
         name, kind = _DIVISIONS[operation.name], result.llvm
         top, bottom = values
         if known_constant(bottom) not in (None, 0, -1):
@@ -142,7 +146,10 @@ class Elementwise(Conversions):
         found = self.op(name, kind, width, top, safe)
         if name == "sdiv":
             found = self.choose(by_minus, self.op("sub", kind, width, zero, top), found, kind, width)
-        return self.choose(by_zero, ones if name in ("sdiv", "udiv") else top, found, kind, width)
+        if result.bits == 64:
+            low = self.const(0xFFFFFFFF, kind, width)
+            ones = self.choose(self.op("icmp ule", kind, width, top, low), low, ones, kind, width)
+        return self.choose(by_zero, ones, found, kind, width)
 
     def _rounded_division(self, operation, values, kinds, result, width):
         kind = result.llvm

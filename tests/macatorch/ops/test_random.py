@@ -175,3 +175,28 @@ def test_bounds_that_a_half_does_not_have_are_refused() -> None:
         torch.empty(3, dtype=torch.float16, device="cuda").uniform_(0, 1e6)
     with pytest.raises(RuntimeError, match="normal expects std >= 0.0"):
         torch.empty(3, dtype=torch.float16, device="cuda").normal_(0, -1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_slopes_of_rrelu_are_drawn_as_uniform_numbers(dtype: torch.dtype) -> None:
+    """Of all elements, in their order: compiled programs draw them by `uniform_`."""
+    x = torch.randn(5, 60, generator=torch.Generator().manual_seed(7)).to("cuda", dtype)
+    x[0, :3] = torch.tensor([0.0, torch.nan, -0.0])
+    torch.cuda.manual_seed(8)
+    slopes = torch.empty_like(x).uniform_(0.1, 0.3)
+    want = torch.where(x <= 0, x * slopes, x)
+    torch.cuda.manual_seed(8)
+    noise = torch.empty_like(x)
+    got = torch.ops.aten.rrelu_with_noise(x, noise, 0.1, 0.3, True)
+    assert torch.equal(got.nan_to_num(7), want.nan_to_num(7))
+    assert torch.equal(noise, torch.where(x <= 0, slopes, torch.ones_like(x)))
+    torch.cuda.manual_seed(8)
+    changed = x.clone()
+    assert torch.nn.functional.rrelu_(changed, 0.1, 0.3, training=True) is changed
+    assert torch.equal(changed.nan_to_num(7), want.nan_to_num(7))
+    torch.cuda.manual_seed(8)
+    out = torch.empty(0, device="cuda", dtype=dtype)
+    torch.ops.aten.rrelu_with_noise.out(x, noise, 0.1, 0.3, True, out=out)
+    assert torch.equal(out.nan_to_num(7), want.nan_to_num(7))
+    with pytest.raises(RuntimeError, match="noise tensor shape must match self tensor shape"):
+        torch.ops.aten.rrelu_with_noise(x, noise[0], 0.1, 0.3, True)

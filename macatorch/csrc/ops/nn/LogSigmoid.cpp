@@ -4,6 +4,7 @@
 #include <ATen/ops/log_sigmoid_forward_ops.h>
 
 #include "arguments/Arguments.h"
+#include "dispatch/Precision.h"
 #include "dispatch/Unboxed.h"
 #include "registered/Specs.h"
 
@@ -32,8 +33,12 @@ void forward_out(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   stack->back() = buffer;
 }
 
+/// Of low precision in float: a buffer of that dtype would be rounded.
 at::Tensor backward(const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& buffer) {
   using Generated = Unboxed<at::_ops::log_sigmoid_backward, spec_log_sigmoid_backward>;
+  if (is_half(self.scalar_type()) && grad_output.scalar_type() == self.scalar_type()) {
+    return backward(grad_output.to(at::kFloat), self.to(at::kFloat), buffer.to(at::kFloat)).to(self.scalar_type());
+  }
   return Generated::call(grad_output, self, buffer.sizes() == self.sizes() ? buffer : self.abs().neg_().exp_());
 }
 

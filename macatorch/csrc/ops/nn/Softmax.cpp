@@ -30,11 +30,14 @@ bool has_many_terms(const at::Tensor& self, int64_t dim) {
   return dim >= -dims && dim < dims && self.size(dim) > kExactTerms;
 }
 
-// The CPU's logarithm of a softmax keeps the largest number and the sum in low precision where the terms lie side by
-// side: 220 units of the last place off beside a large term. CUDA's keeps them in float, and so it is computed here.
+// The CPU's kernels keep some of their steps in low precision: the logarithm its largest number and the sum (220 units
+// of the last place off beside a large term), the softmax its terms where they do not lie side by side, and both
+// gradients theirs where they do. CUDA's keep them in float, and so it is computed here.
+bool lie_side_by_side(const at::Tensor& tensor, int64_t dim) { return dim == -1 || dim == tensor.dim() - 1; }
+
 template <class Op>
-bool loses_precision(const at::Tensor& self) {
-  return std::is_same_v<Op, at::_ops::_log_softmax> && is_half(self.scalar_type());
+bool loses_precision(const at::Tensor& self, int64_t dim) {
+  return is_half(self.scalar_type()) && (std::is_same_v<Op, at::_ops::_log_softmax> || !lie_side_by_side(self, dim));
 }
 
 template <class Op>
@@ -43,7 +46,7 @@ struct Forward {
   static typename Form::Result call(const Form& form, const at::Tensor& self, int64_t dim, bool half_to_float) {
     if (C10_LIKELY(!half_to_float)) {
       const bool many = has_many_terms(self, dim);
-      if (C10_LIKELY(!many && !loses_precision<Op>(self))) {
+      if (C10_LIKELY(!many && !loses_precision<Op>(self, dim))) {
         return form.kernel(self, dim, false);
       }
       form.check_out(self.scalar_type());
@@ -66,13 +69,16 @@ struct Backward {
   static typename Form::Result call(const Form& form, const at::Tensor& grad_output, const at::Tensor& output,
                                     int64_t dim, at::ScalarType input_dtype) {
     if (C10_LIKELY(grad_output.scalar_type() == input_dtype)) {
-      if (C10_LIKELY(!has_many_terms(output, dim) || grad_output.scalar_type() != output.scalar_type())) {
+      const bool many = has_many_terms(output, dim);
+      const bool loses = is_half(input_dtype) && lie_side_by_side(output, dim);
+      if (C10_LIKELY(!(many || loses) || grad_output.scalar_type() != output.scalar_type())) {
         return form.kernel(grad_output, output, dim, input_dtype);
       }
       form.check_out(input_dtype);
       DeviceCall call(grad_output);
-      const at::Tensor wide_grad = call(grad_output).to(at::kDouble);
-      const at::Tensor wide = Op::call(wide_grad, call(output).to(at::kDouble), dim, at::kDouble);
+      const at::ScalarType wide_dtype = many ? at::kDouble : at::kFloat;
+      const at::Tensor wide_grad = call(grad_output).to(wide_dtype);
+      const at::Tensor wide = Op::call(wide_grad, call(output).to(wide_dtype), dim, wide_dtype);
       return form.give(call.result(wide.to(input_dtype)));
     }
     TORCH_CHECK(grad_output.scalar_type() == at::kFloat && is_half(input_dtype),

@@ -3,7 +3,6 @@
 #include <ATen/OpMathType.h>
 #include <ATen/core/Tensor.h>
 
-#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -41,11 +40,6 @@ inline std::optional<at::Tensor> widen(const std::optional<at::Tensor>& tensor) 
 /// Elements whose norm upstream's CPU kernel computes to a few units of single precision. See Note [Norms of many
 /// elements].
 constexpr int64_t kExactNorm = 65536;
-
-/// Whether a finite number becomes infinite when it is rounded to half.
-inline bool overflows_half(double number) {
-  return std::isfinite(number) && std::abs(number) > std::numeric_limits<at::Half>::max();
-}
 
 /// `value` rounded once to `dtype`. Float8 and integers saturate, as the hardware's conversions do.
 inline at::Tensor round_to(const at::Tensor& value, at::ScalarType dtype) {

@@ -153,3 +153,22 @@ def test_a_list_that_raises_in_the_middle_counts_as_written(device: str) -> None
         torch._foreach_mul_([y, torch.ones(2, dtype=torch.uint8, device=device)], 0.5)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         (y * y).sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_lists_keep_a_number_in_float(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(5)
+    tensors = [torch.rand(size, generator=generator).to("cuda", dtype) for size in (3, 37)]
+    wide = [tensor.float() for tensor in tensors]
+
+    def rounded(values: List[torch.Tensor]) -> List[torch.Tensor]:
+        return [value.to(dtype) for value in values]
+
+    same(torch._foreach_add(tensors, 0.1), rounded([x + 0.1 for x in wide]))
+    same(torch._foreach_sub(tensors, [0.1, 0.7]), rounded([wide[0] - 0.1, wide[1] - 0.7]))
+    same(torch._foreach_pow(tensors, 0.3), rounded([x**0.3 for x in wide]))
+    same(torch._foreach_pow(tensors, [0.3, 0.7]), rounded([wide[0] ** 0.3, wide[1] ** 0.7]))
+    same(torch._foreach_pow(0.3, tensors), rounded([0.3**x for x in wide]))
+    changed = [tensor.clone() for tensor in tensors]
+    torch._foreach_pow_(changed, 0.3)
+    same(changed, rounded([x**0.3 for x in wide]))

@@ -122,3 +122,24 @@ def test_a_number_that_the_common_dtype_does_not_hold_is_an_infinity() -> None:
         x = torch.tensor([float("-inf"), 2.0], device=device)
         assert bool((1e300 // t).isnan().all()) and bool((1e300 % t).isnan().all())
         assert bool(torch.div(x, 1e300, rounding_mode="trunc")[0].isnan())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+@pytest.mark.parametrize("number", [0.3, 3, -7])
+def test_a_low_precision_quotient_by_a_number_is_rounded_after_its_integer_part(
+    dtype: torch.dtype, mode: str, number: float
+) -> None:
+    x = torch.arange(-4096, 4096, device="cuda").to(dtype)
+    want = torch.div(x.float(), number, rounding_mode=mode).to(dtype)
+    assert torch.equal(torch.div(x, number, rounding_mode=mode), want)
+    assert torch.equal(x.clone().div_(number, rounding_mode=mode), want)
+    if mode == "floor":
+        assert torch.equal(x // number, want)
+
+
+def test_a_low_precision_quotient_by_zero_is_infinite() -> None:
+    x = torch.tensor([-1.0, 1.0], dtype=torch.bfloat16, device="cuda")
+    for mode in ("trunc", "floor"):
+        assert torch.div(x, 0.0, rounding_mode=mode).tolist() == [-torch.inf, torch.inf]
+        assert torch.div(x[:1] * 0, 0.0, rounding_mode=mode).isnan().all()

@@ -129,3 +129,48 @@ def test_a_softmax_over_many_terms_has_the_forms_and_errors_of_one_over_few():
         torch._softmax(x, 0, False, out=torch.empty(0, device="cuda", dtype=torch.double))
     integers = torch.ones(40000, 2, dtype=torch.int64, device="cuda")
     assert torch.softmax(integers.float(), 0).sum().item() == pytest.approx(2)
+
+
+NUMBERS = [0.1, -1e-6, 2049, 65519.0, 1e5]  # 2049 is 2048 as a half, the last two are infinite
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_on_the_cpu_is_not_rounded_before_a_sum(dtype: torch.dtype, number: float) -> None:
+    x = torch.randn(70001, generator=torch.Generator().manual_seed(3)).to("cuda", dtype)  # more than one block
+    wide = x.float()
+    assert torch.equal(x + number, (wide + number).to(dtype))
+    assert torch.equal(x - number, (wide - number).to(dtype))
+    assert torch.equal(number - x, (number - wide).to(dtype))
+    assert torch.equal(torch.rsub(x, number, alpha=3), (number - 3 * wide).to(dtype))
+    assert torch.equal(torch.add(torch.tensor(number), x[::3]), (number + wide[::3]).to(dtype))
+    assert torch.equal(torch.add(x, number, out=torch.empty(0, device="cuda")), (wide + number).to(dtype).float())
+    changed = x.clone()
+    assert changed.sub_(number) is changed
+    assert torch.equal(changed, (wide - number).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+def test_a_number_on_the_cpu_is_not_rounded_before_a_quotient(dtype: torch.dtype) -> None:
+    x = torch.rand(40001, generator=torch.Generator().manual_seed(4)).add(0.1).to("cuda", dtype)
+    number = torch.tensor(0.3, dtype=torch.float64)
+    want = (0.3 / x.float()).to(dtype)
+    assert torch.equal(torch.div(number, x), want)
+    assert torch.equal(torch.div(number, x.view(1, 13, 17, -1).transpose(1, 3)).transpose(1, 3).reshape(-1), want)
+    assert torch.equal(torch.div(number, x, out=torch.empty_like(x)), want)
+    assert torch.div(number.float(), x[0]).dtype == torch.float32
+
+
+def test_a_number_that_a_sum_keeps_costs_no_float_copy_of_the_tensor() -> None:
+    x = torch.ones(1 << 20, dtype=torch.float16, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    y = x + 0.1
+    assert torch.cuda.max_memory_allocated() - before <= 1.2 * y.nbytes
+
+
+@pytest.mark.parametrize("number", [0.1, 0.1 + 0.2j])
+def test_complex_halves_keep_a_number_in_float(number: complex) -> None:
+    x = torch.randn(37, dtype=torch.complex64).to(torch.complex32)
+    want = (x.to(torch.complex64) + number).to(torch.complex32)
+    assert torch.equal(torch.view_as_real((x.cuda() + number).cpu()), torch.view_as_real(want))

@@ -6,6 +6,7 @@
 #include "arguments/Device.h"
 #include "arguments/Walker.h"
 #include "dispatch/Precision.h"
+#include "ops/elementwise/LowNumbers.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -43,31 +44,83 @@ void each(const OperatorHandle& op, Stack* stack) {
   call_list<spec>(op, stack, apart);
 }
 
-bool any_half(const std::vector<at::Tensor>& list) {
-  return std::any_of(list.begin(), list.end(), [](const at::Tensor& tensor) { return is_half(tensor.scalar_type()); });
+/// Whether `number` meets halves that do not hold it. See Note [Numbers and low precision].
+bool is_not_held(const at::Scalar& number, const std::vector<at::Tensor>& list) {
+  return std::any_of(list.begin(), list.end(), [&](const at::Tensor& tensor) {
+    return is_half(tensor.scalar_type()) && !is_held(number, tensor.scalar_type());
+  });
 }
 
-/// A number that is infinite in half precision.
-bool overflows(const at::Scalar& number) { return !number.isComplex() && overflows_half(number.toDouble()); }
-
-/// A sum of low precision with a factor or with a number that no half holds is the device's operator's, which rounds
-/// once.
-bool sums_round_between(const Arguments& arguments) {
-  const c10::IValue alpha = arguments["alpha"], scalar = arguments["scalar"], scalars = arguments["scalars"];
-  bool candidate = alpha.isScalar() && !alpha.toScalar().equal(1);
-  candidate |= scalar.isScalar() && overflows(scalar.toScalar());
-  if (scalars.isList()) {
-    for (const c10::IValue& number : scalars.toListRef()) {
-      candidate |= overflows(number.toScalar());
+/// The numbers of a call: one for all tensors, or one for each.
+std::vector<at::Scalar> numbers_of(const c10::IValue& given) {
+  if (given.isScalar()) {
+    return {given.toScalar()};
+  }
+  std::vector<at::Scalar> numbers;
+  if (given.isList()) {
+    for (const c10::IValue& number : given.toListRef()) {
+      numbers.push_back(number.toScalar());
     }
   }
-  return C10_UNLIKELY(candidate) && (any_half(arguments.tensors("self")) ||
-                                     (arguments["other"].isTensorList() && any_half(arguments.tensors("other"))));
+  return numbers;
+}
+
+bool any_not_held(const std::vector<at::Scalar>& numbers, const std::vector<at::Tensor>& list) {
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [&](const at::Scalar& number) { return is_not_held(number, list); });
+}
+
+/// A sum of low precision with a factor, or with a number that the elements do not hold, is the device's operator's,
+/// which rounds once.
+bool sums_round_between(const Arguments& arguments) {
+  const c10::IValue alpha = arguments["alpha"];
+  std::vector<at::Tensor> list = arguments.tensors("self");
+  for (const char* name : {"scalar", "scalars"}) {
+    if (C10_UNLIKELY(any_not_held(numbers_of(arguments[name]), list))) {
+      return true;
+    }
+  }
+  if (C10_LIKELY(!alpha.isScalar() || alpha.toScalar().equal(1))) {
+    return false;
+  }
+  if (arguments["other"].isTensorList()) {
+    const std::vector<at::Tensor> others = arguments.tensors("other");
+    list.insert(list.end(), others.begin(), others.end());
+  }
+  return std::any_of(list.begin(), list.end(), [](const at::Tensor& tensor) { return is_half(tensor.scalar_type()); });
 }
 
 template <const OperatorSpec& spec>
 void sum(const OperatorHandle& op, Stack* stack) {
   call_list<spec>(op, stack, sums_round_between(Arguments(op, stack)));
+}
+
+/// Powers of halves with a number that they do not hold. CUDA's kernels of lists have it in float; that of a single
+/// tensor rounds it.
+template <const OperatorSpec& spec>
+void power(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const bool number_first = arguments["self"].isScalar();
+  const std::vector<at::Tensor> tensors = arguments.tensors(number_first ? "exponent" : "self");
+  const std::vector<at::Scalar> numbers = numbers_of(arguments[number_first ? "self" : "exponent"]);
+  const bool alike = numbers.size() == 1 || numbers.size() == tensors.size();
+  if (C10_LIKELY(!alike || !any_not_held(numbers, tensors))) {
+    each<spec>(op, stack);
+    return;
+  }
+  std::vector<at::Tensor> powers;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const at::Scalar& number = numbers[numbers.size() == 1 ? 0 : i];
+    const at::Tensor wide = widen(tensors[i]);
+    powers.push_back((number_first ? at::pow(number, wide) : at::pow(wide, number)).to(tensors[i].scalar_type()));
+  }
+  if (op.schema().returns().empty()) {
+    at::_foreach_copy_(tensors, powers);
+    torch::jit::drop(*stack, op.schema().arguments().size());
+  } else {
+    torch::jit::drop(*stack, op.schema().arguments().size());
+    torch::jit::push(*stack, std::move(powers));
+  }
 }
 
 /// Of many elements the device's operator has the norm: see Note [Norms of many elements].

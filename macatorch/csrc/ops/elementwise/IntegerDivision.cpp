@@ -15,6 +15,7 @@
 #include "alias/DeviceCall.h"
 #include "arguments/Device.h"
 #include "ops/Forms.h"
+#include "ops/elementwise/LowNumbers.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -146,7 +147,8 @@ bool any_nan(const T* data, int64_t count) {
 
 /// Whether a result that may_overflow has a NaN.
 bool has_nan(const at::Tensor& result) {
-  if (!may_overflow(result.scalar_type()) || !is_on_device(result) || result.layout() != at::kStrided) {
+  if (!may_overflow(result.scalar_type()) || !(is_on_device(result) || result.is_cpu()) ||
+      result.layout() != at::kStrided) {
     return false;
   }
   const at::Tensor dense = result.contiguous();
@@ -192,6 +194,9 @@ struct Division {
         return form.kernel(self, other, mode...);
       }
     }
+    if (part != Part::Remainder && is_cpu_number(other) && is_low(self.scalar_type())) {
+      return by_number(form, self, other, mode...);
+    }
     const at::Tensor& given = before(form, self);
     const at::Tensor& divisor = before(form, other);
     const std::optional<Special> special = find_special(self, other, part_of(mode..., part));
@@ -204,6 +209,28 @@ struct Division {
     }
     repair<Op>(result, given, divisor, mode...);
     return result;
+  }
+
+ private:
+  /// CUDA's kernels round neither the number nor the quotient before its integer part is taken. Of other low-precision
+  /// quotients they round the latter, as upstream's CPU kernels do.
+  template <class Form, class... Modes>
+  static C10_NOINLINE typename Form::Result by_number(const Form& form, const at::Tensor& self, const at::Tensor& other,
+                                                      const Modes&... mode) {
+    const bool computed = at::result_type(self, other) == self.scalar_type() && !self.is_complex();
+    at::Tensor quotient;
+    if (computed) {
+      quotient = in_wide_blocks(self, [&](const at::Tensor& block) {
+        at::Tensor whole = Op::call(block, other, mode...);
+        repair<Op>(whole, block, other, mode...);
+        return whole;
+      });
+    }
+    if (!quotient.defined() || !form.takes(quotient)) {
+      return form.kernel(self, other, mode...);
+    }
+    form.check_elementwise(self, other);
+    return form.give(quotient);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
+#include "ops/elementwise/LowNumbers.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -14,23 +15,19 @@ namespace macatorch {
 // Sums, products and quotients of low precision. CUDA computes a + alpha * b in float and rounds once. Upstream's CPU
 // kernel rounds alpha * b in the elements that do not fill a vector, and always a number that is given for b: both may
 // overflow where the sum does not.
-// A product with a number on the CPU is computed in float, too. Upstream's CPU kernel rounds the number where it is the
-// first factor.
+// A product or a quotient with a number on the CPU is computed in float, too. Upstream's CPU kernel rounds the number
+// where it is the first operand. See Note [Numbers and low precision].
 // A number on the device is an element like the others: CUDA rounds it to their dtype first. Upstream's CPU kernel
 // takes it for a number on the CPU and does not.
 
 namespace {
 
-/// A number on the CPU that is infinite in half precision.
-bool overflows(const at::Tensor& number) {
-  return number.is_cpu() && number.dim() == 0 && !number.is_complex() && overflows_half(number.item<double>());
-}
-
 bool rounds_between(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
   if (C10_LIKELY(!is_low(self.scalar_type()) && !is_low(other.scalar_type()))) {
     return false;
   }
-  return (!alpha.equal(1) || overflows(self) || overflows(other)) && is_low(at::result_type(self, other));
+  return (!alpha.equal(1) || is_not_held(self, other) || is_not_held(other, self)) &&
+         is_low(at::result_type(self, other));
 }
 
 /// True if `number` is one on the device, of another dtype than the low-precision elements that it meets. A boolean is
@@ -60,23 +57,33 @@ struct Sum {
   template <class Form>
   static C10_NOINLINE typename Form::Result round_once(Form form, const at::Tensor& self, const at::Tensor& other,
                                                        const at::Scalar& alpha) {
-    const at::Tensor wide = Op::call(widen(as_element(self, other)), widen(as_element(other, self)), alpha);
-    const at::Tensor sum = wide.to(at::result_type(self, other));
+    const at::Tensor sum = rounded_sum(self, other, alpha);
     if (!form.takes(sum)) {
       return form.kernel(self, other, alpha);
     }
     form.check_elementwise(self, other);
     return form.give(sum);
   }
+
+  static at::Tensor rounded_sum(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
+    const at::ScalarType dtype = at::result_type(self, other);
+    if (is_cpu_number(other) && self.scalar_type() == dtype) {
+      return in_wide_blocks(self, [&](const at::Tensor& block) { return Op::call(block, other, alpha); });
+    }
+    if (is_cpu_number(self) && other.scalar_type() == dtype) {
+      return in_wide_blocks(other, [&](const at::Tensor& block) { return Op::call(self, block, alpha); });
+    }
+    return Op::call(widen(as_element(self, other)), widen(as_element(other, self)), alpha).to(dtype);
+  }
 };
 
-/// div; mul if the kernel's factors may change places.
-template <bool commutes>
+/// div and mul; the factors of the latter's kernel may change places. `Op` is the functional form.
+template <class Op>
 struct Product {
   template <class Form>
   static typename Form::Result call(Form form, const at::Tensor& self, const at::Tensor& other) {
-    if (commutes && !Form::in_place && C10_UNLIKELY(self.is_cpu()) && self.dim() == 0 && is_low(other.scalar_type())) {
-      return form.kernel(other, self);
+    if (!Form::in_place && C10_UNLIKELY(is_cpu_number(self)) && is_low(other.scalar_type())) {
+      return of_number(form, self, other);
     }
     return C10_LIKELY(!is_device_number(other, self) && !is_device_number(self, other))
                ? form.kernel(self, other)
@@ -84,6 +91,22 @@ struct Product {
   }
 
  private:
+  template <class Form>
+  static C10_NOINLINE typename Form::Result of_number(Form form, const at::Tensor& self, const at::Tensor& other) {
+    if (std::is_same_v<Op, at::_ops::mul_Tensor>) {
+      return form.kernel(other, self);
+    }
+    if (is_held(self.item(), other.scalar_type()) || at::result_type(self, other) != other.scalar_type()) {
+      return form.kernel(self, other);
+    }
+    const at::Tensor quotient = in_wide_blocks(other, [&](const at::Tensor& block) { return Op::call(self, block); });
+    if (!form.takes(quotient)) {
+      return form.kernel(self, other);
+    }
+    form.check_elementwise(self, other);
+    return form.give(quotient);
+  }
+
   template <class Form>
   static C10_NOINLINE typename Form::Result of_elements(Form form, const at::Tensor& self, const at::Tensor& other) {
     return form.kernel(as_element(self, other), as_element(other, self));

@@ -164,6 +164,8 @@ ROUNDED = {
     "logit_backward": lambda x, g: torch.ops.aten.logit_backward(g, x.abs() / 4, 0.01),
     "log_sigmoid_backward": lambda x, g: torch.ops.aten.log_sigmoid_backward(g, x, g.new_empty(0)),
     "prod": lambda x, g: x.prod(-1),
+    "rsqrt": lambda x, g: torch.rsqrt(x.abs()),
+    "polygamma": lambda x, g: torch.polygamma(3, x.abs().clamp_min(0.5)),
     "entr": lambda x, g: torch.special.entr(x.abs()),
     "adaptive_avg_pool3d": lambda x, g: F.adaptive_avg_pool3d(x.view(2, 3, 8, 4, 10), (3, 3, 4)),
 }
@@ -178,3 +180,15 @@ def test_an_operator_is_computed_in_float_and_rounded_once(name: str, dtype: tor
     # Of floats the CPU's vectorised functions may be off by a unit, and round to the other side now and then.
     assert (got != want).float().mean().item() <= 0.005
     torch.testing.assert_close(got, want, rtol=torch.finfo(dtype).eps, atol=0)
+
+
+def test_a_range_of_bfloat16_is_rounded_once() -> None:
+    want = (0.3 + 0.7 * torch.arange(3001, dtype=torch.float64)).to(torch.bfloat16)
+    got = torch.arange(0.3, 2101.0, 0.7, dtype=torch.bfloat16, device="cuda")
+    assert got.shape == want.shape
+    assert (got.cpu() != want).sum().item() <= 3  # float may round to the other side
+    out = torch.empty(3001, 2, dtype=torch.bfloat16, device="cuda")[:, 0]
+    assert torch.arange(0.3, 2101.0, 0.7, out=out) is out
+    assert torch.equal(out, got)
+    with pytest.warns(UserWarning, match="resized"):
+        assert torch.equal(torch.arange(0.3, 2101.0, 0.7, out=torch.empty(2, dtype=out.dtype, device="cuda")), got)

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorIterator.h>
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +40,9 @@ inline bool is_not_held(const at::Tensor& number, const at::Tensor& elements) {
          !is_held(number.item(), elements.scalar_type());
 }
 
-/// Elements that are copied to float at a time: a copy of the whole would count as the device's memory.
-constexpr int64_t kWideBlock = int64_t{1} << 15;
+/// Elements that a thread copies to float at a time: a copy of the whole would count as the device's memory. Fewer
+/// would not be shared out to threads (at::internal::GRAIN_SIZE).
+constexpr int64_t kWideBlock = at::internal::GRAIN_SIZE;
 
 /// `function`, which computes elementwise, of `elements` on the device; in their accumulate dtype, rounded once.
 template <class Function>
@@ -52,8 +55,9 @@ at::Tensor in_wide_blocks(const at::Tensor& elements, const Function& function) 
   const int64_t count = elements.numel();
   const at::Tensor from = call(elements).as_strided({count}, {1});
   const at::Tensor to = call(result, /*write=*/true).as_strided({count}, {1});
-  for (int64_t begin = 0; begin < count; begin += kWideBlock) {
-    const int64_t length = std::min(kWideBlock, count - begin);
+  const int64_t block = kWideBlock * at::get_num_threads();
+  for (int64_t begin = 0; begin < count; begin += block) {
+    const int64_t length = std::min(block, count - begin);
     to.narrow(0, begin, length).copy_(function(widen(from.narrow(0, begin, length))));
   }
   return result;

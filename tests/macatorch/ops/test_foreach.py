@@ -172,3 +172,5 @@ def test_lists_keep_a_number_in_float(dtype: torch.dtype) -> None:
     changed = [tensor.clone() for tensor in tensors]
     torch._foreach_pow_(changed, 0.3)
     same(changed, rounded([x**0.3 for x in wide]))
+    with pytest.raises(RuntimeError, match="must have"):
+        torch._foreach_pow(tensors, [0.3])

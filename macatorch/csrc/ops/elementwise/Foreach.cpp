@@ -44,13 +44,6 @@ void each(const OperatorHandle& op, Stack* stack) {
   call_list<spec>(op, stack, apart);
 }
 
-/// Whether `number` meets halves that do not hold it. See Note [Numbers and low precision].
-bool is_not_held(const at::Scalar& number, const std::vector<at::Tensor>& list) {
-  return std::any_of(list.begin(), list.end(), [&](const at::Tensor& tensor) {
-    return is_half(tensor.scalar_type()) && !is_held(number, tensor.scalar_type());
-  });
-}
-
 /// The numbers of a call: one for all tensors, or one for each.
 std::vector<at::Scalar> numbers_of(const c10::IValue& given) {
   if (given.isScalar()) {
@@ -65,9 +58,18 @@ std::vector<at::Scalar> numbers_of(const c10::IValue& given) {
   return numbers;
 }
 
+/// Whether a number meets halves that do not hold it. See Note [Numbers and low precision].
 bool any_not_held(const std::vector<at::Scalar>& numbers, const std::vector<at::Tensor>& list) {
-  return std::any_of(numbers.begin(), numbers.end(),
-                     [&](const at::Scalar& number) { return is_not_held(number, list); });
+  if (numbers.empty() || (numbers.size() != 1 && numbers.size() != list.size())) {
+    return false;  // another number of them is for the operator to refuse
+  }
+  for (size_t i = 0; i < list.size(); ++i) {
+    const at::ScalarType dtype = list[i].scalar_type();
+    if (is_half(dtype) && !is_held(numbers[numbers.size() == 1 ? 0 : i], dtype)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// A sum of low precision with a factor, or with a number that the elements do not hold, is the device's operator's,
@@ -102,9 +104,10 @@ void power(const OperatorHandle& op, Stack* stack) {
   const Arguments arguments(op, stack);
   const bool number_first = arguments["self"].isScalar();
   const std::vector<at::Tensor> tensors = arguments.tensors(number_first ? "exponent" : "self");
-  const std::vector<at::Scalar> numbers = numbers_of(arguments[number_first ? "self" : "exponent"]);
-  const bool alike = numbers.size() == 1 || numbers.size() == tensors.size();
-  if (C10_LIKELY(!alike || !any_not_held(numbers, tensors))) {
+  const c10::IValue given = arguments[number_first ? "self" : "exponent"];
+  const std::vector<at::Scalar> numbers = numbers_of(given);
+  const bool fits = !given.isList() || numbers.size() == tensors.size();
+  if (C10_LIKELY(!fits || !any_not_held(numbers, tensors))) {
     each<spec>(op, stack);
     return;
   }

@@ -73,14 +73,35 @@ def test_a_row_that_lies_in_many_bags_gets_its_whole_gradient(mode: str, dtype: 
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_indices_that_repeat_round_each_sum_as_cudas_kernel_does(dtype: torch.dtype) -> None:
-    start, places = torch.full((2, 3), 0.5, dtype=dtype), (torch.ones(5000, dtype=torch.long), torch.arange(5000) % 3)
-    ones = torch.ones(5000, dtype=dtype)
-    got = start.cuda().index_put_(tuple(place.cuda() for place in places), ones.cuda(), accumulate=True)
+@pytest.mark.parametrize("size", [1, 32, 33])
+def test_indices_that_repeat_add_in_float_where_cudas_kernel_does(size: int, dtype: torch.dtype) -> None:
+    """Of slices longer than a warp each sum is rounded."""
+    start, rows = torch.full((2, 3, size), 0.5, dtype=dtype), torch.arange(4000) % 2
+    ones = torch.ones(4000, size, dtype=dtype)
+    got = start.cuda().index_put_((rows.cuda(), (rows * 2).cuda()), ones.cuda(), accumulate=True)
     want = start.clone()
-    for row, column in zip(*places):
-        want[row, column] += 1
+    largest = 2000.5 if size <= 32 else {torch.float16: 2000.5, torch.bfloat16: 256.0}[dtype]
+    want[0, 0] = want[1, 2] = torch.tensor(largest).to(dtype)
     assert torch.equal(got.cpu(), want)
+    assert torch.equal(torch.index_put(start.cuda(), (rows.cuda(), (rows * 2).cuda()), ones.cuda(), True), got)
+
+
+def test_a_slice_is_counted_as_cudas_kernel_counts_it() -> None:
+    """Behind indices that stand together; all that have none where they do not."""
+
+    def total(shape: Sequence[int], indices: Sequence[Any]) -> float:
+        zeros = torch.zeros(shape, dtype=torch.bfloat16, device="cuda")
+        at = [index if index is None else torch.zeros(4000, dtype=torch.long, device="cuda") for index in indices]
+        return torch.ops.aten.index_put_(zeros, at, zeros.new_ones(()), True).max().item()
+
+    one, exact, rounded = 1, 4000.0, 256.0
+    assert total((40, 2, 4), [None, one]) == exact
+    assert total((2, 40), [one]) == rounded
+    assert total((2, 40, 2), [one, None, one]) == rounded
+    assert total((2, 8, 2, 4), [one, None, one]) == exact
+    mask = torch.ones(4, 8, dtype=torch.bool, device="cuda")
+    sums = torch.zeros(4, 8, 40, dtype=torch.bfloat16, device="cuda")
+    assert sums.index_put_((mask,), sums.new_ones(()), True).eq(1).all()
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

@@ -67,7 +67,7 @@ def test_at_least_sixty_features_have_a_kernel_of_their_own() -> None:
 
 def test_kernels_become_phases_where_that_is_right_and_only_there(cucc: Cucc, tmp_path: pathlib.Path) -> None:
     """Speed hangs on the first, results on the second; their values are checked with the other kernels."""
-    for stem, count in (("phases", 26), ("phase_calls", 21), ("phase_functions", 28), ("phase_groups", 7)):
+    for stem, count in (("phases", 27), ("phase_calls", 21), ("phase_functions", 28), ("phase_groups", 7)):
         done = cucc("-Wstacks", "--keep", "--keep-dir", tmp_path, "-c", PHASES / f"{stem}.cu", "-o", tmp_path / "x.o")
         text = (tmp_path / f"{stem}.device.ii").read_text(encoding="utf-8")
         kernels = re.findall(r" void ((?:fits|keeps)_\w+)\(.*?decltype\(__mxmaca_body\)[^,;]*(,?)", text, re.DOTALL)
@@ -382,3 +382,34 @@ def test_device_functions_of_the_same_name_in_two_files_do_not_clash(cucc: Cucc,
         [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "11 22\n", done
+
+
+def test_templates_of_variables_are_a_files_own_or_those_of_all_its_objects(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "table.h").write_text(
+        "namespace n { template <class T, int N> __constant__ T table[N]; }\n"
+        "template <class T> __device__ T plain;\n"
+        "#ifdef __CUDACC_RDC__\nstatic __device__ short more = 40;\n"
+        "#else\ntemplate <> __device__ short plain<short> = 40;\n#define more plain<short>\n#endif\n"
+        "template <class T> static __global__ void sum(T* out) { *out = n::table<T, 2>[1] + plain<T> + more; }\n"
+        "template <class T> static void put(T* out, T value) {\n"
+        "  T both[2] = {0, value};\n"
+        "  if (cudaMemcpyToSymbol(n::table<T, 2>, both, sizeof both)) *out = -1;\n"
+        "  if (cudaMemcpyToSymbol(plain<T>, &value, sizeof value)) *out = -2;\n"
+        "}\n"
+    )
+    for name, value in (("a", 1), ("b", 200)):
+        (tmp_path / f"{name}.cu").write_text(
+            f'#include "table.h"\nvoid put_{name}(int* x) {{ put<int>(x, {value}); put<float>((float*)x, 7); }}\n'
+            f"void sum_{name}(int* x) {{ sum<int><<<1, 1>>>(x); cudaDeviceSynchronize(); }}\n"
+        )
+    (tmp_path / "main.cu").write_text(
+        "#include <cstdio>\nvoid put_a(int*); void put_b(int*); void sum_a(int*); void sum_b(int*);\n"
+        "int main() { int* x; cudaMallocManaged(&x, 4); put_a(x); put_b(x);\n"
+        '  sum_a(x); std::printf("%d ", *x); sum_b(x); std::printf("%d\\n", *x); }\n'
+    )
+    for flags, expected in ((["-std=c++17"], "42 440\n"), (["-std=c++17", "-rdc=true"], "440 440\n")):
+        cucc(*flags, *(tmp_path / f"{name}.cu" for name in ("a", "b", "main")), "-o", tmp_path / "program")
+        done = subprocess.run(
+            [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout == expected, done

@@ -11,11 +11,11 @@ together with all code that no kernel reaches. Managed variables are the excepti
 import re
 import subprocess
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Pattern, Sequence, Set, Tuple
 
 from . import toolkit
 from .errors import CuccError
-from .rewriting.variables import BOTH_SECTION, FUNCTION_SECTION, Variable
+from .rewriting.variables import BOTH_SECTION, FUNCTION_SECTION, TEMPLATE, Variable
 
 MARK = re.compile(r"^_ZZ(.+)E15__mxmaca_kernel(?:_\d+)?$")
 # The indices of the running thread, which relocatable objects have in common.
@@ -45,6 +45,7 @@ START_UP = (".init_array*", ".ctors*", ".preinit_array*", ".fini_array*", ".dtor
 # Of `objdump -t`.
 TABLE_LINE = re.compile(r"^[0-9a-f]+ (.)......\s+(\S+)\s+([0-9a-f]+)\s+(?:\.\w+\s+)?(\S+)$")
 STARTING = re.compile(r"\[\.text(?:\.startup|\S*(?:_GLOBAL__sub_I|__static_initialization))")
+DATA = (".bss", ".data", ".rodata", ".sbss", ".sdata")
 Run = Callable[[Sequence[str]], None]
 
 
@@ -108,13 +109,35 @@ def _table_of(path: Path) -> List[Placed]:
 
 
 def variable_symbols(path: Path, wanted: Sequence[Variable]) -> Dict[str, Placed]:
-    """The variables that lie in the sections named, by section."""
+    """The variables that lie in the sections named, by section; those of a template by TEMPLATE and their symbol."""
     sections = {variable.section for variable in wanted}
+    templates = [_symbols_of(variable) for variable in wanted if variable.section.startswith(TEMPLATE)]
     found: Dict[str, Placed] = {}
     for one in _table_of(path) if sections else []:
         if one.section in sections and one.name != one.section:
             found.setdefault(one.section, one)
+        elif one.section.startswith(DATA) and any(form.match(one.name) for form in templates):
+            found[TEMPLATE + one.name] = one
     return found
+
+
+def _symbols_of(variable: Variable) -> Pattern[str]:
+    """The symbols of a template's variables: _ZL5tableIfE, _ZN5space5tableILi3EEE."""
+    name = variable.section[len(TEMPLATE) :]
+    return re.compile(rf"_Z(?!Z)(?:\w*?[^\d])?{len(name)}{name}I\w+E$")
+
+
+def _each(variables: Sequence[Variable], found: Dict[str, Placed]) -> List[Variable]:
+    """The variables with those of templates, which `found` has, in the place of the templates."""
+    result = []
+    for variable in variables:
+        if variable.section.startswith(TEMPLATE):
+            form = _symbols_of(variable)
+            names = [key for key in found if key.startswith(TEMPLATE) and form.match(key[len(TEMPLATE) :])]
+            result += [Variable(name, variable.kind) for name in names]
+        else:
+            result.append(variable)
+    return result
 
 
 def device_functions_in(path: Path, section: str = FUNCTION_SECTION) -> List[str]:
@@ -263,6 +286,7 @@ def join(
     missing = {function for function, _, _ in found if function not in device_symbols}
     host_variables = variable_symbols(host, variables)
     device_variables = variable_symbols(device, variables)
+    variables = _each(variables, host_variables)
     names = [function for function, _, _ in found if function not in missing]
     shared = [v for v in variables if v.section in host_variables and v.section in device_variables]
     # Storage that both passes share: managed variables, and what device code of other objects refers to by name.

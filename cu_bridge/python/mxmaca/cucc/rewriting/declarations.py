@@ -1,6 +1,6 @@
 """What the passes ask about declarations, and what they answer."""
 
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
 from .source import CLOSERS, LITERAL, WORD, Source
 
@@ -86,6 +86,16 @@ def alignment(source: Source, start: int, end: int) -> str:
         if token.text in CLOSERS and "[" in source.text[token.start : source.closing(token.start)]:
             return f"__attribute__((aligned({ARRAY_ALIGNMENT})))"
     return f"__attribute__((aligned({VECTOR_ALIGNMENT})))"
+
+
+def template_parameters(source: Source, place: int) -> Optional[str]:
+    """What stands in `template <…>` before the declaration around the place: nothing of a specialisation, None if it
+    is no template."""
+    angle = source.before(source.declaration_start(place))
+    if angle.text != ">":
+        return None
+    opener = source.opening_angle(angle.start)
+    return source.flat(opener + 1, angle.start) if source.before(opener).text == "template" else None
 
 
 def at_namespace_scope(source: Source, place: int) -> bool:

@@ -6,7 +6,7 @@ its parameters to the launch.
 
 from typing import AbstractSet, Iterator, List, NamedTuple, Optional, Tuple
 
-from .declarations import PREFIX, Warned, behind_attributes, declarator
+from .declarations import PREFIX, Warned, behind_attributes, declarator, template_parameters
 from .source import WORD, Edit, Source, Token, word_set
 
 BUILTIN_TYPES = word_set(
@@ -190,12 +190,8 @@ def parameters(source: Source, kernel: Kernel) -> Parameters:
 
 def _is_template(source: Source, place: int) -> bool:
     """Whether `template <…>` stands before a function that is not static, and not the `<>` of a specialisation."""
-    start = source.declaration_start(place)
-    angle = source.before(start)
-    if angle.text != ">" or "static" in source.words(start, place):
-        return False
-    opener = source.opening_angle(angle.start)
-    return source.before(opener).text == "template" and bool(source.flat(opener + 1, angle.start))
+    static = "static" in source.words(source.declaration_start(place), place)
+    return not static and bool(template_parameters(source, place))
 
 
 def default(source: Source, start: int, end: int) -> int:

@@ -8,12 +8,13 @@ from heapq import merge
 from itertools import count
 from typing import List, NamedTuple, Set
 
-from .declarations import PREFIX, Declarator, alignment, declarator
+from .declarations import PREFIX, Declarator, alignment, declarator, template_parameters
 from .source import Edit, Source, Token, word_set
 
 FUNCTION_SECTION = ".text.mxmaca."
 # The device's versions of functions that host code has as well.
 BOTH_SECTION = ".text.mxmaca_both."
+TEMPLATE = "template "
 # How a compiler is told that a variable may need no code to start with, by the word in execution.h that says it can be.
 CONSTANT_INITIALISERS = {
     "has_require_constant_initialization": "__attribute__((require_constant_initialization)) ",
@@ -24,9 +25,9 @@ LOCAL = word_set("static inline template constexpr operator friend")
 
 
 class Variable(NamedTuple):
-    """A variable of device code: the section that holds it, and what it is."""
+    """A variable of device code, or a template of such variables: where it is found, and what it is."""
 
-    section: str
+    section: str  # that holds it; of a template, none of whose variables can have one, TEMPLATE and its name
     kind: str  # device, constant or managed
 
 
@@ -67,7 +68,7 @@ def rewrite(source: Source, device: bool, relocatable: bool, hidden: bool) -> Va
                     section = _function_section(source, head, declared, device, result) if relocatable else ""
                     text = section and f'__attribute__((section("{section}{next(numbers)}"), used)) '
             else:
-                text = _variable(source, token, head, declared, mark, device, result)
+                text = _variable(source, token, head, declared, mark, more, device, relocatable, result)
         result.edits.append(Edit(token.start, token.end, text))
     for token in source.find(PREFIX + "host__"):
         result.edits.append(Edit(token.start, token.end, ""))
@@ -100,7 +101,15 @@ def _function_section(source: Source, head: List[str], declared: Declarator, dev
 
 
 def _variable(
-    source: Source, token: Token, head: List[str], declared: Declarator, mark: str, device: bool, result: Variables
+    source: Source,
+    token: Token,
+    head: List[str],
+    declared: Declarator,
+    mark: str,
+    more: str,
+    device: bool,
+    relocatable: bool,
+    result: Variables,
 ) -> str:
     """What stands in the place of the mark of a variable."""
     kind = token.text[len(PREFIX) : -2]
@@ -114,6 +123,15 @@ def _variable(
         return aligned
     if kind == "device" and (PREFIX + "constant__" in words or PREFIX + "managed__" in words):
         return ""  # __device__ __constant__: the other word does it
+    parameters = template_parameters(source, token.start)
+    member = source.before(source.before(declared.place).start).text in (":", "::")  # of a class
+    if parameters is not None and not member:
+        # Of this file alone, as nvcc has them: of two in a group that is linked once, one would be missing. No storage
+        # class may stand in a specialisation.
+        result.found.append(Variable(TEMPLATE + declared.name, kind))
+        own = parameters and "static" not in words and not relocatable
+        # Used: the compiler sees nobody write what the host writes.
+        return f"{'static ' if own else ''}__attribute__((used{more})) {aligned}"
     initialised = source.before(stop).text in ("}", ")") or any(
         one.text in ("=", "{") for one in source.outer(declared.place, stop)
     )

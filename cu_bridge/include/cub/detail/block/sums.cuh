@@ -18,7 +18,8 @@ class BlockReduce {
   // The result is the first thread's.
   template <class Op>
   __device__ T Reduce(T input, Op op, int valid) {
-    new (&storage_.item[thread_]) T(input);
+    // Blocks that are larger than the template says have their sum of the first threads on hardware.
+    if (thread_ < threads) new (&storage_.item[thread_]) T(input);
     __syncthreads();
     if (thread_ != 0) return input;
     T* const item = &storage_.item[0].Alias();

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "arithmetic/shifts.h"
 #include "cycles.h"
 #include "kernel_interface.h"
 #include "mc_device_limits.h"

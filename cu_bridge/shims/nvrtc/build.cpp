@@ -242,7 +242,8 @@ void toCache(const Cache& cache, const Source& source, const Built& built, const
   }
   // The compiler as well as what it read.
   std::vector<std::string> files = dependencies(rule, folder);
-  for (const char* part : {"/cucc", "/cucc/rewriting", "/cucc/rewriting/assembly", "/cucc/rewriting/waiting"}) {
+  for (const char* part : {"/cucc", "/cucc/rewriting", "/cucc/rewriting/arithmetic", "/cucc/rewriting/assembly",
+                           "/cucc/rewriting/waiting"}) {
     for (const std::string& name : filesIn(sdk + part, ".py")) files.push_back(name);
   }
   for (const std::string& file : files) {

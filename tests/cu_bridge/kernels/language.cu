@@ -135,7 +135,8 @@ CASE(vector_types) {
 }
 
 __global__ void unnamed(int*, float, int* out, int (*)[4], const int, unsigned int) { out[threadIdx.x] = 1; }
-__global__ void odd_parameters(int (*rows)[4], float (*function)(float), const int* __restrict__ x, int y[], unsigned z) {
+__global__ void odd_parameters(int (*rows)[4], float (*function)(float), const int* __restrict__ x, int y[],
+                               unsigned z) {
   (void)function;
   y[threadIdx.x] = rows[1][threadIdx.x % 4] + x[0] + z;
 }
@@ -143,7 +144,7 @@ CASE(parameters_of_odd_shapes) {
   Array<int> out(4), rows(8, 5), x(1, 2);
   unnamed<<<1, 4>>>(nullptr, 1.0f, out.data(), nullptr, 3, 4u);
   EXPECT(out.get()[3] == 1);
-  odd_parameters<<<1, 4>>>(reinterpret_cast<int(*)[4]>(rows.data()), nullptr, x.data(), out.data(), 10u);
+  odd_parameters<<<1, 4>>>(reinterpret_cast<int (*)[4]>(rows.data()), nullptr, x.data(), out.data(), 10u);
   DONE();
   EXPECT(out.get()[3] == 17);
 }
@@ -205,4 +206,91 @@ CASE(pragmas_and_compiler_barriers) {
   ptx_free<<<1, 8>>>(out.data());
   DONE();
   for (unsigned i = 0; i < 8; ++i) EXPECT(out.get()[i] == ((((i * 3 + 1) * 3 + 1) * 3 + 1) * 3 + 1));
+}
+
+// ---- Shifts by the width of the operand or more ---------------------------------------------------------------------
+struct Stream {
+  unsigned long long words;
+  __device__ Stream& operator<<(unsigned word) {
+    words = words * 16 + word;
+    return *this;
+  }
+};
+template <class T>
+struct Boxed {
+  T value;
+};
+template <int N>
+struct Bits {
+  unsigned low : 5, high : 27;
+  static const int count = 1 << N;
+};
+template <class T>
+__device__ T moved(T value, int by) {
+  return by < 0 ? value >> -by : value << by;
+}
+__global__ void shifts(const int* amounts, long long* out) {
+  const int n = amounts[threadIdx.x], kSize = 4;
+  long long* o = out + threadIdx.x * 16;
+  Boxed<Boxed<int>> nested = {{-5}};
+  Bits<3> bits;
+  bits.low = 21;
+  unsigned char narrow = 200;
+  unsigned all = ~0u;
+  int table[Bits<(kSize >> 1)>::count << 1] = {0};
+  volatile int negative = -5;
+  Stream stream{1};
+  const unsigned word = n & 15;
+  stream << word << (word ^ 1);
+  o[0] = 1 << n;
+  o[1] = nested.value.value >> n;
+  o[2] = 1ull << n | 0ull;
+  o[3] = narrow >> n;
+  o[4] = bits.low << n;
+  o[5] = moved(0x12345678u, n) ^ moved(0x12345678u, -n);
+  all >>= n;
+  o[6] = all;
+  all = 5;
+  all <<= n + 1;
+  o[7] = all;
+  o[8] = negative >> n + 1;
+  o[9] = static_cast<long long>(stream.words);
+  o[10] = sizeof table / sizeof table[0];
+  o[11] = ((all = 3) << (n > 40 ? 2 : n)) + (n < 9 >> 1);
+  bits.high = 3;
+  bits.high <<= word;
+  o[12] = bits.high;
+  o[13] = -1ll >> n;
+}
+CASE(shifts_by_the_width_or_more_shift_everything_out) {
+  Array<int> amounts = Array<int>::of(6, [](size_t i) { return std::vector<int>{0, 5, 31, 32, 64, -1}[i]; });
+  Array<long long> out(6 * 16, 0);
+  shifts<<<1, 6>>>(amounts.data(), out.data());
+  DONE();
+  const std::vector<int> given{0, 5, 31, 32, 64, -1};
+  const auto left = [](unsigned long long value, unsigned by, unsigned bits) {
+    const unsigned long long whole = by < bits ? value << by : 0;
+    return bits == 64 ? whole : whole & 0xffffffffull;
+  };
+  const auto right = [](long long value, unsigned by) { return by < 64 ? value >> by : value < 0 ? -1ll : 0ll; };
+  const auto& v = out.get();
+  for (int i = 0; i < 6; ++i) {
+    const unsigned n = static_cast<unsigned>(given[i]);
+    const long long* o = &v[i * 16];
+    EXPECT(o[0] == static_cast<int>(left(1, n, 32)));
+    EXPECT(o[1] == right(-5, n < 32 ? n : 63));
+    EXPECT(o[2] == static_cast<long long>(left(1, n, 64)));
+    EXPECT(o[3] == (n < 32 ? 200 >> n : 0));
+    EXPECT(o[4] == static_cast<int>(left(21, n, 32)) || o[4] == static_cast<long long>(left(21, n, 32)));
+    const unsigned up = static_cast<unsigned>(left(0x12345678u, n, 32)), down = n < 32 ? 0x12345678u >> n : 0;
+    // A negative amount turns the direction.
+    EXPECT(o[5] == (given[i] < 0 ? (0x12345678u >> 1 ^ 0x12345678u << 1) : static_cast<long long>(up ^ down)));
+    EXPECT(o[6] == (n < 32 ? ~0u >> n : 0));
+    EXPECT(o[7] == static_cast<long long>(left(5, n + 1, 32)));
+    EXPECT(o[8] == right(-5, n + 1 < 32 ? n + 1 : 63));
+    EXPECT(o[9] == (16 + (n & 15)) * 16 + ((n & 15) ^ 1));
+    EXPECT(o[10] == 8);
+    EXPECT(o[12] == ((3u << (n & 15)) & 0x7ffffff));
+    EXPECT(o[13] == -1);
+  }
 }

@@ -28,6 +28,7 @@ from . import (
     variables,
     waits,
 )
+from .arithmetic import shifts
 from .source import Edit, Source
 from .waiting import lockstep, outside
 
@@ -93,7 +94,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     bold = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
-        edits += block_atomics.edits(source)
+        edits += [*block_atomics.edits(source), *shifts.edits(source)]
         edits += waits.spin_edits(source)
         for kernel in found.kernels:
             edits += kernels.device_edits(source, kernel, choices.named, children)

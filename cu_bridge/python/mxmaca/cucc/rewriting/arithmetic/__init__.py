@@ -1,0 +1,1 @@
+"""Arithmetic of the device that a processor's differs from."""

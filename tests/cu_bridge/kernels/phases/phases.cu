@@ -529,3 +529,22 @@ CASE(loops_whose_rounds_may_differ_between_threads) {
   check(RUN(keeps_left_by_warps), expected);
   check(RUN(keeps_hidden_end), expected);
 }
+
+template <int Threads>
+__global__ void fits_names_and_clocks(const int* in, int* out) {
+  static_assert(Threads >= 64, "two warps and more");
+  using Number = int;
+  __shared__ Number s[Threads];
+  const long long start = clock64();
+  const int v = in[blockIdx.x * Threads + threadIdx.x];
+  s[threadIdx.x] = v;
+  __syncthreads();
+  static_assert(sizeof(Number) == 4, "");
+  const int other = s[Threads - 1 - threadIdx.x];
+  __syncthreads();
+  // Time does not go back.
+  out[blockIdx.x * Threads + threadIdx.x] = clock64() >= start ? v + other : -1;
+}
+CASE(names_of_types_checks_and_clocks_in_a_kernel_that_waits) {
+  check(RUN(fits_names_and_clocks<kThreads>), [](int b, int t) { return value(b, t) + value(b, kThreads - 1 - t); });
+}

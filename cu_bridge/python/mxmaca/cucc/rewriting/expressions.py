@@ -56,7 +56,8 @@ PURE = (
 )
 EFFECTS = word_set(
     """atomicAdd atomicSub atomicMax atomicMin atomicExch atomicCAS atomicAnd atomicOr atomicXor atomicInc atomicDec
-    __threadfence __threadfence_block __threadfence_system sincosf sincos __sincosf if for while return"""
+    __threadfence __threadfence_block __threadfence_system sincosf sincos __sincosf clock clock64 if for while
+    return"""
 )
 # They write what they get the addresses of, and keep none.
 RESULTS = word_set("sincos sincosf __sincos __sincosf")

@@ -21,6 +21,7 @@ from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Set, T
 
 from . import block_atomics, inlining, shared_memory
 from . import expressions as ex
+from .arithmetic import shifts
 from .callees import Callee, Callees, calls, changed, unknown
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
@@ -76,7 +77,7 @@ class Phases(Regions):
         if expanded is not None:
             source, kernel = expanded.source, expanded.kernel
             spins = spin_edits(source, volatile_variables(self.program))
-            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *spins]
+            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *shifts.edits(source), *spins]
         self.source = source
         self.edits = [edit for edit in edits if kernel.body < edit.start and edit.end < kernel.end]
         tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))
@@ -464,6 +465,10 @@ class Phases(Regions):
         first = statement[0].text
         if ex.has(statement, SHARED) and first != "{" and first not in KEYWORDS:
             # The block's memory: seen by all that follows.
+            self.output.append(marker + text)
+            return
+        if first in ("using", "static_assert") and not ex.has(statement, "decltype", "auto"):
+            # A name of a type, or for the compiler to check: it has none of the threads' variables in it.
             self.output.append(marker + text)
             return
         if blocks(statement):

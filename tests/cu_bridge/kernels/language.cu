@@ -225,6 +225,9 @@ struct Bits {
   unsigned low : 5, high : 27;
   static const int count = 1 << N;
 };
+enum class Way { Up, Down };
+__device__ int operator<<(Way way, int by) { return way == Way::Down ? -by : by; }
+enum { kOne = 1 };
 template <class T>
 __device__ T moved(T value, int by) {
   return by < 0 ? value >> -by : value << by;
@@ -261,6 +264,9 @@ __global__ void shifts(const int* amounts, long long* out) {
   bits.high <<= word;
   o[12] = bits.high;
   o[13] = -1ll >> n;
+  bits.low = word;
+  o[14] = 6 << bits.low;
+  o[15] = (Way::Down << n) + (kOne << n);
 }
 CASE(shifts_by_the_width_or_more_shift_everything_out) {
   Array<int> amounts = Array<int>::of(6, [](size_t i) { return std::vector<int>{0, 5, 31, 32, 64, -1}[i]; });
@@ -292,5 +298,7 @@ CASE(shifts_by_the_width_or_more_shift_everything_out) {
     EXPECT(o[10] == 8);
     EXPECT(o[12] == ((3u << (n & 15)) & 0x7ffffff));
     EXPECT(o[13] == -1);
+    EXPECT(o[14] == 6 << (n & 15));
+    EXPECT(o[15] == static_cast<int>(left(1, n, 32) - n));
   }
 }

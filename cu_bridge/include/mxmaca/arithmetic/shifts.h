@@ -13,6 +13,7 @@ constexpr ShiftLeft to_left{};
 constexpr ShiftRight to_right{};
 
 // A shift whose amount comes next. A reference, since objects have shifts of their own; a bit field is read into it.
+// Types have no short names here: cucc asks for all declarations of the names that kernels have for types.
 template <class T, class Way>
 struct BegunShift {
   const T& value;
@@ -25,7 +26,8 @@ struct ShiftAmount {
 
 template <class T>
 constexpr bool is_number =
-    std::is_integral<typename std::remove_cv<T>::type>::value || std::is_enum<typename std::remove_cv<T>::type>::value
+    std::is_integral<typename std::remove_cv<T>::type>::value ||
+    (std::is_enum<typename std::remove_cv<T>::type>::value && std::is_convertible<T, long long>::value)
 #ifdef __SIZEOF_INT128__
     || std::is_same<typename std::remove_cv<T>::type, __int128>::value ||
     std::is_same<typename std::remove_cv<T>::type, unsigned __int128>::value
@@ -64,14 +66,13 @@ __attribute__((always_inline)) constexpr BegunShift<T, ShiftRight> operator<<(co
 }
 
 template <class T, class Way, class N>
-__attribute__((always_inline)) constexpr decltype(auto) operator<<(BegunShift<T, Way> begun, N&& amount) {
-  // No name of a type: cucc asks for all declarations of those that kernels have.
-  if constexpr (is_number<T> && is_number<typename std::remove_reference<N>::type>) {
+__attribute__((always_inline)) constexpr decltype(auto) operator<<(BegunShift<T, Way> begun, const N& amount) {
+  if constexpr (is_number<T> && is_number<N>) {
     return shifted(+begun.value, static_cast<unsigned>(amount), Way());
   } else if constexpr (std::is_same<Way, ShiftLeft>::value) {
-    return const_cast<T&>(begun.value) << static_cast<N&&>(amount);
+    return const_cast<T&>(begun.value) << amount;
   } else {
-    return const_cast<T&>(begun.value) >> static_cast<N&&>(amount);
+    return const_cast<T&>(begun.value) >> amount;
   }
 }
 

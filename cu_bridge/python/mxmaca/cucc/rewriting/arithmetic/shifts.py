@@ -11,7 +11,7 @@ import re
 from typing import Iterator, Optional
 
 from ..declarations import PREFIX
-from ..source import NUMBER, WORD, Edit, Source
+from ..source import LITERAL, NUMBER, WORD, Edit, Source
 
 OPERATOR = re.compile(r"(?<![<>])(?:<<|>>)(?![<>])=?")
 NAMES = {"<<": "to_left", ">>": "to_right"}
@@ -25,7 +25,7 @@ def edits(source: Source, start: int = 0, end: Optional[int] = None) -> Iterator
     """The edits of the operators between two places."""
     for match in OPERATOR.finditer(source.text, start, len(source.text) if end is None else end):
         place, sign = match.start(), match.group()[:2]
-        if _has_plain_amount(source, match.end()) or source.is_system(place) or not source.is_code(place):
+        if _stays(source, match.end()) or source.is_system(place) or not source.is_code(place):
             continue
         before = source.before(place)
         if before.text in NO_OPERAND or (sign == ">>" and len(match.group()) == 2 and _closes_arguments(source, place)):
@@ -39,10 +39,13 @@ def edits(source: Source, start: int = 0, end: Optional[int] = None) -> Iterator
             yield Edit(place, match.end(), f"{match.group()} {name} <<=")
 
 
-def _has_plain_amount(source: Source, place: int) -> bool:
-    amount = source.token(place)
-    behind = source.token(amount.end)
-    return amount.kind == NUMBER and behind.text not in ("+", "-", "*", "/", "%", ".")
+def _stays(source: Source, place: int) -> bool:
+    """Whether the operand there is a plain number, or what is written to streams: a literal, a manipulator."""
+    operand = source.token(place)
+    behind = source.token(operand.end)
+    if operand.text == "std" and behind.text == "::":
+        return source.token(source.token(behind.end).end).text not in ("(", "<", "::")
+    return operand.kind == LITERAL or (operand.kind == NUMBER and behind.text not in ("+", "-", "*", "/", "%", "."))
 
 
 def _closes_arguments(source: Source, place: int) -> bool:

@@ -162,11 +162,11 @@ def test_a_number_on_the_cpu_is_not_rounded_before_a_quotient(dtype: torch.dtype
 
 
 def test_a_number_that_a_sum_keeps_costs_no_float_copy_of_the_tensor() -> None:
-    x = torch.ones(1 << 20, dtype=torch.float16, device="cuda")
+    x = torch.ones(1 << 24, dtype=torch.float16, device="cuda")
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     y = x + 0.1
-    assert torch.cuda.max_memory_allocated() - before <= 1.2 * y.nbytes
+    assert torch.cuda.max_memory_allocated() - before <= 1.5 * y.nbytes  # blocks of each thread
 
 
 @pytest.mark.parametrize("number", [0.1, 0.1 + 0.2j])

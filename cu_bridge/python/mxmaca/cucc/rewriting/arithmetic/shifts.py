@@ -4,12 +4,15 @@ C++ does not say what a shift by the width of its operand or more gives. On NVID
 and programs count on it: `votes << (32 - lane)`, `low >> s | high << (32 - s)`. A processor takes the amount by that
 width. So the operators in device functions become those of mxmaca/arithmetic/shifts.h, which stand between the same
 operands and bind as they do: `a << b` is `a << ::mxmaca::shifts::to_left << b`, `a >>= b` is `a >>=
-::mxmaca::shifts::to_right <<= b`. Amounts that are plain numbers stay as they are.
+::mxmaca::shifts::to_right <<= b`. Amounts that are plain numbers stay as they are, and so do the SDK's own headers.
 """
 
+import functools
+import os
 import re
 from typing import Iterator, Optional
 
+from ... import toolkit
 from ..declarations import PREFIX
 from ..source import LITERAL, NUMBER, WORD, Edit, Source
 
@@ -30,13 +33,19 @@ def edits(source: Source, start: int = 0, end: Optional[int] = None) -> Iterator
         before = source.before(place)
         if before.text in NO_OPERAND or (sign == ">>" and len(match.group()) == 2 and _closes_arguments(source, place)):
             continue
-        if not _in_device_code(source, place):
+        if not _in_device_code(source, place) or _is_own(source.line(place)[0]):
             continue
         name = f"::mxmaca::shifts::{NAMES[sign]}"
         if len(match.group()) == 2:
             yield Edit(place, match.end(), f"<< {name} <<")
         elif source.before(before.start).text not in (".", "->"):  # which may be a bit field
             yield Edit(place, match.end(), f"{match.group()} {name} <<=")
+
+
+@functools.lru_cache(maxsize=None)
+def _is_own(file: str) -> bool:
+    """Whether the file is one of the SDK's headers, which the header of the shifts may come behind."""
+    return os.path.realpath(file).startswith(f"{toolkit.include()}{os.sep}")
 
 
 def _stays(source: Source, place: int) -> bool:

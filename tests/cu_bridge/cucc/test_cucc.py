@@ -409,7 +409,5 @@ def test_templates_of_variables_are_a_files_own_or_those_of_all_its_objects(cucc
     )
     for flags, expected in ((["-std=c++17"], "42 440\n"), (["-std=c++17", "-rdc=true"], "440 440\n")):
         cucc(*flags, *(tmp_path / f"{name}.cu" for name in ("a", "b", "main")), "-o", tmp_path / "program")
-        done = subprocess.run(
-            [str(tmp_path / "program")], env=clean_environment(), capture_output=True, text=True, timeout=60
-        )
+        done = run_program(tmp_path / "program")
         assert done.stdout == expected, done

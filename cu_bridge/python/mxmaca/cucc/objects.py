@@ -124,7 +124,7 @@ def variable_symbols(path: Path, wanted: Sequence[Variable]) -> Dict[str, Placed
 def _symbols_of(variable: Variable) -> Pattern[str]:
     """The symbols of a template's variables: _ZL5tableIfE, _ZN5space5tableILi3EEE."""
     name = variable.section[len(TEMPLATE) :]
-    return re.compile(rf"_Z(?!Z)(?:\w*?[^\d])?{len(name)}{name}I\w+E$")
+    return re.compile(rf"_Z(?=[NL\d])(?:\w*?[^\d])?{len(name)}{name}I\w+E$")  # no local variable, no guard
 
 
 def _each(variables: Sequence[Variable], found: Dict[str, Placed]) -> List[Variable]:

@@ -88,6 +88,12 @@ def alignment(source: Source, start: int, end: int) -> str:
     return f"__attribute__((aligned({VECTOR_ALIGNMENT})))"
 
 
+def is_device_body(source: Source, brace: int) -> bool:
+    """Whether the brace opens the body of a device function."""
+    words = source.words(source.declaration_start(brace), brace)
+    return PREFIX + "device__" in words or PREFIX + "global__" in words
+
+
 def template_parameters(source: Source, place: int) -> Optional[str]:
     """What stands in `template <…>` before the declaration around the place: nothing of a specialisation, None if it
     is no template."""

@@ -124,7 +124,7 @@ def _variable(
     if kind == "device" and (PREFIX + "constant__" in words or PREFIX + "managed__" in words):
         return ""  # __device__ __constant__: the other word does it
     parameters = template_parameters(source, token.start)
-    member = source.before(source.before(declared.place).start).text in (":", "::")  # of a class
+    member = source.before(source.before(declared.place).start).text == "::"  # of a class
     if parameters is not None and not member:
         # Of this file alone, as nvcc has them: of two in a group that is linked once, one would be missing. No storage
         # class may stand in a specialisation.

@@ -10,23 +10,22 @@ operands and bind as they do: `a << b` is `a << ::mxmaca::shifts::to_left << b`,
 import functools
 import os
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
 from ... import toolkit
-from ..declarations import PREFIX
+from ..declarations import is_device_body
 from ..source import LITERAL, NUMBER, WORD, Edit, Source
 
 OPERATOR = re.compile(r"(?<![<>])(?:<<|>>)(?![<>])=?")
 NAMES = {"<<": "to_left", ">>": "to_right"}
 # What arguments of templates are made of, besides brackets and what stands in them.
 OF_ARGUMENTS = frozenset(["::", ",", "*", "&", "..."])
-DEVICE = frozenset([PREFIX + "device__", PREFIX + "global__"])
 NO_OPERAND = frozenset(["operator", "(", ",", "{", ";", "["])
 
 
-def edits(source: Source, start: int = 0, end: Optional[int] = None) -> Iterator[Edit]:
-    """The edits of the operators between two places."""
-    for match in OPERATOR.finditer(source.text, start, len(source.text) if end is None else end):
+def edits(source: Source) -> Iterator[Edit]:
+    """The edits of the operators in device functions."""
+    for match in OPERATOR.finditer(source.text):
         place, sign = match.start(), match.group()[:2]
         if _stays(source, match.end()) or source.is_system(place) or not source.is_code(place):
             continue
@@ -80,7 +79,7 @@ def _in_device_code(source: Source, place: int) -> bool:
     """Whether the place is in the body of a device function."""
     brace = source.enclosing_brace(place)
     while brace >= 0:
-        if not DEVICE.isdisjoint(source.words(source.declaration_start(brace), brace)):
+        if is_device_body(source, brace):
             return True
         brace = source.enclosing_brace(brace)
     return False

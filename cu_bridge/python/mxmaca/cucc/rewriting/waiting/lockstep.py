@@ -15,7 +15,7 @@ stored, or with locks, nothing is changed: the lane that ends such a loop would 
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from .. import expressions as ex
-from ..declarations import PREFIX, at_namespace_scope
+from ..declarations import at_namespace_scope, is_device_body
 from ..expressions import Tokens
 from ..source import WORD, Edit, Source, word_set
 from ..waits import declared_name, is_qualifier
@@ -72,7 +72,7 @@ def _device_body(source: Source, place: int) -> Optional[int]:
     while brace >= 0:
         braces.append(brace)
         brace = source.enclosing_brace(brace)
-    found = next((brace for brace in reversed(braces) if _is_device(source, brace)), None)
+    found = next((brace for brace in reversed(braces) if is_device_body(source, brace)), None)
     if found is not None:
         return found
     depth = 0
@@ -81,13 +81,8 @@ def _device_body(source: Source, place: int) -> Optional[int]:
         if token.text in (";", "}", ""):
             return None
         if token.text == "{":
-            return token.start if depth < 0 and _is_device(source, token.start) else None
+            return token.start if depth < 0 and is_device_body(source, token.start) else None
     return None
-
-
-def _is_device(source: Source, body: int) -> bool:
-    start = source.declaration_start(body)
-    return not {PREFIX + "device__", PREFIX + "global__"}.isdisjoint(source.words(start, body))
 
 
 def _spins(tokens: Tokens, names: Set[str]) -> bool:

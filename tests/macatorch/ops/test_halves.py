@@ -99,6 +99,10 @@ def test_a_slice_is_counted_as_cudas_kernel_counts_it() -> None:
     assert total((2, 40), [one]) == rounded
     assert total((2, 40, 2), [one, None, one]) == rounded
     assert total((2, 8, 2, 4), [one, None, one]) == exact
+    with pytest.warns(UserWarning, match="index_put_ on expanded tensors"):
+        torch.zeros(1, dtype=torch.float16, device="cuda").expand(3).index_put_(
+            (torch.tensor([0, 1], device="cuda"),), torch.ones(2, dtype=torch.float16, device="cuda"), True
+        )
     mask = torch.ones(4, 8, dtype=torch.bool, device="cuda")
     sums = torch.zeros(4, 8, 40, dtype=torch.bfloat16, device="cuda")
     assert sums.index_put_((mask,), sums.new_ones(()), True).eq(1).all()

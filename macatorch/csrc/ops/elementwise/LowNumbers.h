@@ -14,8 +14,8 @@ namespace macatorch {
 
 // Note [Numbers and low precision]
 // CUDA's kernels keep a number that is on the CPU in the accumulate dtype. Upstream's CPU kernels of sums and of some
-// quotients round it to the dtype of the elements first, which changes half of the results. Where it cannot be held in
-// that dtype, the operators here compute in float.
+// quotients round it to the dtype of the elements first, which changes up to a fifth of the results. Where it cannot be
+// held in that dtype, the operators here compute in float.
 
 inline bool is_cpu_number(const at::Tensor& tensor) { return tensor.is_cpu() && tensor.dim() == 0; }
 

@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
 
 #include <algorithm>
 #include <optional>
@@ -41,8 +42,10 @@ template <const OperatorSpec& spec>
 void index_put(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const Arguments given(op, stack);
   const at::Tensor self = given.tensor("self"), values = given.tensor("values");
+  // What shares memory is for the kernel to warn of or refuse.
   const bool adds = given.flag("accumulate") && is_half(self.scalar_type()) &&
-                    values.scalar_type() == self.scalar_type() && self.layout() == at::kStrided;
+                    values.scalar_type() == self.scalar_type() && self.layout() == at::kStrided &&
+                    at::has_internal_overlap(self) != at::MemOverlap::Yes && !values.is_alias_of(self);
   if (C10_LIKELY(!adds) || slice_size(self, given["indices"].to<c10::List<std::optional<at::Tensor>>>()) > kWarp) {
     call_boxed(spec, op, stack);
     return;

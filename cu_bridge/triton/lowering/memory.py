@@ -5,6 +5,7 @@ from typing import List, Optional, Sequence, Tuple
 from .errors import LoweringError
 from .ir import Operation, Value
 from .lanes import Lanes
+from .planning.ahead import bytes_ahead
 from .text import Level
 from .tiles import Indices, Tiles
 from .types import Type
@@ -87,7 +88,9 @@ class Memory(Tiles):
         if pointer.kind == "u":
             found = self._load_same(pointer.scalar, memory, flags, filler, kind)
         elif self._contiguous(pointer, kind.bytes):
-            found = self._load_row(self._first(pointer), memory, flags, filler, kind)
+            first = self._first(pointer)
+            self._fetch_ahead(operation, first)
+            found = self._load_row(first, memory, flags, filler, kind)
         elif pointer.kind == "a":
             found = self._gather_load(self.vector(pointer), memory, flags, filler, kind)
         else:
@@ -115,6 +118,20 @@ class Memory(Tiles):
         name = f"llvm.masked.load.v{self.width}{_short(memory)}.p0"
         text = [("ptr", pointer), ("i32", str(align)), (f"<{self.width} x i1>", flags), (full, filler)]
         return self.masked(full, name, text)
+
+    def _fetch_ahead(self, operation: Operation, pointer: str) -> None:
+        """Ask for what a load reads in a later pass of its loop. See Note [Rows that lie apart]."""
+        if operation not in self.ahead:
+            self.ahead[operation] = bytes_ahead(operation)
+        distance = self.ahead[operation]
+        if distance is None:
+            return
+        self._prefetch(self.b.emit(f"getelementptr i8, ptr {pointer}, i64 {distance}"), writes=False)
+
+    def _prefetch(self, pointer: str, writes: bool) -> None:
+        """Ask for the memory at an address, which may be any, to be in the nearest cache."""
+        self.module.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.b.put(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(writes)}, i32 3, i32 1)")
 
     def masked(self, result: str, name: str, arguments: Sequence[Tuple[str, str]]) -> str:
         """A masked intrinsic."""
@@ -297,6 +314,7 @@ class Memory(Tiles):
                 self.scalars[result] = found
             return
         buffer = self.new_buffer(result.type) if result is not None and result.users else None
+        self._keep_operands(operation)
 
         def body(indices: Indices) -> None:
             found = self._atomic_one(operation, indices)
@@ -308,6 +326,30 @@ class Memory(Tiles):
             self.buffers[result] = buffer
 
     _deadline = ""
+
+    def _keep_operands(self, operation: Operation) -> None:
+        """Compute the operands' elements before the first of the updates, which a nest of one lane would do one by one.
+
+        An update holds up all that follows until its memory is there, so that is asked for beforehand.
+        """
+        pointer = operation.operands[0]
+
+        def body(indices: Indices) -> None:
+            lanes = self.element(pointer, indices)
+            vector = self.vector(lanes)
+            if lanes.kind != "u" and not self._contiguous(lanes, pointer.type.pointee.bytes):  # type: ignore[union-attr]
+                for lane in range(self.width):
+                    single = self.b.emit(f"extractelement <{self.width} x ptr> {vector}, i64 {lane}")
+                    self._prefetch(single, writes=True)
+            self.write(buffer, indices, vector)
+
+        for operand in operation.operands[1:]:
+            if operand.type.shape and operand not in self.buffers:
+                self.buffers[operand] = self.keep(operand)
+        if pointer not in self.buffers:
+            buffer = self.new_buffer(pointer.type)
+            self.nest(pointer.type.shape, body)
+            self.buffers[pointer] = buffer
 
     def _scalar_of(self, value: Value, indices: Indices) -> str:
         return self.element(value, indices).scalar if value.type.shape else self.scalar(value)

@@ -39,6 +39,8 @@ class Tiles(Affine):
         self.buffers: Dict[Value, Buffer] = {}
         # A tile that a loop advances: the tile before the loop, and what has been added to each element since.
         self.advanced: Dict[Value, Tuple[Value, str]] = {}
+        # How far ahead loads of loops fetch.
+        self.ahead: Dict[Operation, Optional[int]] = {}
         # Whether nests go through the rows of a chunk before they go on to the next chunk.
         self.chunks_first = False
         self.width = 1

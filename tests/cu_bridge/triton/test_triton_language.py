@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from typing import Optional
 
 import numpy as np
 import pytest
@@ -204,6 +205,46 @@ def waiting_kernel(flag, out):
 def test_a_loop_that_waits_loads_again_and_again() -> None:
     flag, out = (torch.ones(1, dtype=torch.int32, device="cuda") for _ in range(2))
     assert "load volatile" in waiting_kernel[(1,)](flag, out).asm["llir"]
+
+
+@triton.jit
+def rows_kernel(x, sums, ROWS, COLUMNS: tl.constexpr, X: tl.constexpr):
+    at = tl.program_id(0) * X + tl.arange(0, X)[:, None]
+    total = tl.full([X, 8], 0, tl.float32)
+    for start in range(0, ROWS, 8):
+        row = start + tl.arange(0, 8)[None, :]
+        total += tl.load(x + at + row * COLUMNS, row < ROWS, other=0)
+    tl.store(sums + at, tl.sum(total, 1)[:, None])
+
+
+@pytest.mark.parametrize(("columns", "ahead"), [(1024, 8 * 1024 * 4), (64, None)])
+def test_rows_that_lie_apart_are_fetched_ahead(columns: int, ahead: Optional[int]) -> None:
+    x, sums = torch.ones(100, columns, device="cuda"), torch.zeros(columns, device="cuda")
+    text = rows_kernel[(columns // 64,)](x, sums, 100, COLUMNS=columns, X=64).asm["llir"]
+    assert (sums == 100).all()
+    fetched = [line for line in text.splitlines() if "call void @llvm.prefetch" in line]
+    assert bool(fetched) == (ahead is not None)
+    # The optimiser may have added to the distance what a chunk of the tile begins at.
+    assert ahead is None or f" {ahead}" in text
+
+
+@triton.jit
+def count_kernel(places, counts, old, N, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    place = tl.load(places + at, at < N, other=0)
+    before = tl.atomic_add(counts + place, 1 + tl.load(counts + 100 + place), at < N)
+    tl.store(old + at, before, at < N)
+
+
+def test_additions_to_places_that_are_read_are_counted() -> None:
+    places = torch.randint(0, 100, (1000,), generator=torch.Generator().manual_seed(3))
+    counts, old = torch.zeros(200, dtype=torch.int32, device="cuda"), torch.zeros(1000, dtype=torch.int32)
+    old = old.cuda()
+    text = count_kernel[(4,)](places.cuda(), counts, old, 1000, B=256).asm["llir"]
+    assert "call void @llvm.prefetch" in text
+    assert counts[:100].tolist() == torch.bincount(places, minlength=100).tolist()
+    for place in range(100):
+        assert sorted(old.cpu()[places == place].tolist()) == list(range(int(counts[place])))
 
 
 @triton.jit

@@ -104,6 +104,11 @@ def _gain(function: Function) -> Tuple[int, bool]:
     return total, apart > 0
 
 
+def steps_of(value: Value) -> Steps:
+    """How far an element of a tile is from its neighbour along each dimension, in elements."""
+    return _steps(value, {})
+
+
 def _in_loop(operation: Operation) -> bool:
     block = operation.block
     while block is not None and block.parent is not None:

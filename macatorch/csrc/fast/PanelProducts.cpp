@@ -25,19 +25,38 @@ constexpr int64_t kMostPanelRows = 2048;
 constexpr int64_t kLeastRows = 32;  // of a result: with fewer rows or columns the product is bound by what it reads
 constexpr int64_t kLeastColumns = 64;
 
-/// True for a product that is computed in panels. The shapes are those of a product then, on one device.
-bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
+/// True for a product that is computed in panels, where rows of the result are `step` elements apart. The shapes are
+/// those of a product then, on one device.
+bool takes_panels(const at::Tensor& left, const at::Tensor& right, int64_t step) {
   if (left.dim() != 2 || right.dim() != 2 || !is_bare(left) || !is_bare(right)) {
     return false;
   }
   const int64_t columns = right.size(1), item = left.element_size();
-  if (C10_LIKELY(left.size(0) * columns * item < kLeastResult || columns * item % kRowAlignment == 0)) {
+  if (C10_LIKELY(left.size(0) * columns * item < kLeastResult || step * item % kRowAlignment == 0)) {
     return false;
   }
   const at::ScalarType dtype = left.scalar_type();
   return dtype == at::kFloat && right.scalar_type() == dtype && left.size(0) >= kLeastRows &&
          columns >= kLeastColumns && left.device() == right.device() && left.size(1) == right.size(0) &&
          right.size(0) != 0;
+}
+
+/// The same for a new result, whose rows follow each other.
+bool takes_panels(const at::Tensor& left, const at::Tensor& right) {
+  return right.dim() == 2 && takes_panels(left, right, right.size(1));
+}
+
+/// The same for a product that is written to `out`, which has its shape and shares no memory with the operands then.
+bool takes_panels(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
+  return out.dim() == 2 && is_bare(out) && out.stride(1) == 1 && takes_panels(left, right, out.stride(0)) &&
+         out.scalar_type() == left.scalar_type() && out.device() == left.device() && out.size(0) == left.size(0) &&
+         out.size(1) == right.size(1) && out.stride(0) >= out.size(1) && !out.is_alias_of(left) &&
+         !out.is_alias_of(right);
+}
+
+bool can_be_added(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right) {
+  return is_bare(self) && self.scalar_type() == left.scalar_type() && self.device() == left.device() &&
+         at::is_expandable_to(self.sizes(), {left.size(0), right.size(1)});
 }
 
 /// A part of the result: `rows` from `row`, `columns` from `column`.
@@ -48,15 +67,14 @@ struct Part {
   at::Tensor right(const at::Tensor& matrix) const { return matrix.narrow(1, column, columns); }
 };
 
-/// Calls `product(panel, part)` for each part of the result of left times right, and returns the result.
+/// Calls `product(panel, part)` for each part of `result`.
 template <class Product>
-at::Tensor in_panels(DeviceCall& call, const at::Tensor& left, const at::Tensor& right, const Product& product) {
-  const int64_t rows = left.size(0), columns = right.size(1), item = left.element_size();
+void in_panels(const at::Tensor& result, const Product& product) {
+  const int64_t rows = result.size(0), columns = result.size(1), item = result.element_size();
   const int64_t height = std::min(rows, kMostPanelRows);
   int64_t width = std::min(columns, kPanelBytes / (height * item));
   width = (width * item + kRowAlignment - 1) / kRowAlignment * kRowAlignment / item;
-  at::Tensor result = at::empty({rows, columns}, left.options());
-  const at::Tensor panel = at::empty({height, width}, left.options());
+  const at::Tensor panel = at::empty({height, width}, result.options());
   for (int64_t row = 0; row < rows; row += height) {
     for (int64_t column = 0; column < columns; column += width) {
       const Part part{row, std::min(height, rows - row), column, std::min(width, columns - column)};
@@ -65,7 +83,25 @@ at::Tensor in_panels(DeviceCall& call, const at::Tensor& left, const at::Tensor&
       part.of(result).copy_(aligned);
     }
   }
-  return call.result(std::move(result));
+}
+
+/// Writes left times right to `result`; all are aliases.
+void compute(const at::Tensor& left, const at::Tensor& right, const at::Tensor& result) {
+  in_panels(result,
+            [&](at::Tensor& panel, const Part& part) { at::mm_out(panel, part.left(left), part.right(right)); });
+}
+
+/// Writes beta times self plus alpha times the product.
+void compute(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right, const at::Scalar& beta,
+             const at::Scalar& alpha, const at::Tensor& result) {
+  const at::Tensor start = self.expand(result.sizes());
+  in_panels(result, [&](at::Tensor& panel, const Part& part) {
+    at::addmm_out(panel, part.of(start), part.left(left), part.right(right), beta, alpha);
+  });
+}
+
+at::Tensor new_result(const at::Tensor& left, const at::Tensor& right) {
+  return at::empty({left.size(0), right.size(1)}, left.options());
 }
 
 }  // namespace
@@ -76,22 +112,45 @@ std::optional<at::Tensor> panel_product(const at::Tensor& left, const at::Tensor
   }
   DeviceCall call(left);
   const at::Tensor a = call(left), b = call(right);
-  return in_panels(call, a, b,
-                   [&](at::Tensor& panel, const Part& part) { at::mm_out(panel, part.left(a), part.right(b)); });
+  at::Tensor result = new_result(a, b);
+  compute(a, b, result);
+  return call.result(std::move(result));
 }
 
 std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right,
                                         const at::Scalar& beta, const at::Scalar& alpha) {
-  if (C10_LIKELY(!takes_panels(left, right)) || !is_bare(self) || self.scalar_type() != left.scalar_type() ||
-      self.device() != left.device() || !at::is_expandable_to(self.sizes(), {left.size(0), right.size(1)})) {
+  if (C10_LIKELY(!takes_panels(left, right)) || !can_be_added(self, left, right)) {
     return std::nullopt;
   }
   DeviceCall call(left);
   const at::Tensor a = call(left), b = call(right);
-  const at::Tensor start = call(self).expand({a.size(0), b.size(1)});
-  return in_panels(call, a, b, [&](at::Tensor& panel, const Part& part) {
-    at::addmm_out(panel, part.of(start), part.left(a), part.right(b), beta, alpha);
-  });
+  at::Tensor result = new_result(a, b);
+  compute(call(self), a, b, beta, alpha, result);
+  return call.result(std::move(result));
+}
+
+bool panel_product_into(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
+  if (C10_LIKELY(!takes_panels(left, right, out))) {
+    return false;
+  }
+  DeviceCall call(left);
+  const at::Tensor written = call(out, /*write=*/true);
+  compute(call(left), call(right), written);
+  call.write_back();
+  return true;
+}
+
+bool panel_product_into(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right, const at::Scalar& beta,
+                        const at::Scalar& alpha, const at::Tensor& out) {
+  // A sum in place is left to upstream's kernel.
+  if (C10_LIKELY(!takes_panels(left, right, out)) || !can_be_added(self, left, right) || out.is_alias_of(self)) {
+    return false;
+  }
+  DeviceCall call(left);
+  const at::Tensor written = call(out, /*write=*/true);
+  compute(call(self), call(left), call(right), beta, alpha, written);
+  call.write_back();
+  return true;
 }
 
 }  // namespace macatorch

@@ -15,10 +15,18 @@ namespace macatorch {
 std::optional<at::Tensor> panel_product(const at::Tensor& left, const at::Tensor& right);
 std::optional<at::Tensor> panel_product(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right,
                                         const at::Scalar& beta, const at::Scalar& alpha);
+/// The same with out=: true if `out` has the product.
+bool panel_product_into(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out);
+bool panel_product_into(const at::Tensor& self, const at::Tensor& left, const at::Tensor& right, const at::Scalar& beta,
+                        const at::Scalar& alpha, const at::Tensor& out);
 #else
 template <class... T>
 std::optional<at::Tensor> panel_product(const T&...) {
   return std::nullopt;
+}
+template <class... T>
+bool panel_product_into(const T&...) {
+  return false;
 }
 #endif
 

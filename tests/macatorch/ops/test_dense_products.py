@@ -39,6 +39,14 @@ def test_a_product_in_panels_is_the_cpus(
     got = left.cuda() @ right.cuda()
     assert got.is_cuda and got.stride() == want.stride()
     torch.testing.assert_close(got.cpu(), want)
+    out = torch.full_like(got, torch.nan)
+    assert torch.mm(left.cuda(), right.cuda(), out=out) is out
+    torch.testing.assert_close(out, got)
+    # Rows that are further apart: what lies between them stays.
+    wide = torch.full((rows, columns + 3), 7, dtype=dtype, device="cuda")
+    torch.mm(left.cuda(), right.cuda(), out=wide[:, :columns])
+    torch.testing.assert_close(wide[:, :columns].cpu(), want)
+    assert (wide[:, columns:] == 7).all()
 
 
 @pytest.mark.parametrize("start", [(1003,), (700, 1), (1, 1003), (700, 1003), ()], ids=str)
@@ -50,6 +58,23 @@ def test_a_sum_with_a_product_in_panels_is_the_cpus(start: Tuple[int, ...], beta
     want = torch.addmm(added, left, right, beta=beta, alpha=alpha)
     got = torch.addmm(added.cuda(), left.cuda(), right.cuda(), beta=beta, alpha=alpha)
     torch.testing.assert_close(got.cpu(), want)
+    out = torch.full_like(got, torch.nan)
+    torch.addmm(added.cuda(), left.cuda(), right.cuda(), beta=beta, alpha=alpha, out=out)
+    torch.testing.assert_close(out, got)
+    if added.shape == out.shape:
+        start = added.cuda()
+        torch.addmm(start, left.cuda(), right.cuda(), beta=beta, alpha=alpha, out=start)
+        torch.testing.assert_close(start.cpu(), want)
+
+
+def test_a_product_into_columns_or_another_shape_is_the_cpus() -> None:
+    left, right = torch.randn(801, 31), torch.randn(31, 801)
+    columns, small = torch.empty(801, 801, device="cuda").t(), torch.empty(3, 3, device="cuda")
+    torch.mm(left.cuda(), right.cuda(), out=columns)
+    with pytest.warns(UserWarning, match="resized"):
+        torch.mm(left.cuda(), right.cuda(), out=small)
+    for got in (columns, small):
+        torch.testing.assert_close(got.cpu(), left @ right)
 
 
 def test_a_layer_whose_product_takes_panels_has_its_gradients() -> None:

@@ -168,6 +168,10 @@ struct Product<Op, spec, kernel, Result(Args...)> {
       if (std::optional<at::Tensor> result = panel_product(args...)) {
         return *std::move(result);
       }
+    } else if constexpr (is_any_of<Op, at::_ops::mm_out, at::_ops::addmm_out>) {
+      if (panel_product_into(args...)) {
+        return std::get<sizeof...(Args) - 1>(std::tie(args...));
+      }
     }
     return Unboxed<Op, spec>::call(args...);
   }

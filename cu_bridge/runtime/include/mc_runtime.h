@@ -154,6 +154,8 @@ MC_API mcError_t mcMemAdvise(const void* pointer, size_t bytes, mcAdvice what, i
 // What holds for all pages: 1 or 0; a place, or -2 for none; of the users one place after the other, then -2.
 MC_API mcError_t mcMemAdviceGet(const void* pointer, size_t bytes, mcAdvice what, int* answers, size_t count);
 MC_API mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* pointer);
+// The id of the allocation that was made last: older ones have smaller ids. 0 before the first.
+MC_API uint64_t mcLatestAllocation(void);
 MC_API mcError_t mcMemcpy(void* to, const void* from, size_t bytes, mcMemcpyKind kind);
 MC_API mcError_t mcMemcpyAsync(void* to, const void* from, size_t bytes, mcMemcpyKind kind, mcStream_t stream);
 MC_API mcError_t mcMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width,

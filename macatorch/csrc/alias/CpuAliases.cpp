@@ -9,6 +9,7 @@
 #include "alias/ViewCopies.h"
 #include "arguments/Device.h"
 #include "arguments/Names.h"
+#include "graph/Work.h"
 
 namespace macatorch {
 
@@ -129,6 +130,7 @@ void move_to_device_memory(StorageImpl& storage) {
   const size_t nbytes = storage.nbytes();
   DataPtr block = c10::cuda::CUDACachingAllocator::get()->allocate(nbytes);
   if (nbytes != 0) {
+    memory_is_given(block.get(), nbytes);
     std::memcpy(block.get(), storage.data(), nbytes);
   }
   storage.set_data_ptr_noswap(std::move(block));

@@ -22,6 +22,7 @@
 #include "arguments/Release.h"
 #include "fast/AllocationReplay.h"
 #include "graph/GraphCapture.h"
+#include "graph/Work.h"
 #include "memory/ThreadAllocator.h"
 #include "memory/Workspaces.h"
 
@@ -89,6 +90,7 @@ class DeviceAllocator final : public CUDAAllocator {
       if (C10_UNLIKELY(requests != nullptr)) {
         requests->made(data, nbytes);
       }
+      memory_is_given(data, nbytes);
     }
     return {data, data, C10_UNLIKELY(Workspaces::taking) ? &free_workspace : &free, device};
   }

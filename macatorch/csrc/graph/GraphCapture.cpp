@@ -87,6 +87,7 @@ void capture_begins(unsigned long long id) {
     sessions()[id] = std::make_shared<Session>(&has_begun);
   }
   captures_under_way.fetch_add(1, std::memory_order_relaxed);
+  graph_operators.fetch_add(1, std::memory_order_relaxed);  // the allocator tells of memory from now on
   graphs_were_captured.store(true);
   has_begun = true;
   c10::impl::tls_set_dispatch_key_included(kCaptureKey, true);
@@ -105,6 +106,7 @@ void capture_ends(unsigned long long id, int failed) {
   }
   session->restore();
   captures_under_way.fetch_sub(1, std::memory_order_relaxed);
+  graph_operators.fetch_sub(1, std::memory_order_relaxed);
   forget_ended();
   if (failed != 0) {
     tidy_failed_capture(id);
@@ -231,9 +233,7 @@ Captured survey(Session& session, const c10::OperatorHandle& op, c10::DeviceInde
       check_kind(tensor, op, device);
       for (const at::Tensor& member : members_of(tensor)) {
         captured.known.insert(member.storage().unsafeGetStorageImpl());
-        if (is_on_device(member)) {
-          session.keep(member);
-        }
+        session.fill(member);
         if (written) {
           session.save(member);
         }
@@ -296,7 +296,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
       once.emplace(kCaptureKey);
     }
     const Suspended suspended;
-    const WorkScope scope(Work{&positions, nullptr, &requests, 0, followed});
+    const WorkScope scope(Work{&positions, nullptr, &requests, 0, followed, &session});
     call();
   }
 
@@ -431,6 +431,27 @@ void capture_operator(const c10::OperatorHandle& op, Stack* stack, const std::fu
     }
   }
   call();
+}
+
+void save_given(void* data, size_t bytes) {
+  if (work.session != nullptr) {
+    work.session->save_given(data, bytes);
+    return;
+  }
+  if (work.launched != nullptr || captures_under_way.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
+  mcCaptureStatus status = mcCaptureNone;
+  unsigned long long id = 0;
+  const mcStream_t stream = current_stream(c10::cuda::current_device());
+  if (mcStreamCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr) != mcSuccess || status != mcCaptureActive) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(sessions_mutex);
+  const auto found = sessions().find(id);
+  if (found != sessions().end()) {
+    found->second->note_unwritten(data, bytes);
+  }
 }
 
 void refuse_wait_in_capture() {

@@ -94,7 +94,7 @@ void launch(Node& node) {
   const c10::AutoGradMode gradients(node.gradients);
   const c10::cuda::CUDAGuard device(node.device);
   Requests requests(node.places);
-  const WorkScope scope(Work{nullptr, &node.positions, &requests, 0, false});
+  const WorkScope scope(Work{nullptr, &node.positions, &requests, 0, false, nullptr});
   {
     LaunchedArguments arguments;
     Stack stack = arguments(node.arguments);

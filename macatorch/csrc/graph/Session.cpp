@@ -1,6 +1,10 @@
 #include "graph/Session.h"
 
+#include <ATen/ATen.h>
+
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "graph/CompositeMembers.h"
 
@@ -27,15 +31,79 @@ void Session::save(const at::Tensor& tensor) {
   if (!seen_.insert(place).second) {
     return;
   }
-  Saved& saved = saved_.emplace_back(Saved{tensor, place.first, std::vector<char>(place.second)});
-  std::memcpy(saved.bytes.data(), place.first, place.second);
+  saved_.push_back(Saved{tensor, 0, place.first, std::vector<char>(place.first, place.first + place.second)});
 }
 
-void Session::keep(const at::Tensor& tensor) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (own_.count(tensor.storage().data()) == 0) {
-    kept_.emplace(tensor.storage().unsafeGetStorageImpl(), tensor.storage());
+void Session::forget_unwritten(const char* begin, const char* end) {
+  auto next = unwritten_.lower_bound(const_cast<char*>(begin));
+  if (next != unwritten_.begin() && std::prev(next)->second > begin) {
+    --next;
   }
+  while (next != unwritten_.end() && next->first < end) {
+    next = unwritten_.erase(next);
+  }
+}
+
+void Session::note_unwritten(void* data, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  char* const begin = static_cast<char*>(data);
+  forget_unwritten(begin, begin + bytes);
+  unwritten_.emplace(begin, begin + bytes);
+}
+
+void Session::fill(const at::Tensor& tensor) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!tensor.defined() || tensor.numel() == 0) {
+    return;
+  }
+  const auto found = unwritten_.find(static_cast<char*>(tensor.storage().mutable_data()));
+  if (found != unwritten_.end()) {
+    save_range(found->first, found->second);
+    const auto bytes = static_cast<size_t>(found->second - found->first);
+    std::memset(found->first, 0, bytes);
+    if (const at::ScalarType dtype = tensor.scalar_type(); at::isFloatingType(dtype)) {
+      const auto count = static_cast<int64_t>(bytes / tensor.element_size());
+      at::from_blob(found->first, {count}, at::TensorOptions().dtype(dtype)).fill_(1);
+    }
+    unwritten_.erase(found);
+  }
+}
+
+void Session::save_given(void* data, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  char* const begin = static_cast<char*>(data);
+  forget_unwritten(begin, begin + bytes);
+  save_range(begin, begin + bytes);
+}
+
+void Session::save_range(char* begin, char* end) {
+  mcPointerAttributes memory{};
+  if (begin == end || mcPointerGetAttributes(&memory, begin) != mcSuccess || memory.id == 0 || memory.id > newest_) {
+    return;
+  }
+  auto seen = given_.upper_bound(begin);
+  if (seen != given_.begin() && std::prev(seen)->second >= begin) {
+    --seen;
+  }
+  // What lies between the places that were seen before is new; together they become one place.
+  char *first = begin, *last = end;
+  while (seen != given_.end() && seen->first <= end) {
+    if (seen->first > begin) {
+      save_bytes(begin, seen->first, memory.id);
+    }
+    begin = std::max(begin, seen->second);
+    first = std::min(first, seen->first);
+    last = std::max(last, seen->second);
+    seen = given_.erase(seen);
+  }
+  if (begin < end) {
+    save_bytes(begin, end, memory.id);
+  }
+  given_[first] = last;
+}
+
+void Session::save_bytes(char* begin, char* end, uint64_t allocation) {
+  saved_.push_back(Saved{{}, allocation, begin, std::vector<char>(begin, end)});
 }
 
 void Session::owns(const at::Tensor& tensor) {
@@ -47,7 +115,12 @@ void Session::owns(const at::Tensor& tensor) {
 
 void Session::restore() {
   for (auto saved = saved_.rbegin(); saved != saved_.rend(); ++saved) {
-    std::memcpy(saved->place, saved->bytes.data(), saved->bytes.size());
+    mcPointerAttributes memory{};
+    const bool is_there = saved->owner.defined() || (mcPointerGetAttributes(&memory, saved->place) == mcSuccess &&
+                                                     memory.id == saved->allocation);
+    if (is_there) {
+      std::memcpy(saved->place, saved->bytes.data(), saved->bytes.size());
+    }
   }
   saved_.clear();
 }

@@ -6,12 +6,16 @@
 #include <ATen/cuda/detail/PhiloxCudaStateRaw.cuh>
 #endif
 
+#include <c10/macros/Macros.h>
+
 #include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace macatorch {
+
+class Session;
 
 /// A place in a CUDA generator's stream. An operator whose backward draws the same numbers again keeps it.
 struct PhiloxPosition {
@@ -64,7 +68,8 @@ struct Work {
   const std::vector<CapturedPosition>* launched = nullptr;  // an operator runs in a launch
   Requests* requests = nullptr;
   size_t next = 0;
-  bool followed = false;  // an operator on composite tensors runs for a capture: see graph/Waits.h
+  bool followed = false;       // an operator on composite tensors runs for a capture: see graph/Waits.h
+  Session* session = nullptr;  // of the capture
 };
 extern thread_local Work work;
 
@@ -96,5 +101,15 @@ Requests* graph_requests() noexcept;
 
 /// Operators that threads run for graphs just now; what the allocator's hot path looks at.
 extern std::atomic<int> graph_operators;
+
+/// Session::save_given of the capture that this thread runs an operator for, if it does.
+void save_given(void* data, size_t bytes);
+
+/// For allocators: the operator that this thread runs gets this memory.
+inline void memory_is_given(void* data, size_t bytes) {
+  if (C10_UNLIKELY(graph_operators.load(std::memory_order_relaxed) != 0)) {
+    save_given(data, bytes);
+  }
+}
 
 }  // namespace macatorch

@@ -5,6 +5,8 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "graph/Work.h"
+
 namespace macatorch {
 namespace {
 
@@ -36,6 +38,7 @@ class ScopedAllocator final : public c10::Allocator {
     }
     if (block_source != nullptr) {
       if (void* data = block_source(state.device, nbytes)) {
+        memory_is_given(data, nbytes);
         return {data, data, get()->raw_deleter(), c10::Device(c10::kCPU)};
       }
     }
@@ -44,6 +47,7 @@ class ScopedAllocator final : public c10::Allocator {
       guard.set_index(state.device);
     }
     c10::DataPtr block = get()->allocate(nbytes);
+    memory_is_given(block.get(), nbytes);
     block.unsafe_set_device(c10::Device(c10::kCPU));
     return block;
   }

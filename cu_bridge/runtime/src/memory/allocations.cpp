@@ -12,6 +12,7 @@ namespace {
 
 struct Registry {
   std::map<uintptr_t, Allocation> byBase;
+  uint64_t lastId = 0;
   std::atomic<uint64_t> generation{1};  // changes with every insertion and removal
 };
 
@@ -53,7 +54,6 @@ const Allocation* findAllocation(const void* address, int way) {
 
 bool insertAllocation(const void* base, size_t size, size_t mapped, int device, mcMemoryKind kind, Origin origin,
                       unsigned int flags, uint64_t account, size_t charged) {
-  static uint64_t lastId = 0;
   const auto start = reinterpret_cast<uintptr_t>(base);
   const Writing<Registry> all;
   // Memory that the system has just given to the runtime may lie where the program once registered its own.
@@ -65,10 +65,15 @@ bool insertAllocation(const void* base, size_t size, size_t mapped, int device, 
     if (overlapsNext || overlapsPrevious) return false;
   }
   const uint32_t range = charged != 0 ? listRange(start, mapped) : kUnlisted;
-  all->byBase[start] = {start, size, mapped, charged, ++lastId,  account, device,
-                        flags, -1,   0,      range,   kUnlisted, kind,    origin};
+  all->byBase[start] = {start, size, mapped, charged, ++all->lastId, account, device,
+                        flags, -1,   0,      range,   kUnlisted,     kind,    origin};
   all->generation.fetch_add(1, std::memory_order_release);
   return true;
+}
+
+uint64_t latestAllocation() {
+  const Reading<Registry> all;
+  return all->lastId;
 }
 
 bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocation* erased) {

@@ -33,6 +33,8 @@ const Allocation* findAllocation(const void* address, int way = 0);
 // Registers an allocation under a new id. False: memory of the program's own (Origin::Registered) overlaps another one.
 bool insertAllocation(const void* base, size_t size, size_t mapped, int device, mcMemoryKind kind, Origin origin,
                       unsigned int flags = 0, uint64_t account = 0, size_t charged = 0);
+// The id that was given last.
+uint64_t latestAllocation();
 bool eraseAllocation(const void* base, mcMemoryKind kind, Origin origin, Allocation* erased);
 // `moved` bytes from the base on lie in the memfd `file` now.
 bool updateAllocation(const void* base, int file, size_t moved);

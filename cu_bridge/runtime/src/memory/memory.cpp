@@ -146,6 +146,8 @@ mcError_t mcMemGetInfo(size_t* free, size_t* total) {
   return mcSuccess;
 }
 
+uint64_t mcLatestAllocation(void) { return latestAllocation(); }
+
 mcError_t mcPointerGetAttributes(mcPointerAttributes* attributes, const void* pointer) {
   MC_RETURN_IF_STICKY();
   if (attributes == nullptr) return fail(mcErrorInvalidValue);

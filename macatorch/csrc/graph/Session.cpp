@@ -20,6 +20,11 @@ std::pair<char*, size_t> extent(const at::Tensor& tensor) {
   return {static_cast<char*>(tensor.data_ptr()), elements * tensor.dtype().itemsize()};
 }
 
+template <class T>
+void fill_with_ones(char* begin, size_t bytes) {
+  std::fill_n(reinterpret_cast<T*>(begin), bytes / sizeof(T), T(1));
+}
+
 }  // namespace
 
 void Session::save(const at::Tensor& tensor) {
@@ -61,9 +66,13 @@ void Session::fill(const at::Tensor& tensor) {
     save_range(found->first, found->second);
     const auto bytes = static_cast<size_t>(found->second - found->first);
     std::memset(found->first, 0, bytes);
-    if (const at::ScalarType dtype = tensor.scalar_type(); at::isFloatingType(dtype)) {
-      const auto count = static_cast<int64_t>(bytes / tensor.element_size());
-      at::from_blob(found->first, {count}, at::TensorOptions().dtype(dtype)).fill_(1);
+    // No operator of its own: that would be captured, or a dispatch mode would see it.
+    switch (tensor.scalar_type()) {
+      case at::kFloat: fill_with_ones<float>(found->first, bytes); break;
+      case at::kDouble: fill_with_ones<double>(found->first, bytes); break;
+      case at::kHalf: fill_with_ones<at::Half>(found->first, bytes); break;
+      case at::kBFloat16: fill_with_ones<at::BFloat16>(found->first, bytes); break;
+      default: break;
     }
     unwritten_.erase(found);
   }

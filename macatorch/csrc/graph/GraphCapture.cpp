@@ -233,7 +233,9 @@ Captured survey(Session& session, const c10::OperatorHandle& op, c10::DeviceInde
       check_kind(tensor, op, device);
       for (const at::Tensor& member : members_of(tensor)) {
         captured.known.insert(member.storage().unsafeGetStorageImpl());
-        session.fill(member);
+        if (is_on_device(member)) {
+          session.fill(member);
+        }
         if (written) {
           session.save(member);
         }

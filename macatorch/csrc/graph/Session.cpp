@@ -61,7 +61,8 @@ void Session::fill(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.numel() == 0) {
     return;
   }
-  const auto found = unwritten_.find(static_cast<char*>(tensor.storage().mutable_data()));
+  // The constant pointer: the other one would copy a storage that is copied on write.
+  const auto found = unwritten_.find(static_cast<char*>(const_cast<void*>(tensor.storage().data())));
   if (found != unwritten_.end()) {
     save_range(found->first, found->second);
     const auto bytes = static_cast<size_t>(found->second - found->first);

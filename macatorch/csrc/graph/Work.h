@@ -99,13 +99,14 @@ std::optional<PhiloxPosition> launched_position();
 /// The requests of the operator that this thread runs for a graph; a null pointer outside of one.
 Requests* graph_requests() noexcept;
 
-/// Operators that threads run for graphs just now; what the allocator's hot path looks at.
+/// Operators that threads run for graphs just now, and captures under way; what the allocator's hot path looks at.
 extern std::atomic<int> graph_operators;
 
-/// Session::save_given of the capture that this thread runs an operator for, if it does.
+/// Tells a capture of memory, if there is one: what its operator gets is saved, what the program gets on a captured
+/// stream is noted as unwritten.
 void save_given(void* data, size_t bytes);
 
-/// For allocators: the operator that this thread runs gets this memory.
+/// For allocators: this thread gets this memory.
 inline void memory_is_given(void* data, size_t bytes) {
   if (C10_UNLIKELY(graph_operators.load(std::memory_order_relaxed) != 0)) {
     save_given(data, bytes);

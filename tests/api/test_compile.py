@@ -181,3 +181,33 @@ def test_asking_for_triton_leaves_the_device_alone(script):
     """Asking whether there is Triton does not touch the device."""
     code = "import torch, torch.utils._triton as t; print(t.has_triton_package(), torch.cuda.is_initialized())"
     assert script(code) == "True False"
+
+
+def test_sums_over_rows_take_whole_rows(compiled):
+    """A batch norm over a channels-last image reads rows of 256 channels as a whole; other sums keep their tiles."""
+    compiled(
+        """
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+    blocks, run = [], CachingAutotuner.run
+    def watch(kernel, *arguments, **options):
+        launched = run(kernel, *arguments, **options)
+        if "_red_" in kernel.fn.__name__:
+            blocks.extend(launcher.config.kwargs["XBLOCK"] for launcher in kernel.launchers)
+        return launched
+    CachingAutotuner.run = watch
+
+    def norm(image, factor):
+        mean, variance = image.mean((0, 2, 3)), image.var((0, 2, 3))
+        return mean, variance, (image * factor).sum((0, 2, 3))
+
+    def largest(channels):
+        blocks.clear()
+        image = torch.randn(8, channels, 40, 40, device="cuda").to(memory_format=torch.channels_last)
+        check(norm, image, image.new_tensor(3.0), tolerance=2e-2)
+        return max(blocks)
+
+    assert largest(256) == 256, blocks
+    # A row of 192 is three times the usual 64 columns.
+    assert largest(192) == 64, blocks
+"""
+    )

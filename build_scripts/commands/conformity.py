@@ -324,13 +324,18 @@ def _run(files: List[str], arguments: argparse.Namespace, settings: conformity.S
         again = carry_over(files, settings.results)
         units = [unit for unit in units if unit.file in again]
     elif not arguments.resume:
-        for unit in units:
-            for path in (unit.record(settings.results), unit.record(settings.results).with_suffix(".log")):
-                if path.exists():
-                    path.unlink()
+        forget(units, settings.results)
     note(f"== torch {release.torch}: {len(files)} files, part {arguments.shard}; results in {settings.results}")
     with cache.lock(f"use-{settings.program.parent.parent.name}", shared=True), bar("tests", None, "test") as shown:
         conformity.run(units, settings, max(1, arguments.jobs), conformity.Progress(shown))
+
+
+def forget(units: Sequence[conformity.Unit], results: Path) -> None:
+    """Take away the outcomes of earlier runs, of one that still goes on when it has ended."""
+    for unit in units:
+        with conformity.turn_of(unit, results):
+            for path in (unit.record(results), unit.record(results).with_suffix(".log")):
+                path.unlink(missing_ok=True)
 
 
 def carry_over(files: List[str], results: Path) -> List[str]:

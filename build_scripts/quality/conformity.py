@@ -16,7 +16,7 @@ import threading
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import IO, Any, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import cache
 from ..progress import Bar, note
@@ -428,10 +428,15 @@ def append(record: Path, **row: Any) -> None:
         file.write(json.dumps(row) + "\n")
 
 
+def turn_of(unit: Unit, results: Path) -> ContextManager[None]:
+    """While it is held, no other process runs the unit with the same wheels or takes its outcomes away."""
+    record = unit.record(results)
+    return cache.lock(f"conformity-{results.name}-{record.parent.name}-{record.stem}")
+
+
 def run_unit(unit: Unit, settings: Settings, progress: Progress) -> None:
     """Run a unit to its end, with as many children as it takes."""
-    record = unit.record(settings.results)
-    with cache.lock(f"conformity-{settings.results.name}-{record.parent.name}-{record.stem}"):
+    with turn_of(unit, settings.results):
         _run_unit(unit, settings, progress)
 
 

@@ -5,8 +5,9 @@ Note [Whole rows]
 A sum over the rows of a matrix, such as a batch norm's over the pixels of a channels-last image, is generated for
 multiprocessors: each program takes 64 columns of 8 rows, so that there are many programs. A processor reads memory at
 its full rate where it reads on and on; of a row of 256 columns a program leaves three quarters to others. With whole
-rows and as few of them at a time as make up the same tile, such sums take half to a third of the time (docs/performance.md).
-The rows' length is what Inductor writes into the kernel's text: the number of a column is `xindex % 256`.
+rows and as few of them at a time as make up the same tile, such sums take half to a third of the time (docs, "Compiled
+training steps"). The rows' length is what Inductor writes into the kernel's text: the number of a column is
+`xindex % 256`.
 
 Which rows are added up first depends on the tile and so does rounding, as between two of upstream's configurations;
 the choice follows from the text alone and is the same on every machine.
@@ -48,7 +49,7 @@ def whole_rows(kernel: Any, configs: List[Any], meta: Any) -> List[Any]:
 
 
 def _columns(source: str) -> int:
-    """The largest power of two of columns that parts a row evenly and leaves enough programs; 0 where that is unknown."""
+    """The largest power of two of columns that parts a row evenly and leaves enough programs; 0 where it is unknown."""
     count = _COLUMNS.search(source)
     if count is None:
         return 0

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import shutil
 import sys
+import threading
 from pathlib import Path
 from typing import Dict, List, Tuple
 
@@ -371,6 +372,20 @@ def test_samples_do_not_bring_to_a_class_what_another_has_left(tmp_path: Path) -
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
     found = run(settings(tmp_path, text="import nothing_of_that_name\n"))
     assert list(found.values()) == ["failed"]
+
+
+def test_a_run_does_not_take_away_the_outcomes_of_one_that_goes_on(tmp_path: Path) -> None:
+    unit = conformity.Unit("test_thing.py", "1/1")
+    record = unit.record(tmp_path)
+    record.parent.mkdir(parents=True)
+    record.write_text("{}\n")
+    second = threading.Thread(target=command.forget, args=([unit], tmp_path))
+    with conformity.turn_of(unit, tmp_path):
+        second.start()
+        second.join(0.5)
+        assert record.exists() and second.is_alive()
+    second.join()
+    assert not record.exists()
 
 
 def test_failed_tests_are_run_again_with_other_wheels(tmp_path: Path) -> None:

@@ -223,19 +223,23 @@ def cast_to_integer(device, which):
 @triton.jit
 def saturating_kernel(x, out, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    tl.store(out + at, tl.load(x + at).to(tl.int32))
+    tl.store(out + at, tl.load(x + at).to(out.dtype.element_ty))
 
 
-@case()
-def cast_out_of_range(device):
-    """NVIDIA's conversion saturates, and NaN is 0."""
-    x = torch.tensor([np.nan, np.inf, -np.inf, 3e9, -3e9, 2147483520.0, -2147483648.0, 0.5], dtype=torch.float32)
-    out = torch.zeros(8, dtype=torch.int32, device=device)
+@case(*pairs(("float32", "float64"), ("int32", "int64")))
+def cast_out_of_range(device, which):
+    """NVIDIA's conversion saturates; NaN is 0, or the highest bit where either type has 64 bits (PTX ISA, cvt)."""
+    source, target = which
+    numbers = [np.nan, np.inf, -np.inf, 3e9, -3e9, 2147483520.0, -2147483648.0, 0.5, 1e19, -1e19]
+    x = torch.tensor([*numbers, 0, 1, 2, 3, 4, 5], dtype=torch_type(source))
+    out = torch.zeros(16, dtype=torch_type(target), device=device)
     if device == "cpu":
         return Outcome(np.zeros(0))
-    saturating_kernel[(1,)](x.to(device), out, BLOCK=8)
-    top, low = 2**31 - 1, -(2**31)
-    return Outcome(array(out), np.array([0, top, low, top, low, 2147483520, low, 0], dtype=np.int32))
+    saturating_kernel[(1,)](x.to(device), out, BLOCK=16)
+    least, most = (getattr(torch.iinfo(out.dtype), name) for name in ("min", "max"))
+    for_nan = 0 if source == "float32" and target == "int32" else least
+    wanted = [for_nan, *(least if n <= least else most if n >= most else int(n) for n in numbers[1:])]
+    return Outcome(array(out), np.array([*wanted, 0, 1, 2, 3, 4, 5], dtype=target))
 
 
 @triton.jit

@@ -230,8 +230,16 @@ class Conversions:
         return self.cast("bitcast", bits, "i32", "float", width)
 
     def cast_sat(self, name: str, value: str, source: str, target: str, width: int) -> str:
-        """fptosi and fptoui as NVIDIA's cvt does them: out of range saturates, NaN is 0."""
+        """fptosi and fptoui as NVIDIA's cvt does them: out of range saturates.
+
+        NaN is 0, or the highest bit alone where either type has 64 bits (PTX ISA, "cvt").
+        """
         kind, result = self.b.vector_type(source, width), self.b.vector_type(target, width)
         short = {"float": "f32", "double": "f64"}[source]
         names = (target, short) if width == 1 else (f"v{width}{target}", f"v{width}{short}")
-        return self.b.call(result, f"llvm.{name}.sat.{names[0]}.{names[1]}", [(kind, value)])
+        found = self.b.call(result, f"llvm.{name}.sat.{names[0]}.{names[1]}", [(kind, value)])
+        bits = int(target[1:])
+        if source != "double" and bits != 64:
+            return found
+        is_nan = self.op("fcmp uno", source, width, value, value)
+        return self.choose(is_nan, self.const(-(1 << (bits - 1)), target, width), found, target, width)

@@ -15,6 +15,7 @@
 #include "fast/LayoutCopy.h"
 #include "graph/GraphCapture.h"
 #include "memory/HostBlocks.h"
+#include "ops/copy/Integers.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -143,6 +144,10 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
   const at::Tensor source = call.alias(src);
   if (!copy_transposed(target, source)) {
     at::_ops::copy_::redispatch(c10::DispatchKeySet(kHostKey), target, source, non_blocking);
+    if (C10_UNLIKELY(becomes_integers(source.scalar_type(), target.scalar_type())) && is_on_device(self) &&
+        is_on_device(src) && target.is_cpu() && source.is_cpu() && !source._is_zerotensor()) {
+      correct_integers(target, source);
+    }
   }
   call.write_back();
   return self;

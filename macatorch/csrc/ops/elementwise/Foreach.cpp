@@ -6,6 +6,7 @@
 #include "arguments/Device.h"
 #include "arguments/Walker.h"
 #include "dispatch/Precision.h"
+#include "ops/copy/Integers.h"
 #include "ops/elementwise/LowNumbers.h"
 #include "registered/Specs.h"
 
@@ -134,6 +135,18 @@ void norm(const OperatorHandle& op, Stack* stack) {
     many |= tensor.numel() > kExactNorm;
   }
   call_list<spec>(op, stack, many);
+}
+
+/// See Note [Floating point to integers].
+template <const OperatorSpec& spec>
+void copies(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const std::vector<at::Tensor> to = arguments.tensors("self"), from = arguments.tensors("src");
+  bool any = false;
+  for (size_t i = 0; i < std::min(to.size(), from.size()); ++i) {
+    any |= becomes_integers(from[i].scalar_type(), to[i].scalar_type());
+  }
+  call_list<spec>(op, stack, any);
 }
 
 /// The numbers of `scalars` are read on the host.

@@ -19,9 +19,8 @@ waiting/__init__.py says what is taken.
 
 from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from . import block_atomics, inlining, shared_memory
+from . import arithmetic, block_atomics, inlining, shared_memory
 from . import expressions as ex
-from .arithmetic import shifts
 from .callees import Callee, Callees, calls, changed, unknown
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
@@ -77,7 +76,7 @@ class Phases(Regions):
         if expanded is not None:
             source, kernel = expanded.source, expanded.kernel
             spins = spin_edits(source, volatile_variables(self.program))
-            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *shifts.edits(source), *spins]
+            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *arithmetic.edits(source), *spins]
         self.source = source
         self.edits = [edit for edit in edits if kernel.body < edit.start and edit.end < kernel.end]
         tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))

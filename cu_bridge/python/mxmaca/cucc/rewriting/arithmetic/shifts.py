@@ -7,14 +7,11 @@ operands and bind as they do: `a << b` is `a << ::mxmaca::shifts::to_left << b`,
 ::mxmaca::shifts::to_right <<= b`. Amounts that are plain numbers stay as they are, and so do the SDK's own headers.
 """
 
-import functools
-import os
 import re
 from typing import Iterator
 
-from ... import toolkit
-from ..declarations import is_device_body
 from ..source import LITERAL, NUMBER, WORD, Edit, Source
+from .places import in_device_code, is_own
 
 OPERATOR = re.compile(r"(?<![<>])(?:<<|>>)(?![<>])=?")
 NAMES = {"<<": "to_left", ">>": "to_right"}
@@ -32,19 +29,13 @@ def edits(source: Source) -> Iterator[Edit]:
         before = source.before(place)
         if before.text in NO_OPERAND or (sign == ">>" and len(match.group()) == 2 and _closes_arguments(source, place)):
             continue
-        if not _in_device_code(source, place) or _is_own(source.line(place)[0]):
+        if not in_device_code(source, place) or is_own(source.line(place)[0]):
             continue
         name = f"::mxmaca::shifts::{NAMES[sign]}"
         if len(match.group()) == 2:
             yield Edit(place, match.end(), f"<< {name} <<")
         elif source.before(before.start).text not in (".", "->"):  # which may be a bit field
             yield Edit(place, match.end(), f"{match.group()} {name} <<=")
-
-
-@functools.lru_cache(maxsize=None)
-def _is_own(file: str) -> bool:
-    """Whether the file is one of the SDK's headers, which the header of the shifts may come behind."""
-    return os.path.realpath(file).startswith(f"{toolkit.include()}{os.sep}")
 
 
 def _stays(source: Source, place: int) -> bool:
@@ -72,14 +63,4 @@ def _closes_arguments(source: Source, place: int) -> bool:
         elif token.kind not in (WORD, NUMBER) and token.text not in OF_ARGUMENTS:
             return False
         token = source.before(token.start)
-    return False
-
-
-def _in_device_code(source: Source, place: int) -> bool:
-    """Whether the place is in the body of a device function."""
-    brace = source.enclosing_brace(place)
-    while brace >= 0:
-        if is_device_body(source, brace):
-            return True
-        brace = source.enclosing_brace(brace)
     return False

@@ -338,6 +338,9 @@ __global__ void casts(const float* f, const double* d, long long* out, int n) {
   o[14] = (n + 1) - (int)f[i] * 0;
   o[15] = !(int)f[i];
   o[16] = static_cast<unsigned long long>(d[i]) >> 1;
+  const float large = 3e9f;  // what the compiler knows
+  o[18] = ((int)large == 2147483647) + ((int)-large == -2147483647 - 1);
+  o[19] = (long long)NAN + (int)NAN;
   for (int k = (int)-1.5f; k < (int)2.5; ++k) o[17] += (int)f[i] > k;
 }
 CASE(casts_to_integers_saturate) {
@@ -376,6 +379,8 @@ CASE(casts_to_integers_saturate) {
                                    : x > 1.8e19  ? ~0ull
                                                  : static_cast<unsigned long long>(x);
     EXPECT(o[16] == static_cast<long long>(top >> 1));
+    EXPECT(o[18] == 2);
+    EXPECT(o[19] == least);
     EXPECT(o[17] == (word > -1) + (word > 0) + (word > 1));
   }
 }

@@ -23,6 +23,13 @@ __attribute__((always_inline)) constexpr Integer nearest(Number number) {
   // 2^digits is exact in every type; the first value above the range.
   constexpr Number above = static_cast<Number>(2) * static_cast<Number>(Limits::max() / 2 + 1);
   constexpr Number least = static_cast<Number>(Limits::min());
+#if defined(__x86_64__)
+  // The processor gives the least integer for whatever does not fit, as GCC does for what is too small a constant.
+  if (std::is_signed<Integer>::value && !__builtin_is_constant_evaluated()) {
+    const Integer result = number >= above ? Limits::max() : static_cast<Integer>(number);
+    return number == number ? result : for_nan;
+  }
+#endif
   const bool fits = number >= least && number < above;
   const Integer inside = static_cast<Integer>(fits ? number : Number{0});
   // No branches, so that loops keep their vectors. What is no number is neither above the range nor below it.

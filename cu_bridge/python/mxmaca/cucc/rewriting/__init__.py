@@ -14,7 +14,6 @@ from typing import AbstractSet, FrozenSet, List, NamedTuple, Optional, Sequence,
 
 from ..errors import CuccError
 from . import (
-    arithmetic,
     block_atomics,
     callees,
     declarations,
@@ -29,6 +28,7 @@ from . import (
     variables,
     waits,
 )
+from .arithmetic import edits as arithmetic_edits
 from .source import Edit, Source
 from .waiting import lockstep, outside
 
@@ -94,7 +94,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     bold = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
-        edits += [*block_atomics.edits(source), *arithmetic.edits(source)]
+        edits += [*block_atomics.edits(source), *arithmetic_edits(source)]
         edits += waits.spin_edits(source)
         for kernel in found.kernels:
             edits += kernels.device_edits(source, kernel, choices.named, children)

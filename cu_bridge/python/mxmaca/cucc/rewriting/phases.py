@@ -19,8 +19,9 @@ waiting/__init__.py says what is taken.
 
 from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from . import arithmetic, block_atomics, inlining, shared_memory
+from . import block_atomics, inlining, shared_memory
 from . import expressions as ex
+from .arithmetic import edits as arithmetic_edits
 from .callees import Callee, Callees, calls, changed, unknown
 from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
 from .kernels import Kernel, default
@@ -76,7 +77,7 @@ class Phases(Regions):
         if expanded is not None:
             source, kernel = expanded.source, expanded.kernel
             spins = spin_edits(source, volatile_variables(self.program))
-            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *arithmetic.edits(source), *spins]
+            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *arithmetic_edits(source), *spins]
         self.source = source
         self.edits = [edit for edit in edits if kernel.body < edit.start and edit.end < kernel.end]
         tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))

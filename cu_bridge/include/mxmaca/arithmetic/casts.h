@@ -1,5 +1,5 @@
 // Casts of floating-point numbers to integers as NVIDIA's hardware has them: out of range they saturate. cucc writes
-// `to<int> ->* x` where the text has `(int)x`, so that operands and what binds them stay as they are.
+// `casting<int> ->* x` where the text has `(int)x`, so that operands and what binds them stay as they are.
 #pragma once
 
 #include <limits>
@@ -8,51 +8,53 @@
 namespace mxmaca {
 namespace casts {
 
-template <class Integer>
-struct To {};
-template <class Integer>
-constexpr To<Integer> to{};
+// Names are long here: cucc asks for all declarations of the names that kernels have for types and functions.
+
+template <class T>
+struct CastTo {};
+template <class T>
+constexpr CastTo<T> casting{};
 
 // PTX ISA, cvt.rzi to 32 or 64 bits: NaN gives 0, but the top bit alone where either side has 64.
-template <class Integer, class Number>
-__attribute__((always_inline)) constexpr Integer nearest(Number number) {
-  using Limits = std::numeric_limits<Integer>;
-  using Unsigned = typename std::make_unsigned<Integer>::type;
-  constexpr bool wide = sizeof(Number) >= 8 || sizeof(Integer) >= 8;
-  constexpr Integer for_nan = wide ? static_cast<Integer>(Unsigned{1} << (8 * sizeof(Integer) - 1)) : Integer{0};
+template <class T, class N>
+__attribute__((always_inline)) constexpr T cast_nearest(N number) {
+  using CastLimits = std::numeric_limits<T>;
+  using CastUnsigned = typename std::make_unsigned<T>::type;
+  constexpr bool wide = sizeof(N) >= 8 || sizeof(T) >= 8;
+  constexpr T for_nan = wide ? static_cast<T>(CastUnsigned{1} << (8 * sizeof(T) - 1)) : T{0};
   // 2^digits is exact in every type; the first value above the range.
-  constexpr Number above = static_cast<Number>(2) * static_cast<Number>(Limits::max() / 2 + 1);
-  constexpr Number least = static_cast<Number>(Limits::min());
+  constexpr N above = static_cast<N>(2) * static_cast<N>(CastLimits::max() / 2 + 1);
+  constexpr N least = static_cast<N>(CastLimits::min());
 #if defined(__x86_64__)
   // The processor gives the least integer for whatever does not fit, as GCC does for what is too small a constant.
-  if (std::is_signed<Integer>::value && !__builtin_is_constant_evaluated()) {
-    const Integer result = number >= above ? Limits::max() : static_cast<Integer>(number);
+  if (std::is_signed<T>::value && !__builtin_is_constant_evaluated()) {
+    const T result = number >= above ? CastLimits::max() : static_cast<T>(number);
     return number == number ? result : for_nan;
   }
 #endif
   const bool fits = number >= least && number < above;
-  const Integer inside = static_cast<Integer>(fits ? number : Number{0});
+  const T inside = static_cast<T>(fits ? number : N{0});
   // No branches, so that loops keep their vectors. What is no number is neither above the range nor below it.
-  const Integer outside = number >= above ? Limits::max() : number < least ? Limits::min() : for_nan;
+  const T outside = number >= above ? CastLimits::max() : number < least ? CastLimits::min() : for_nan;
   return fits ? inside : outside;
 }
 
-template <class Integer, class Number>
-__attribute__((always_inline)) constexpr Integer cast(const Number& number) {
-  if constexpr (std::is_floating_point<Number>::value && sizeof(Number) <= 8) {
+template <class T, class N>
+__attribute__((always_inline)) constexpr T cast_to(const N& number) {
+  if constexpr (std::is_floating_point<N>::value && sizeof(N) <= 8) {
     // nvcc converts to 32 bits and takes the low ones of them.
-    using Wide =
-        typename std::conditional<(sizeof(Integer) >= 4), Integer,
-                                  typename std::conditional<std::is_signed<Integer>::value, int, unsigned>::type>::type;
-    return static_cast<Integer>(nearest<Wide, typename std::remove_cv<Number>::type>(number));
+    using CastBetween =
+        typename std::conditional<(sizeof(T) >= 4), T,
+                                  typename std::conditional<std::is_signed<T>::value, int, unsigned>::type>::type;
+    return static_cast<T>(cast_nearest<CastBetween, typename std::remove_cv<N>::type>(number));
   } else {
-    return (Integer) const_cast<Number&>(number);
+    return (T) const_cast<N&>(number);
   }
 }
 
-template <class Integer, class Number>
-__attribute__((always_inline)) constexpr Integer operator->*(To<Integer>, const Number& number) {
-  return cast<Integer>(number);
+template <class T, class N>
+__attribute__((always_inline)) constexpr T operator->*(CastTo<T>, const N& number) {
+  return cast_to<T>(number);
 }
 
 }  // namespace casts

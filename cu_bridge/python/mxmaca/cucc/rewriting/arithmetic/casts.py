@@ -2,10 +2,10 @@
 
 C++ does not say what becomes of a floating-point number that the integer type does not hold. NVIDIA's hardware gives
 the nearest integer, and 0 for NaN; an x86 processor the least integer for all of them. So the casts in device functions
-become those of mxmaca/arithmetic/casts.h, whatever their operand is: `(int)x` is `::mxmaca::casts::to<int> ->* x`,
-which binds its operand as the cast does, and `static_cast<int>(x)` and `int(x)` are `::mxmaca::casts::cast<int>(x)`.
+become those of mxmaca/arithmetic/casts.h, whatever their operand is: `(int)x` is `::mxmaca::casts::casting<int> ->* x`,
+which binds its operand as the cast does, and `static_cast<int>(x)` and `int(x)` are `::mxmaca::casts::cast_to<int>(x)`.
 Behind a sign or another cast, which bind closer than
-`->*`, it is `::mxmaca::casts::cast<int>(x)` where the operand is a name, a number or a bracket with what is called or
+`->*`, it is `::mxmaca::casts::cast_to<int>(x)` where the operand is a name, a number or a bracket with what is called or
 taken of it; what else stands there keeps the processor's cast.
 """
 
@@ -23,7 +23,7 @@ CAST = re.compile(
     rf"|\bstatic_cast\s*<\s*(?P<name>{PARTS}(?:\s+{PARTS})*|{NAMES})\s*>(?=\s*\()"
     rf"|\b(?P<call>int|unsigned|long|short|{NAMES})(?=\s*\()"
 )
-CALL, OPERATOR, CLOSE = "cast<{}>", "to<{}> ->*", "close"
+CALL, OPERATOR, CLOSE = "cast_to<{}>", "casting<{}> ->*", "close"
 BEFORE_EXPRESSIONS = word_set("return case else do and or")
 SIGNS = frozenset(["-", "+", "*", "&"])
 # In front of an expression, whatever it begins with.
@@ -52,7 +52,7 @@ def edits(source: Source) -> Iterator[Edit]:
         if form == CLOSE:
             close = _simple_operand(source, behind)
             if close is not None:
-                yield Edit(start, end, f"::mxmaca::casts::cast<{name}>(")
+                yield Edit(start, end, f"::mxmaca::casts::cast_to<{name}>(")
                 yield Edit(close, close, ")")
         else:
             yield Edit(start, end, f"::mxmaca::casts::{form.format(name)}")

@@ -3,10 +3,9 @@
 C++ does not say what becomes of a floating-point number that the integer type does not hold. NVIDIA's hardware gives
 the nearest integer, and 0 for NaN; an x86 processor the least integer for all of them. So the casts in device functions
 become those of mxmaca/arithmetic/casts.h, whatever their operand is: `(int)x` is `::mxmaca::casts::casting<int> ->* x`,
-which binds its operand as the cast does, and `static_cast<int>(x)` and `int(x)` are `::mxmaca::casts::cast_to<int>(x)`.
-Behind a sign or another cast, which bind closer than
-`->*`, it is `::mxmaca::casts::cast_to<int>(x)` where the operand is a name, a number or a bracket with what is called or
-taken of it; what else stands there keeps the processor's cast.
+which binds its operand as the cast does; `static_cast<int>(x)` and `int(x)` are `::mxmaca::casts::cast_to<int>(x)`. So
+is a cast behind a sign or another cast, which bind closer than `->*`, where its operand is a name, a number or a
+bracket with what is called or taken of it; what else stands there keeps the processor's cast.
 """
 
 import re

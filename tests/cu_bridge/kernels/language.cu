@@ -331,7 +331,7 @@ __global__ void casts(const float* f, const double* d, long long* out, int n) {
   o[9] = (float)(int)f[i];
   o[10] = whole(d[i]) == (int)d[i];
   o[11] = (int)meter + size[1] + (int)sizeof(int) * n + taken((int)f[i]);
-  o[12] = (size_t)out == (unsigned long)&out[0];
+  o[12] = (size_t)out == (unsigned long)&out[0] && (size_t)size == (size_t)&size[0] && (size_t)whole<float> != 0;
   switch (n) {
     case (int)2.0f: o[13] = (unsigned)-1 >> (int)31.5;
   }

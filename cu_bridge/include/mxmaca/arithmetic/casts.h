@@ -47,8 +47,10 @@ __attribute__((always_inline)) constexpr T cast_to(const N& number) {
         typename std::conditional<(sizeof(T) >= 4), T,
                                   typename std::conditional<std::is_signed<T>::value, int, unsigned>::type>::type;
     return static_cast<T>(cast_nearest<CastBetween, typename std::remove_cv<N>::type>(number));
+  } else if constexpr (std::is_class<N>::value) {
+    return (T) const_cast<N&>(number);  // whose conversion may not be const
   } else {
-    return (T) const_cast<N&>(number);
+    return (T)number;
   }
 }
 

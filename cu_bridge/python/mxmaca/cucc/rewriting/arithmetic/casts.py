@@ -87,10 +87,9 @@ def _is_between(source: Source, sign: Token) -> bool:
 
 def _simple_operand(source: Source, first: Token) -> Optional[int]:
     """Where an operand without signs, casts and arguments of templates ends."""
-    token = first
     if first.text == "(":
         end = source.closing(first.start) + 1
-        if _begins_operand(source.token(end)) and source.token(end).kind != OTHER:
+        if source.token(end).kind != OTHER:
             return None  # another cast
     elif first.kind == NUMBER or (first.kind == WORD and first.text not in NO_OPERANDS):
         end = first.end

@@ -298,3 +298,50 @@ def float8e5(device, which):
     got = rtz.cpu().view(torch.float16).float()
     exact = (scaled.abs() >= got.abs()) & ((scaled - got).abs() <= got.abs() * 2**-10 + 2**-24)
     return Outcome(array(exact[finite]), np.ones(int(finite.sum()), dtype=bool))
+
+
+@triton.jit
+def extremes_kernel(x, y, high, low, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a, b = tl.load(x + at), tl.load(y + at)
+    tl.store(high + at, tl.maximum(a, b))
+    tl.store(low + at, tl.minimum(a, b))
+
+
+@case("float32-max", "float32-min", "float64-max", "float64-min")
+def extremes(device, which):
+    """Of every sort of number with every other: PTX gives a number beside any NaN, and takes -0 for less than +0."""
+    if device == "cpu":
+        return Outcome(np.zeros(0))
+    name, op = which.split("-")
+    kind, word = np.dtype(name), np.dtype(name.replace("float", "uint"))
+    infinity, sign = np.array(np.inf, kind).view(word), word.type(1) << word.type(kind.itemsize * 8 - 1)
+    quiet = np.array(np.nan, kind).view(word)
+    sorts = np.array([0, 1, quiet ^ infinity, infinity - 1, infinity, infinity + 1, quiet, quiet + 5], word)
+    sorts = np.concatenate([sorts, sorts | sign])
+    x, y = np.repeat(sorts, 16).view(kind), np.tile(sorts, 16).view(kind)
+    result = torch.zeros(2, 256, dtype=torch_type(name), device=device)
+    extremes_kernel[(1,)](*(torch.from_numpy(each).to(device) for each in (x, y)), result[0], result[1], BLOCK=256)
+    # Numbers in order as integers.
+    bits = [each.view(word.name[1:]) for each in (x, y)]
+    a, b = (np.where(each < 0, np.iinfo(each.dtype).min - each - 1, each) for each in bits)
+    first = (a > b) if op == "max" else (a < b)
+    expected = np.where(np.isnan(x), y, np.where(np.isnan(y) | first, x, y))
+    got = array(result[0] if op == "max" else result[1])
+    words = [np.where(np.isnan(each), quiet, each.view(word)) for each in (got, expected)]
+    return Outcome(*words)
+
+
+@case("exp", "exp2")
+def power_of_every_size(device, which):
+    """Within a unit in the last place of f32, from results below the least number to those above the largest."""
+    if device == "cpu":
+        return Outcome(np.zeros(0))
+    x = torch.linspace(-152, 130, 1 << 16) * (np.log(2) if which == "exp" else 1)
+    out = torch.zeros_like(x, device=device)
+    unary_kernel[(1,)](x.to(device), out, x.numel(), OP=which, BLOCK=1 << 16)
+    exact = getattr(np, which)(x.double().numpy())
+    unit = np.ldexp(1.0, np.maximum(np.frexp(exact)[1] - 24, -149))
+    got = array(out)
+    near = np.where(exact >= 2.0**128, np.isinf(got), np.abs(got - exact) <= unit)
+    return Outcome(near, np.ones(x.numel(), dtype=bool))

@@ -7,6 +7,7 @@ from ..errors import LoweringError
 from ..ir import Operation
 from ..text import Builder
 from ..types import Type
+from .avx512 import extreme_number
 from .conversions import MINI_FLOATS, Conversions, float_bits, float_constant
 
 _INTEGER = {
@@ -235,6 +236,9 @@ class Elementwise(Conversions):
         """`maximum` or `minimum`, -0 below +0. A NaN is either ignored beside a number, or the result."""
         kind = "double" if result.element == "f64" else "float"
         first, second = [self.widen(value, result, width) for value in values]
+        found = extreme_number(self.b, name, first, second, kind, width) if ignore_nan else None
+        if found is not None:
+            return self.narrow_result(found, result, width)
         found = self.intrinsic(name, kind, width, first, second)
         if ignore_nan:
             found = self.choose(self.op("fcmp uno", kind, width, second, second), first, found, kind, width)

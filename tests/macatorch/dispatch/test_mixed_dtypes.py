@@ -50,6 +50,27 @@ def test_a_refused_batch_norm_leaves_its_running_statistics_alone() -> None:
         assert mean.tolist() == [7.0] * 3 and var.tolist() == [1.0] * 3
 
 
+@pytest.mark.parametrize("low", LOW)
+@pytest.mark.parametrize("statistic", ["running_mean", "running_var"])
+def test_the_backward_of_batch_norm_refuses_statistics_of_another_dtype(low: torch.dtype, statistic: str) -> None:
+    weight = ones(5, dtype=low).requires_grad_()
+    mean, var = (ones(5, dtype=torch.float32 if name == statistic else low) for name in ("running_mean", "running_var"))
+    name = {torch.float16: "Half", torch.bfloat16: "BFloat16"}[low]
+
+    def output(x: torch.Tensor, *statistics: torch.Tensor) -> torch.Tensor:
+        return F.batch_norm(x, *(statistics or (mean, var)), weight, weight, training=False)
+
+    x = torch.randn(3, 5, 7, device="cuda").to(low).requires_grad_()
+    with pytest.raises(RuntimeError, match=f"Expected {statistic} to have type {name} but got Float"):
+        output(x).sum().backward()
+    assert x.grad is None
+    # Rows and channels-last images have kernels of their own, which take them, as does any of one dtype.
+    for taken in (x[:, :, 0].contiguous(), x[:, :, None].contiguous(memory_format=torch.channels_last)):
+        output(taken.detach().requires_grad_()).sum().backward()
+    output(x, mean.to(low), var.to(low)).sum().backward()
+    output(x.detach()).sum().backward()
+
+
 def test_kernels_that_take_one_dtype_are_not_given_two_made_one() -> None:
     x = ones(2, 2, 2)
     with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Half"):

@@ -137,9 +137,36 @@ at::Tensor plain_strides(const at::Tensor& tensor) {
   return tensor;
 }
 
+/// Refuses weights and statistics of another dtype where CUDA does: in its one kernel for the whole backward of
+/// contiguous images. The kernel reads them as one dtype: the input's, or its accumulation's where the first that is
+/// given has another dtype than the input.
+void check_backward_dtypes(const Arguments& given) {
+  const at::Tensor input = given.tensor("input");
+  const auto mask = given["output_mask"].toBoolList();
+  const bool reduces = given.flag("train") || given.flag("update") || mask[1] || mask[2];
+  const bool rows = input.is_contiguous() && input.stride(1) == 1;
+  if (!mask[0] || !reduces || rows || input.is_contiguous(at::MemoryFormat::ChannelsLast) ||
+      input.is_contiguous(at::MemoryFormat::ChannelsLast3d)) {
+    return;
+  }
+  std::optional<at::ScalarType> expected;
+  for (const char* name : {"weight", "running_mean", "running_var"}) {
+    const at::Tensor parameter = given.tensor(name);
+    if (parameter.defined()) {
+      if (!expected) {
+        const bool mixed = parameter.scalar_type() != input.scalar_type();
+        expected = mixed ? accumulate_dtype(input.scalar_type()) : input.scalar_type();
+      }
+      TORCH_CHECK(parameter.scalar_type() == *expected, "Expected ", name, " to have type ", *expected, " but got ",
+                  parameter.scalar_type());
+    }
+  }
+}
+
 /// batch_norm's backward as the CPU computes it from plain strides.
 template <const OperatorSpec& spec>
 void batch_norm_backward_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  check_backward_dtypes(Arguments(op, stack));
   for (auto value = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()); value != stack->end();
        ++value) {
     if (value->isTensor()) {

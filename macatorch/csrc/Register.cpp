@@ -2,6 +2,7 @@
 
 #include "dispatch/DeviceAsserts.h"
 #include "dispatch/Foreign.h"
+#include "dispatch/KernelTeam.h"
 #include "dispatch/Operators.h"
 #include "fast/DeviceAllocator.h"
 #include "graph/GraphCapture.h"
@@ -35,6 +36,7 @@ struct Registration {
     register_device_asserts();
     register_graph_capture();
     register_sleep();
+    register_kernel_team();
     register_signals();
     register_operator_records();
     register_mark_records();

@@ -567,6 +567,15 @@ MC_API mcError_t mcKernelKnown(const void* hostFunction);
 MC_API mcError_t mcVariableCheck(const void* hostVariable);
 MC_API mcError_t mcLaunchKernel(const void* hostFunction, mcDim3 grid, mcDim3 block, void** arguments,
                                 size_t sharedBytes, mcStream_t stream);
+// Threads that a library of the program has already, for the blocks of compiled kernels: two sets of threads that spin
+// while they wait for work take the processors from each other. `size`: how many the calling thread may use, itself
+// included. `run`: calls body(data) on it and on the others, and returns when all have. The runtime's own threads, and
+// all where MACA_NUM_THREADS is set, keep to the runtime's pool. The team is not copied; NULL removes it.
+typedef struct mcTeam {
+  unsigned int (*size)(void);
+  void (*run)(unsigned int threads, void (*body)(void* data), void* data);
+} mcTeam;
+MC_API void mcKernelTeam(const mcTeam* team);
 // Between the two, a launch of missing device code on this thread fails without becoming the lasting error; End tells
 // how many did. They nest. For whoever has another way when a kernel is not there.
 MC_API void mcLaunchWatchBegin(void);

@@ -92,6 +92,7 @@ void mcKernelWaitForChildren(void) {
   mcError_t error = mcSuccess;
   std::thread([&children, &error, device = threadState.device] {
     threadState.device = device;
+    threadState.ofRuntime = true;
     error = runChildren(std::move(children));
   }).join();
   if (error == mcSuccess) return;

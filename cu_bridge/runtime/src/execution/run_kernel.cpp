@@ -1,4 +1,5 @@
-// Launches: blocks spread over a pool of threads; cooperative launches give every block a thread of its own.
+// Launches: blocks spread over the threads of a team or a pool; cooperative launches give every block a thread of its
+// own.
 
 #include "execution/run_kernel.h"
 
@@ -7,6 +8,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -66,30 +68,64 @@ void runHere(Launch& launch) {
   ownWorker().run(launch);
 }
 
+void runAlone(Launch& launch) {
+  launch.chunk = launch.blocks;
+  ownWorker().run(launch);
+}
+
+// How many of so many threads run the launch, each with some chunks of blocks.
+unsigned share(Launch& launch, unsigned threads) {
+  if (launch.part != 0) {
+    const uint64_t own = multiprocessorsOf(launch.part, launch.multiprocessors);
+    threads = static_cast<unsigned>(threads * own / launch.multiprocessors);
+  }
+  if (threads <= 1) return 1;
+  launch.chunk = std::clamp<uint64_t>(launch.blocks / (uint64_t{threads} * 8), 1,
+                                      std::max<uint64_t>(1, kMostChunkThreads / launch.work));
+  return static_cast<unsigned>(std::min<uint64_t>(threads, (launch.blocks - 1) / launch.chunk + 1));
+}
+
+std::atomic<const mcTeam*> givenTeam{nullptr};
+
+// The program's team, if the calling thread's launches go there.
+const mcTeam* teamHere() {
+  static const bool own = std::getenv("MACA_NUM_THREADS") != nullptr;
+  return own || threadState.ofRuntime ? nullptr : givenTeam.load(std::memory_order_acquire);
+}
+
+void runOnTeam(Launch& launch, const mcTeam& team) {
+  const unsigned threads = share(launch, team.size());
+  if (threads == 1) {
+    runAlone(launch);
+    return;
+  }
+  const auto body = [](void* data) {
+    const int before = threadState.device;
+    runHere(*static_cast<Launch*>(data));
+    threadState.device = before;
+  };
+  team.run(threads, body, &launch);
+}
+
 class Pool {
  public:
   // Runs the launch on the calling thread and on idle ones. Two launches at once: the second keeps to its own thread.
   void run(Launch& launch) {
-    if (launch.blocks == 1 || launch.blocks * launch.work < kWorthSharing || !busy_.try_lock()) {
-      launch.chunk = launch.blocks;
-      ownWorker().run(launch);
+    if (!busy_.try_lock()) {
+      runAlone(launch);
       return;
     }
     const std::lock_guard<std::mutex> held(busy_, std::adopt_lock);
     start();
-    const unsigned others = othersFor(launch);
-    if (others == 0) {
-      launch.chunk = launch.blocks;
-      ownWorker().run(launch);
+    const unsigned threads = share(launch, others_ + 1);
+    if (threads == 1) {
+      runAlone(launch);
       return;
     }
-    const uint64_t workers = others + 1;
-    launch.chunk =
-        std::clamp<uint64_t>(launch.blocks / (workers * 8), 1, std::max<uint64_t>(1, kMostChunkThreads / launch.work));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       job_ = &launch;
-      wanted_ = static_cast<unsigned>(std::min<uint64_t>(others, (launch.blocks - 1) / launch.chunk));
+      wanted_ = threads - 1;
     }
     wake_.notify_all();
     ownWorker().run(launch);
@@ -107,13 +143,6 @@ class Pool {
     for (unsigned i = 0; i < others_; ++i) {
       std::thread([this] { serve(); }).detach();
     }
-  }
-
-  // How many threads beside the caller's run the blocks.
-  unsigned othersFor(const Launch& launch) const {
-    if (launch.part == 0) return others_;
-    const uint64_t own = multiprocessorsOf(launch.part, launch.multiprocessors);
-    return std::max(1U, static_cast<unsigned>((others_ + 1) * own / launch.multiprocessors)) - 1;
   }
 
   void serve() {
@@ -144,6 +173,16 @@ class Pool {
 Pool& pool() {
   static auto* const instance = new Pool;
   return *instance;
+}
+
+void spread(Launch& launch) {
+  if (launch.blocks == 1 || launch.blocks * launch.work < kWorthSharing) {
+    runAlone(launch);
+  } else if (const mcTeam* const team = teamHere()) {
+    runOnTeam(launch, *team);
+  } else {
+    pool().run(launch);
+  }
 }
 
 void runCooperative(Launch& launch) {
@@ -190,7 +229,7 @@ mcError_t runGrid(const mcKernelEntry& kernel, const LaunchArguments& arguments,
     runCooperative(launch);
   } else {
     launch.runHere = &runHere;
-    pool().run(launch);
+    spread(launch);
     launch.helpers.join();
   }
   if (checkMode) {
@@ -240,3 +279,5 @@ mcError_t runChildren(std::vector<ChildLaunch> children, unsigned part) {
 }
 
 }  // namespace mc
+
+void mcKernelTeam(const mcTeam* team) { mc::givenTeam.store(team, std::memory_order_release); }

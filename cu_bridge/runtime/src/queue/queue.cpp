@@ -209,6 +209,7 @@ class Queue {
     constexpr size_t kKept = 4;
     constexpr auto kIdle = std::chrono::seconds(5);
     prctl(PR_SET_NAME, "mc-stream");
+    threadState.ofRuntime = true;
     Lock lock(mutex);
     for (;;) {
       ++idle_;

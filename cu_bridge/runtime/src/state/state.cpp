@@ -12,7 +12,7 @@
 
 namespace mc {
 
-thread_local ThreadState threadState = {0, mcSuccess, false, 0};
+thread_local ThreadState threadState = {0, mcSuccess, false, 0, false};
 std::atomic<int> stickyError{0};
 
 namespace {

@@ -14,6 +14,7 @@ struct ThreadState {
   mcError_t lastError;
   bool noContext;  // the thread has popped its last context; see mcContextSet
   uint16_t part;   // of the current context; see Note [Parts]
+  bool ofRuntime;  // the runtime has made the thread
 };
 extern thread_local ThreadState threadState;
 

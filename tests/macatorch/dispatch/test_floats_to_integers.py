@@ -98,6 +98,23 @@ def test_every_way_of_copying():
     assert small.int().tolist() == [0, 448, -1]
 
 
+@pytest.mark.parametrize("target", (torch.uint8, torch.int16, torch.int32, torch.int64), ids=str)
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])
+def test_sums_and_products_convert_first(name, target):
+    """Upstream converts what it combines in an integer dtype by a copy on the device."""
+    call = getattr(torch, name)
+    x = torch.tensor([[math.inf, 3e9, -1.5], [2.5, math.nan, -math.inf]], device="cuda")
+    for dims in [[0], [1], *{"sum": [[()]], "prod": [[]]}.get(name, [])]:
+        expected = call(x.to(target), *dims, dtype=target)
+        for given in x, x.double().float(), x.t().contiguous().t():
+            assert torch.equal(call(given, *dims, dtype=target), expected)
+        if dims:
+            into = torch.zeros_like(expected)
+            assert torch.equal(call(x, *dims, out=into), expected) and torch.equal(into, expected)
+            assert torch.equal(call(x, *dims, dtype=target, out=into.zero_()), expected)
+    assert call(x, 1).isnan().any() and call(x > 0, 1, dtype=target).dtype == target
+
+
 def test_a_copy_from_the_host_converts_there():
     """As upstream, which converts on the host before it copies."""
     x = torch.tensor([3e9, math.nan, 7.0])

@@ -1,10 +1,15 @@
 #include <ATen/ATen.h>
 #include <ATen/native/ReduceOps.h>
+#include <ATen/ops/cumprod_ops.h>
+#include <ATen/ops/cumsum_ops.h>
+#include <ATen/ops/prod_ops.h>
+#include <ATen/ops/sum_ops.h>
 
 #include "arguments/Arguments.h"
 #include "arguments/Device.h"
 #include "dispatch/Precision.h"
 #include "dispatch/Stubs.h"
+#include "dispatch/Unboxed.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -12,6 +17,46 @@ namespace {
 
 using c10::OperatorHandle;
 using torch::jit::Stack;
+
+/// What is added up or multiplied, in an integer dtype where the result has one: upstream converts it first, which is a
+/// copy on the device. The CPU's kernel would convert as the processor does.
+c10::MaybeOwned<at::Tensor> in_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype) {
+  if (C10_LIKELY(!dtype) || !at::isIntegralType(*dtype, /*includeBool=*/false) || !self.is_floating_point()) {
+    return c10::MaybeOwned<at::Tensor>::borrowed(self);
+  }
+  return c10::MaybeOwned<at::Tensor>::owned(self.to(*dtype));
+}
+
+at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype) {
+  return Unboxed<at::_ops::sum_dim_IntList, spec_sum_dim_IntList>::call(*in_dtype(self, dtype), dim, keepdim, dtype);
+}
+
+at::Tensor prod(const at::Tensor& self, std::optional<at::ScalarType> dtype) {
+  return Unboxed<at::_ops::prod, spec_prod>::call(*in_dtype(self, dtype), dtype);
+}
+
+at::Tensor prod_of_dim(const at::Tensor& self, int64_t dim, bool keepdim, std::optional<at::ScalarType> dtype) {
+  return Unboxed<at::_ops::prod_dim_int, spec_prod_dim_int>::call(*in_dtype(self, dtype), dim, keepdim, dtype);
+}
+
+at::Tensor cumsum(const at::Tensor& self, int64_t dim, std::optional<at::ScalarType> dtype) {
+  return Unboxed<at::_ops::cumsum, spec_cumsum>::call(*in_dtype(self, dtype), dim, dtype);
+}
+
+at::Tensor cumprod(const at::Tensor& self, int64_t dim, std::optional<at::ScalarType> dtype) {
+  return Unboxed<at::_ops::cumprod, spec_cumprod>::call(*in_dtype(self, dtype), dim, dtype);
+}
+
+/// The same into a given tensor, whose dtype counts where none is named.
+template <const OperatorSpec& spec>
+void accumulate_into(const OperatorHandle& op, Stack* stack) {
+  const Arguments arguments(op, stack);
+  const at::Tensor out = arguments.tensor("out");
+  const at::ScalarType dtype = arguments.dtype("dtype").value_or(out.scalar_type());
+  c10::IValue& self = (*stack)[stack->size() - op.schema().arguments().size()];
+  self = at::Tensor(*in_dtype(self.toTensor(), dtype));
+  call_boxed(spec, op, stack);
+}
 
 /// The CPU's kernel takes no complex numbers. A number is left out if either of its parts is NaN.
 template <const OperatorSpec& spec>

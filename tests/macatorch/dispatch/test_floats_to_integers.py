@@ -106,7 +106,7 @@ def test_sums_and_products_convert_first(name, target):
     x = torch.tensor([[math.inf, 3e9, -1.5], [2.5, math.nan, -math.inf]], device="cuda")
     for dims in [[0], [1], *{"sum": [[()]], "prod": [[]]}.get(name, [])]:
         expected = call(x.to(target), *dims, dtype=target)
-        for given in x, x.double().float(), x.t().contiguous().t():
+        for given in x, x.t().contiguous().t():
             assert torch.equal(call(given, *dims, dtype=target), expected)
         if dims:
             into = torch.zeros_like(expected)

@@ -129,7 +129,7 @@ class Companion:
 
     It is made from one of upstream's ``wheels``; from its ``source`` distribution, with an extension of ours behind it;
     or, with neither, by its own setup.py from sources that the user gives, with ``options``. ``wants_torch``: it
-    requires torch, while torch requires the others.
+    requires torch, while torch requires the others. ``tests``: where its project's tests lie.
     """
 
     name: str
@@ -139,6 +139,7 @@ class Companion:
     wants_torch: bool = False
     source: Optional[SourceDistribution] = None
     options: Tuple[str, ...] = ()
+    tests: Optional[SourceArchive] = None
 
     @property
     def is_given(self) -> bool:
@@ -247,6 +248,7 @@ def _companion(row: Dict[str, Any]) -> Companion:
         row.get("wants_torch", False),
         SourceDistribution(**named, **row["source"]) if "source" in row else None,
         tuple(row.get("options", ())),
+        SourceArchive(**row["tests"]) if "tests" in row else None,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from .. import cache, releases
 from ..errors import FactoryError
 from ..factory import index
-from ..products import distribution, sdk_wheel
+from ..products import distribution, given_wheel, sdk_wheel
 from ..progress import bar, note
 from ..quality import (
     conformity,
@@ -21,8 +21,8 @@ from ..quality import (
     downloads,
     ecosystem,
     environment,
+    project_tests,
     samples,
-    triton_tests,
     upstream_libraries,
 )
 from ..quality.upstream_tests import obtain
@@ -53,14 +53,14 @@ def configure(commands: Any) -> None:
         "--tests",
         type=Path,
         metavar="PATH",
-        help="upstream's source archive, instead of a download; or Triton's sources",
+        help="upstream's source archive, instead of a download; or the sources of Triton or apex",
     )
     parser.add_argument(
         "--only",
         action="append",
         metavar="FILE",
         help="only this file, `sweep`, `fuzz` or a group such as `inductor` (may be repeated); `samples`; `ecosystem`; "
-        "`triton`",
+        "`triton`, `torchvision`, `torchaudio`, `apex`: their own tests",
     )
     parser.add_argument("--samples", type=Path, metavar="PATH", help="NVIDIA's cuda-samples, a folder or an archive")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the fuzzer's first program (default: 0)")
@@ -94,8 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.only == ["ecosystem"]:
         return run_ecosystem(arguments, release, wheel, _wheels(table, release, wheel, arguments))
     shard_of(arguments.shard)
-    if triton_tests.NAME in (arguments.only or []):
-        return run_triton(arguments, table, release, wheel)
+    projects = [name for name in project_tests.names() if name in (arguments.only or [])]
+    if len(projects) > 1:
+        raise FactoryError(f"--only {' --only '.join(projects)}: these are two runs.", "Name one project at a time.")
+    if projects:
+        return run_project(projects[0], arguments, table, release, wheel)
     settings_file = tomllib.loads((conformity.TESTS / "files.toml").read_text(encoding="utf-8"))
     groups = settings_file["groups"]
     listed = [*settings_file["files"], *(file for group in groups.values() for file in group["files"])]
@@ -103,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = chosen_files(only, listed, release)
     expected = conformity_report.load(release.torch)
     wheels = _wheels(table, release, wheel, arguments)
-    results = results_of(release, wheels)
+    results = results_of(release.torch, wheels)
     if not arguments.report:
         # An environment of its own: a run takes hours, and would keep `make test` from the other.
         program = environment.for_tests("conformity", release, wheel, wheels, UPSTREAM_NEEDS)
@@ -157,30 +160,36 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if surprises else 0
 
 
-def run_triton(arguments: argparse.Namespace, table: Table, release: Release, wheel: UpstreamWheel) -> int:
-    """Triton's own tests, unedited, with the wheel of triton that the release requires."""
-    version = release.companions.get(triton_tests.NAME, "")
-    tests = triton_tests.folder(arguments.tests, version)
-    there = [*triton_tests.files(tests), conformity.RANDOM]
-    files = [name for name in arguments.only if name != triton_tests.NAME] or there
-    for name in set(files) - set(there):
-        raise FactoryError(f"--only {name}: there is no such file of Triton's.", "Choose from: " + ", ".join(there))
+def run_project(name: str, arguments: argparse.Namespace, table: Table, release: Release, wheel: UpstreamWheel) -> int:
+    """The tests of a companion's own project, unedited, with the companion's wheel that the release has."""
+    project = project_tests.find(name, table, release, arguments.tests)
+    files = [file for file in arguments.only if file != name] or list(project.files)
+    for file in set(files) - set(project.files):
+        raise FactoryError(f"--only {file}: {project.title} has no such file.", "It has: " + ", ".join(project.files))
     wheels = _wheels(table, release, wheel, arguments)
-    results = results_of(release, wheels)
-    expected = conformity_report.load(release.torch, triton_tests.EXPECTED)
+    companion = table.companion(name, project.version)
+    if companion is not None and companion.is_given:
+        folder = arguments.output if arguments.wheels is None else arguments.wheels
+        wheels = [*wheels, _one(folder, str(given_wheel.file_name(companion, release, wheel, "*")))]
+    # Other requirements would make the environment of the conformity runs anew each time.
+    prefix = f"conformity-{name}" if project.needs else "conformity"
+    results = results_of(project.title.replace(" ", "-"), wheels)
+    expected = conformity_report.load(release.torch, project.expected)
     if not arguments.report:
+        random = {"FUZZ_FIRST": str(arguments.first), "FUZZ_COUNT": str(arguments.programs // RANDOM_SHARE)}
         settings = conformity.Settings(
-            environment.for_tests("conformity", release, wheel, wheels, UPSTREAM_NEEDS),
+            environment.for_tests(prefix, release, wheel, wheels, (*UPSTREAM_NEEDS, *project.needs)),
             results,
-            tests,
-            triton_tests.variables(results, arguments.first, arguments.programs // RANDOM_SHARE),
+            project.folder,
+            {**project.variables, **random, "TRITON_CACHE_DIR": str(results / "triton-cache")},
             [(pattern, entry.sentence) for entry in expected if entry.skip for pattern in entry.tests],
             arguments.timeout,
             arguments.failed,
             arguments.seconds,
+            marks=project.marks,
         )
         _run(files, arguments, settings, release)
-    summary = conformity_report.summarise(f"triton {version}", results, there, expected)
+    summary = conformity_report.summarise(project.title, results, project.files, expected)
     print(conformity_report.table(summary))
     if arguments.write:
         conformity_report.write(CHECKOUT / "docs" / "conformity.md", summary)
@@ -228,7 +237,7 @@ def run_samples(arguments: argparse.Namespace) -> int:
 
 def run_ecosystem(arguments: argparse.Namespace, release: Release, wheel: UpstreamWheel, wheels: Sequence[Path]) -> int:
     """Programs of others' packages on both devices; each may take ten minutes unless --timeout is given."""
-    outcomes = results_of(release, wheels) / "ecosystem.json"
+    outcomes = results_of(release.torch, wheels) / "ecosystem.json"
     table = ecosystem.load()
     found = samples.load(outcomes) if arguments.report or arguments.resume else None
     if found is None:
@@ -313,9 +322,10 @@ def _one(folder: Path, pattern: str) -> Path:
     return matches[0]
 
 
-def results_of(release: Release, wheels: Sequence[Path]) -> Path:
+def results_of(of: str, wheels: Sequence[Path]) -> Path:
+    """The folder of outcomes; ``of``: the release of torch, or the companion and its version."""
     digest = hashlib.sha256("".join(cache.sha256_of(path) for path in wheels).encode()).hexdigest()
-    return cache.folder("conformity", release.torch) / digest[:16]
+    return cache.folder("conformity", of) / digest[:16]
 
 
 def _run(files: List[str], arguments: argparse.Namespace, settings: conformity.Settings, release: Release) -> None:

@@ -79,6 +79,8 @@ class Settings:
     file_folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # Files that want to be started as programs, one for each device.
     programs: Sequence[str] = ()
+    # pytest's expression of marks: which tests are run.
+    marks: str = ""
 
     def seconds_of(self, file: str) -> Optional[float]:
         return self.limits.get(file) if self.seconds is None else self.seconds
@@ -188,6 +190,7 @@ class Child:
             "-q",
             "-o",
             "xfail_strict=True",
+            *(["-m", self.settings.marks] if self.settings.marks else []),
         ]
 
     def variables(self) -> Dict[str, str]:

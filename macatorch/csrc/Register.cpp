@@ -7,6 +7,7 @@
 #include "fast/DeviceAllocator.h"
 #include "graph/GraphCapture.h"
 #include "memory/ThreadAllocator.h"
+#include "ops/RecursiveFilter.h"
 #include "ops/Sleep.h"
 #include "ops/distributed/Signals.h"
 #include "profile/MarkRecords.h"
@@ -36,6 +37,7 @@ struct Registration {
     register_device_asserts();
     register_graph_capture();
     register_sleep();
+    register_recursive_filter();
     register_kernel_team();
     register_signals();
     register_operator_records();

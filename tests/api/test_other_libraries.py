@@ -203,3 +203,16 @@ def test_the_companions_are_ours_and_bring_no_library_of_nvidias():
     with open("/proc/self/maps") as file:
         loaded = {line.split()[-1] for line in file if re.search(r"lib(cudart|nvjpeg)", line)}
     assert loaded and all("/mxmaca/lib/cuda" in path for path in loaded), loaded
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_backward_passes_of_a_filter_repeat_bit_for_bit():
+    """Gradients of several coefficients meet in the frequency that they are made of, in the same order each time."""
+    functional = pytest.importorskip("torchaudio").functional
+    frequency, quality = (torch.tensor(x, dtype=torch.float64, device="cuda").requires_grad_() for x in (800.0, 0.7))
+    waves = sound().double().cuda().requires_grad_()
+    y = functional.allpass_biquad(waves, 16000, frequency, quality)
+    assert y.grad_fn is not None and y.is_cuda
+    given = torch.cos(torch.arange(float(y.numel()), device="cuda").view_as(y)).double()
+    passes = [torch.autograd.grad(y, (waves, frequency, quality), given, retain_graph=True) for _ in range(50)]
+    assert all(torch.equal(one, first) for each in passes for one, first in zip(each, passes[0]))

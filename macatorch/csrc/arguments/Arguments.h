@@ -18,6 +18,12 @@ class Arguments {
     const auto index = schema_.argumentIndexWithName(name);
     return index ? stack_[first_ + static_cast<size_t>(*index)] : c10::IValue();
   }
+  /// Gives the call another argument, which the release must have.
+  void replace(const char* name, c10::IValue value) const {
+    const auto index = schema_.argumentIndexWithName(name);
+    TORCH_INTERNAL_ASSERT(index);
+    stack_[first_ + static_cast<size_t>(*index)] = std::move(value);
+  }
   /// Undefined where it is None.
   at::Tensor tensor(const char* name) const {
     const c10::IValue value = (*this)[name];

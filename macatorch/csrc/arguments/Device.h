@@ -20,8 +20,6 @@ constexpr c10::DispatchKey kQuantizedDeviceKey =
     c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::Quantized, kDeviceBackend);
 constexpr c10::DispatchKey kQuantizedHostKey =
     c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::Quantized, kHostBackend);
-constexpr c10::DispatchKey kAutogradDeviceKey =
-    c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::AutogradFunctionality, kDeviceBackend);
 
 inline bool is_on_device(c10::Device device) { return device.type() == kDevice; }
 

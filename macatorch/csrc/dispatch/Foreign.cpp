@@ -6,7 +6,6 @@
 #include <mc_runtime.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -178,31 +177,6 @@ void guard(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   try_device(op, backends, stack);
 }
 
-// Operators that choose their kernel by the tensor's device themselves, without the dispatcher: only the whole operator
-// can go to the CPU, with moves that autograd follows. torchaudio: recursive filters (lfilter.cpp).
-constexpr std::array<const char*, 1> kWhole{"torchaudio::_lfilter"};
-
-void on_cpu(const c10::OperatorHandle& op, DispatchKeySet, Stack* stack) {
-  const size_t first = stack->size() - op.schema().arguments().size();
-  std::optional<c10::Device> device;
-  for (size_t i = first; i < stack->size(); ++i) {
-    if ((*stack)[i].isTensor() && (*stack)[i].toTensor().defined()) {
-      const at::Tensor tensor = (*stack)[i].toTensor();
-      TORCH_CHECK(tensor.device() == device.value_or(tensor.device()),
-                  "Expected all tensors to be on the same device, but found at least two devices, ", *device, " and ",
-                  tensor.device(), "!");
-      device = tensor.device();
-      (*stack)[i] = tensor.to(c10::kCPU);
-    }
-  }
-  op.callBoxed(stack);
-  for (c10::IValue& value : *stack) {
-    if (value.isTensor() && value.toTensor().defined()) {
-      value = value.toTensor().to(*device);
-    }
-  }
-}
-
 // A listener hears of a new operator while the dispatcher holds its lock, so the guard cannot be registered through the
 // dispatcher. OperatorEntry::registerKernel asks for exactly that lock; the way to it is private. An explicit
 // instantiation may name a private member.
@@ -223,14 +197,6 @@ class GuardNewOperators final : public c10::OpRegistrationListener {
     entry_of(op).registerKernel(c10::Dispatcher::singleton(), DispatchKey::BackendSelect,
                                 c10::KernelFunction::makeFromBoxedFunction<&guard>(), std::nullopt, nullptr,
                                 "registered at macatorch/csrc/dispatch/Foreign.cpp");
-    const std::string name = c10::toString(op.operator_name());
-    if (std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end()) {
-      for (const DispatchKey key : {kAutogradDeviceKey, kDeviceKey}) {
-        entry_of(op).registerKernel(c10::Dispatcher::singleton(), key,
-                                    c10::KernelFunction::makeFromBoxedFunction<&on_cpu>(), std::nullopt, nullptr,
-                                    "registered at macatorch/csrc/dispatch/Foreign.cpp");
-      }
-    }
   }
   void onOperatorDeregistered(const c10::OperatorHandle&) override {}
 

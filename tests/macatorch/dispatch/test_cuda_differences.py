@@ -199,6 +199,22 @@ def test_bags_of_embeddings_know_their_elements_and_sizes(mode: int, last: bool)
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_the_first_bag_begins_at_the_first_index(mode: str) -> None:
+    """CUDA's kernel does not read the first offset; the CPU's refuses any but 0."""
+    weight = torch.randn(10, 3)
+    indices = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9])
+    results = []
+    for device, first in (("cpu", 0), ("cuda", 3)):
+        leaf = weight.clone().to(device).requires_grad_()
+        offsets = torch.tensor([first, 5], device=device)
+        bags = torch.nn.functional.embedding_bag(indices.to(device), leaf, offsets, mode=mode)
+        bags.square().sum().backward()
+        assert offsets.tolist() == [first, 5]
+        results.append((bags.detach().cpu(), leaf.grad.cpu()))
+    torch.testing.assert_close(*results)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 @pytest.mark.parametrize(
     "dtypes", [(torch.int32, torch.int64), (torch.int64, torch.int32), (torch.int32,) * 2], ids=str
 )

@@ -10,12 +10,17 @@ constexpr int64_t kMax = 2;  // the mode that keeps which element was the larges
 
 /// _embedding_bag. The CPU's kernel leaves out what its own backward does not need; CUDA's always gives each index's
 /// bag and each bag's size (padding not counted), and the largest elements' indices in one mode only. They are of the
-/// common dtype of indices and offsets.
+/// common dtype of indices and offsets. CUDA's first bag begins at the first index whatever its offset says, where the
+/// CPU's kernel refuses another offset than 0; no kernel of the device reads it.
 template <const OperatorSpec& spec>
 void embedding_bag(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const Arguments given(op, stack);
   const at::Tensor indices = given.tensor("indices");
-  const at::Tensor offsets = given.tensor("offsets");
+  at::Tensor offsets = given.tensor("offsets");
+  if (offsets.dim() == 1 && offsets.size(0) != 0) {
+    offsets = at::cat({at::zeros({1}, offsets.options()), offsets.slice(0, 1)});
+    given.replace("offsets", offsets);
+  }
   const at::TensorOptions places_type =
       indices.options().dtype(at::promoteTypes(indices.scalar_type(), offsets.scalar_type()));
   const bool open = given.flag("include_last_offset");

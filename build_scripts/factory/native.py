@@ -172,7 +172,7 @@ class Tools:
 
 
 # What libmacatorch is built from; the Python packages beside it do not count.
-OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "cpu_dtypes", "codegen", "csrc")
+OPERATOR_SOURCES = ("CMakeLists.txt", "operators.toml", "cpu_dtypes", "codegen", "csrc", "older_headers")
 # What they are built from of the SDK.
 SDK_PARTS = ("include", "portable")
 # The parts of csrc/fast, each an option MACATORCH_FAST_<part> of CMake.

@@ -345,7 +345,7 @@ class FunctionTable(NamedTuple):
 
     def reroute(self) -> str:
         stub = f"at::native::{self.name}"
-        return f'reroute_stub<{stub}_DECLARE_DISPATCH_type, {stub}>("{self.name}", {str(self.promotes).lower()});'
+        return f'reroute_stub<decltype({stub}), {stub}>("{self.name}", {str(self.promotes).lower()});'
 
 
 def function_tables(table: Table, include: Path, binary: bytes) -> List[FunctionTable]:

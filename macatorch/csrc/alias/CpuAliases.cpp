@@ -9,6 +9,7 @@
 #include "alias/ViewCopies.h"
 #include "arguments/Device.h"
 #include "arguments/Names.h"
+#include "arguments/Release.h"
 #include "graph/Work.h"
 
 namespace macatorch {
@@ -114,9 +115,18 @@ AliasPtr take_alias() {
 
 void release_storage(void* context) { c10::raw::intrusive_ptr::decref(static_cast<StorageImpl*>(context)); }
 
+/// Without a look at whether the memory is to be copied before a write: up to 2.1 none is.
+DataPtr& data_of(StorageImpl& storage) {
+#if MACATORCH_TORCH_AT_LEAST(2, 4)
+  return storage._mutable_data_ptr_no_checks();
+#else
+  return storage.mutable_data_ptr();
+#endif
+}
+
 /// An alias that outlives its call must keep the device's memory.
 void own_storage(StorageImpl& alias, const TensorImpl& device) {
-  DataPtr& data = alias._mutable_data_ptr_no_checks();
+  DataPtr& data = data_of(alias);
   if (data.get_context() != nullptr || data.get() == nullptr) {
     return;
   }
@@ -137,14 +147,14 @@ void move_to_device_memory(StorageImpl& storage) {
 }
 
 void relabel_storage(StorageImpl& storage, c10::Device device) {
-  DataPtr& data = storage._mutable_data_ptr_no_checks();
+  DataPtr& data = data_of(storage);
   if (data.device() == device) {
     return;  // another result of the same call shares it
   }
   if (C10_UNLIKELY(!is_device_owned(data))) {
     move_to_device_memory(storage);
   }
-  storage._mutable_data_ptr_no_checks().unsafe_set_device(device);
+  data_of(storage).unsafe_set_device(device);
   storage.set_allocator(c10::cuda::CUDACachingAllocator::get());
 }
 
@@ -186,7 +196,7 @@ static void check_write(const StorageImpl& storage) {
 
 /// A copy-on-write storage may get its own bytes only when it is written.
 static void own_bytes(TensorImpl& alias, StorageImpl& source) {
-  DataPtr& data = CpuAlias::of(alias).storage_impl()->_mutable_data_ptr_no_checks();
+  DataPtr& data = data_of(*CpuAlias::of(alias).storage_impl());
   if (data.get_context() == nullptr) {
     data = DataPtr(source.mutable_data(), c10::Device(c10::kCPU));
   }
@@ -235,7 +245,7 @@ at::Tensor CpuAliases::bind(const at::Tensor& device_tensor, bool write) {
     StorageImpl& storage = *CpuAlias::of(*alias).storage_impl();
     // Reading must not end a copy-on-write; writing has to.
     void* data = write ? source->mutable_data() : const_cast<void*>(source->data());
-    storage._mutable_data_ptr_no_checks() = DataPtr(data, c10::Device(c10::kCPU));
+    data_of(storage) = DataPtr(data, c10::Device(c10::kCPU));
     storage.set_nbytes(source->nbytes());
   }
   CpuAlias::of(*alias).copy_metadata(CpuAlias::of(*device));
@@ -261,9 +271,9 @@ void CpuAliases::write_back(c10::Device device) {
     StorageImpl& from = *alias.storage_impl();
     StorageImpl& to = *target.unsafe_storage().unsafeGetStorageImpl();
     if (C10_UNLIKELY(from.data_ptr().get_context() != nullptr)) {  // the kernel gave it a block of its own
-      to.set_data_ptr_noswap(std::move(from._mutable_data_ptr_no_checks()));
+      to.set_data_ptr_noswap(std::move(data_of(from)));
       to.set_nbytes(from.nbytes());
-      from._mutable_data_ptr_no_checks() = DataPtr(to.mutable_data(), c10::Device(c10::kCPU));
+      data_of(from) = DataPtr(to.mutable_data(), c10::Device(c10::kCPU));
       relabel_storage(to, device);
     } else if (C10_UNLIKELY(from.nbytes() != to.nbytes())) {
       to.set_nbytes(from.nbytes());
@@ -321,7 +331,7 @@ CpuAliases::~CpuAliases() {
     if (C10_UNLIKELY(kept || (slot.owns_storage && alias.storage().use_count() > 1))) {
       own_storage(storage, *slot.device);
     } else if (C10_LIKELY(slot.owns_storage && aliases.size() < kPoolLimit)) {
-      DataPtr& data = storage._mutable_data_ptr_no_checks();
+      DataPtr& data = data_of(storage);
       if (C10_UNLIKELY(data.get_context() != nullptr)) {
         data.clear();
       }

@@ -5,7 +5,10 @@
 #include <torch/library.h>
 
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
+
+#include "arguments/Release.h"
 
 namespace macatorch {
 
@@ -80,6 +83,26 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, torch::
 /// call_boxed as a kernel to register.
 torch::CppFunction boxed_kernel(const OperatorSpec& spec);
 
+#if !MACATORCH_TORCH_AT_LEAST(2, 4)
+/// Which integers of an operator may be symbolic differs between releases. A function that takes such ones is called by
+/// way of the stack, where they are plain numbers.
+template <auto* function>
+void call_with_symbols(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  using Pointer = c10::CompileTimeFunctionPointer<std::remove_pointer_t<decltype(function)>, function>;
+  using Functor = typename c10::impl::WrapFunctionIntoFunctor<Pointer>::type;
+  Functor functor;
+  c10::impl::make_boxed_from_unboxed_functor<Functor, false>::call(&functor, op, keys, stack);
+}
+
+template <class T>
+constexpr bool kHasSymbols = std::is_same_v<T, c10::SymInt> || std::is_same_v<T, c10::SymIntArrayRef> ||
+                             std::is_same_v<T, at::OptionalSymIntArrayRef>;
+template <class... T>
+constexpr bool kHasSymbols<std::tuple<T...>> = (kHasSymbols<T> || ...);
+template <class Result, class... T>
+constexpr bool kHasSymbols<Result(T...)> = kHasSymbols<Result> || (kHasSymbols<std::decay_t<T>> || ...);
+#endif
+
 /// A function of ours as a kernel to register, boxed or with the types of its schema. `origin` is what a dump of the
 /// dispatcher shows of it.
 template <auto* function>
@@ -87,6 +110,10 @@ torch::CppFunction kernel_of(const char* origin) {
   using Type = std::remove_pointer_t<decltype(function)>;
   if constexpr (std::is_same_v<Type, void(const c10::OperatorHandle&, torch::jit::Stack*)>) {
     return torch::CppFunction::makeFromBoxedFunction<function>().debug(origin);
+#if !MACATORCH_TORCH_AT_LEAST(2, 4)
+  } else if constexpr (kHasSymbols<Type>) {
+    return torch::CppFunction::makeFromBoxedFunction<&call_with_symbols<function>>().debug(origin);
+#endif
   } else {
     return torch::CppFunction(c10::CompileTimeFunctionPointer<Type, function>()).debug(origin);
   }

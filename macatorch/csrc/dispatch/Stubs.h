@@ -11,6 +11,7 @@
 #include "alias/CompositeTensors.h"
 #include "alias/DeviceScope.h"
 #include "arguments/Device.h"
+#include "arguments/Release.h"
 #include "arguments/Walker.h"
 #include "dispatch/Bound.h"
 #include "dispatch/Operators.h"
@@ -206,18 +207,30 @@ struct Rerouted<Stub, stub, Result (*)(Args...)> {
 
 }  // namespace stubs
 
+/// Whether a table has an entry for a kind of device.
+template <class Stub>
+bool has_entry(Stub& stub, c10::DeviceType device) {
+#if MACATORCH_TORCH_AT_LEAST(2, 4)
+  return stub.is_device_supported(device);
+#else
+  // A table is nothing but its entries, and those for the CPU's instruction sets beside it.
+  const auto& entries = reinterpret_cast<const at::native::DispatchStubImpl&>(stub);
+  return device == c10::kCPU ? Stub::DEFAULT != nullptr : entries.cuda_dispatch_ptr != nullptr;
+#endif
+}
+
 /// Points the CUDA entry of one table at the CPU's function, or, where the CPU has none, at an error that says so.
 /// `promotes`: the table's functions read every operand in the iterator's common dtype, of which a CUDA iterator does
 /// not say.
 template <class Stub, Stub& stub>
 void reroute_stub(const char* name, bool promotes) {
   using Rerouted = stubs::Rerouted<Stub, stub, typename Stub::FnPtr>;
-  if (!stub.is_device_supported(kDevice)) {
+  if (!has_entry(stub, kDevice)) {
     return;
   }
   Rerouted::name = name;
   Rerouted::promotes = promotes;
-  const auto entry = stub.is_device_supported(c10::kCPU) ? &Rerouted::call : &Rerouted::missing;
+  const auto entry = has_entry(stub, c10::kCPU) ? &Rerouted::call : &Rerouted::missing;
   if constexpr (kDevice == c10::kCUDA) {
     stub.set_cuda_dispatch_ptr(entry);
   } else {

@@ -1,11 +1,9 @@
 #include "graph/FailedCapture.h"
 
-#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
-#include <torch/version.h>
 
 #include <functional>
 #include <mutex>
@@ -13,7 +11,16 @@
 #include <unordered_map>
 #include <utility>
 
+#include "arguments/Release.h"
+
+#if MACATORCH_TORCH_AT_LEAST(2, 12)
+#include <ATen/core/CachingHostAllocator.h>
+#endif
+
 namespace macatorch {
+
+#if MACATORCH_TORCH_AT_LEAST(2, 4)
+
 namespace {
 
 using at::cuda::CUDAGraph;
@@ -97,7 +104,7 @@ std::function<void()> end_of(Graph& graph, unsigned long long id) {
     }
     c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
     c10::cuda::CUDACachingAllocator::releasePool(device, pool);
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12  // pinned memory comes from the graph's pool as well
+#if MACATORCH_TORCH_AT_LEAST(2, 12)  // pinned memory comes from the graph's pool as well
     at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool);
     at::getHostAllocator(at::kCUDA)->release_pool(pool);
 #endif
@@ -159,5 +166,26 @@ void tidy_failed_capture(unsigned long long id) noexcept {
     }
   }
 }
+
+#else
+
+// A graph takes part with the default generator of its device and with one stream, which is current where it ends. Its
+// pool bears the number of the capture, unless the program has given it one.
+
+void note_graph_of_capture(unsigned long long /*id*/) {}
+void forget_graph_of_capture(unsigned long long /*id*/) {}
+
+void tidy_failed_capture(unsigned long long id) noexcept {
+  try {
+    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
+    const auto device = stream.device_index();
+    at::cuda::detail::getDefaultCUDAGenerator(device).get<at::CUDAGeneratorImpl>()->capture_epilogue();
+    c10::cuda::CUDACachingAllocator::endAllocateStreamToPool(device, stream);
+    c10::cuda::CUDACachingAllocator::releasePool(device, {id, 0});
+  } catch (const c10::Error&) {  // the allocator had left the pool already, or it is the program's
+  }
+}
+
+#endif
 
 }  // namespace macatorch

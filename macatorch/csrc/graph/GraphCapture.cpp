@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/impl/GPUTrace.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/cuda/CUDAException.h>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "arguments/Device.h"
+#include "arguments/Release.h"
 #include "arguments/Walker.h"
 #include "graph/Borrowed.h"
 #include "graph/CompositeMembers.h"
@@ -303,7 +305,7 @@ void record(Session& session, const c10::OperatorHandle& op, c10::DeviceIndex de
   }
 
   auto node =
-      std::make_unique<Node>(Node{op, device, at::GradMode::is_enabled(), {}, {}, {}, std::move(positions), {}});
+      std::make_unique<Node>(Node{op, device, c10::GradMode::is_enabled(), {}, {}, {}, std::move(positions), {}});
   size_t number = 0;
   for (size_t i = first; i < stack->size(); ++i) {
     for_each_tensor((*stack)[i], [&](const at::Tensor& tensor) {
@@ -476,8 +478,12 @@ void wait_as_upstream() {
     c10::cuda::warn_or_error_on_sync();
   }
   if (const auto* const listener = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(listener != nullptr)) {
-    (*listener)->trace_gpu_stream_synchronization(
-        kDevice, reinterpret_cast<uintptr_t>(c10::cuda::getCurrentCUDAStream().stream()));
+    const auto stream = reinterpret_cast<uintptr_t>(c10::cuda::getCurrentCUDAStream().stream());
+#if MACATORCH_TORCH_AT_LEAST(2, 4)
+    (*listener)->trace_gpu_stream_synchronization(kDevice, stream);
+#else
+    (*listener)->trace_gpu_stream_synchronization(stream);
+#endif
   }
 }
 

@@ -88,9 +88,11 @@ class LaunchedArguments {
 
 void launch(Node& node) {
   // Nothing above the backends takes part, whatever the launching thread is doing.
-  const c10::impl::ForceDispatchKeyGuard keys(
-      c10::default_included_set - DispatchKeySet(DispatchKey::ADInplaceOrView),
-      c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
+  c10::impl::LocalDispatchKeySet wanted = c10::impl::tls_local_dispatch_key_set();
+  wanted.included_ = c10::default_included_set - DispatchKeySet(DispatchKey::ADInplaceOrView);
+  wanted.excluded_ =
+      c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset;
+  const c10::impl::ForceDispatchKeyGuard keys(wanted);
   const c10::AutoGradMode gradients(node.gradients);
   const c10::cuda::CUDAGuard device(node.device);
   Requests requests(node.places);

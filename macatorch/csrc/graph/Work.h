@@ -1,11 +1,6 @@
 #pragma once
 
-#if __has_include(<ATen/cuda/PhiloxCudaState.h>)
 #include <ATen/cuda/PhiloxCudaState.h>
-#else
-#include <ATen/cuda/detail/PhiloxCudaStateRaw.cuh>
-#endif
-
 #include <c10/macros/Macros.h>
 
 #include <atomic>

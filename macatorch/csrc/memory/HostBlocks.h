@@ -1,8 +1,8 @@
 #pragma once
 
-#include <c10/core/Allocator.h>
-
 #include <cstddef>
+
+#include "memory/Allocator.h"
 
 namespace macatorch {
 
@@ -13,7 +13,7 @@ namespace macatorch {
 // marked as free (MADV_FREE): the kernel takes its pages whenever it needs memory, before it swaps anything.
 
 /// The allocator of large host tensors that are filled from a device: blocks of whole huge pages.
-class HostBlocks final : public c10::Allocator {
+class HostBlocks final : public Allocator {
  public:
   /// From this size on it pays.
   static constexpr size_t kLeast = size_t{4} << 20;

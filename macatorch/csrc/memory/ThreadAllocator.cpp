@@ -6,6 +6,7 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "graph/Work.h"
+#include "memory/Allocator.h"
 
 namespace macatorch {
 namespace {
@@ -29,7 +30,7 @@ void delete_by_owner(void* data) {
   }
 }
 
-class ScopedAllocator final : public c10::Allocator {
+class ScopedAllocator final : public Allocator {
  public:
   c10::DataPtr allocate(size_t nbytes) override {
     const ThreadState& state = thread_state();
@@ -55,7 +56,7 @@ class ScopedAllocator final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return &delete_by_owner; }
 
   void copy_data(void* dest, const void* src, std::size_t count) const override {
-    host_allocator->copy_data(dest, src, count);
+    copy_by(*host_allocator, dest, src, count);
   }
 };
 

@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "arguments/Release.h"
+
 // Note [The thread of a backward pass]
 // On CUDA a backward pass runs in a thread that autograd's engine keeps for each device. Here its operators compute on
 // the host's cores, and OpenMP gives a pool of its own to each thread that calls it: the forward pass has one and the
@@ -147,6 +149,14 @@ bool is_plain(const torch::autograd::edge_list& roots, const torch::autograd::ed
 std::atomic<bool> forked{false};
 [[maybe_unused]] const int forks_are_watched = pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
 
+bool has_dispatch_mode() {
+#if MACATORCH_TORCH_AT_LEAST(2, 4)
+  return c10::impl::TorchDispatchModeTLS::any_modes_set();
+#else
+  return c10::impl::TorchDispatchModeTLS::stack_len() != 0;
+#endif
+}
+
 /// True if this thread may run the pass without anybody noticing, and gains by it. `gradients`: those it begins with.
 bool keeps_pass(const torch::autograd::edge_list& roots, const torch::autograd::variable_list& gradients,
                 const torch::autograd::edge_list& outputs) {
@@ -157,7 +167,7 @@ bool keeps_pass(const torch::autograd::edge_list& roots, const torch::autograd::
   // Within a pass the engine goes on in the thread it is in. Observers are told of threads.
   if (torch::autograd::get_current_graph_task_id() != -1 || torch::autograd::AnomalyMode::is_enabled() ||
       at::hasGlobalCallbacks() || at::hasThreadLocalCallbacks() || saved_tensors_have_hooks.load() ||
-      c10::impl::TorchDispatchModeTLS::any_modes_set()) {
+      has_dispatch_mode()) {
     return false;
   }
   const auto keys = c10::impl::tls_local_dispatch_key_set().included_;

@@ -12,13 +12,49 @@
 #include <vector>
 
 #include "arguments/Arguments.h"
+#include "arguments/Release.h"
 
 namespace macatorch {
 namespace {
 
+// Upstream's CPU kernel for what has no dropout.
+#if MACATORCH_TORCH_AT_LEAST(2, 4)
+constexpr bool kKernelTakesBias = true;
+
+std::tuple<at::Tensor, at::Tensor> flash_kernel(const AttentionProblem& problem) {
+  return at::_scaled_dot_product_flash_attention_for_cpu(
+      problem.query, problem.key, problem.value, 0.0, problem.causal,
+      problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt, problem.scale);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_kernel_backward(const AttentionProblem& problem,
+                                                                     const at::Tensor& grad, const at::Tensor& output,
+                                                                     const at::Tensor& logsumexp) {
+  return at::_scaled_dot_product_flash_attention_for_cpu_backward(
+      grad, problem.query, problem.key, problem.value, output, logsumexp, 0.0, problem.causal,
+      problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt, problem.scale);
+}
+#else
+constexpr bool kKernelTakesBias = false;
+
+std::tuple<at::Tensor, at::Tensor> flash_kernel(const AttentionProblem& problem) {
+  const auto results = at::_scaled_dot_product_flash_attention(problem.query, problem.key, problem.value, 0.0,
+                                                               problem.causal, false, problem.scale);
+  return {std::get<0>(results), std::get<1>(results)};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_kernel_backward(const AttentionProblem& problem,
+                                                                     const at::Tensor& grad, const at::Tensor& output,
+                                                                     const at::Tensor& logsumexp) {
+  return at::_scaled_dot_product_flash_attention_backward(grad, problem.query, problem.key, problem.value, output,
+                                                          logsumexp, {}, {}, 0, 0, 0.0, problem.causal, {}, {},
+                                                          problem.scale);
+}
+#endif
+
 bool flash_kernel_takes(const AttentionProblem& problem) {
-  return problem.dropout == 0 && !problem.banned.defined() && problem.query.size(3) == problem.value.size(3) &&
-         problem.query.numel() != 0 && problem.key.numel() != 0;
+  return problem.dropout == 0 && (kKernelTakesBias || !problem.bias.defined()) && !problem.banned.defined() &&
+         problem.query.size(3) == problem.value.size(3) && problem.query.numel() != 0 && problem.key.numel() != 0;
 }
 
 /// Gradient of repeated heads, or of a broadcast bias: the sum over what was repeated.
@@ -135,9 +171,7 @@ AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& ke
 std::tuple<at::Tensor, at::Tensor> attention_forward(const AttentionProblem& problem,
                                                      const std::optional<at::Generator>& random) {
   if (flash_kernel_takes(problem)) {
-    return at::_scaled_dot_product_flash_attention_for_cpu(
-        problem.query, problem.key, problem.value, 0.0, problem.causal,
-        problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt, problem.scale);
+    return flash_kernel(problem);
   }
   const at::Tensor s = scores(problem);
   at::Tensor logsumexp = s.logsumexp(-1);
@@ -155,9 +189,8 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const at:
                                       bool wants_bias) {
   AttentionGradients result;
   if (flash_kernel_takes(problem) && !wants_bias) {
-    std::tie(result.query, result.key, result.value) = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        with_dense_rows(grad), problem.query, problem.key, problem.value, with_dense_rows(output), logsumexp, 0.0,
-        problem.causal, problem.bias.defined() ? std::make_optional(problem.bias) : std::nullopt, problem.scale);
+    std::tie(result.query, result.key, result.value) =
+        flash_kernel_backward(problem, with_dense_rows(grad), with_dense_rows(output), logsumexp);
   } else {
     const at::Tensor p = probabilities(scores(problem), logsumexp.to(problem.query.scalar_type()));
     at::Tensor dropped = p;
@@ -203,7 +236,7 @@ std::pair<at::Tensor, at::Tensor> position_tensors(DeviceCall& call, PhiloxPosit
     return call.result(tensor);
   };
   if (packed) {
-    return {numbers({position.seed, position.offset}, {2}, at::kUInt64), numbers({0}, {}, at::kUInt64)};
+    return {numbers({position.seed, position.offset}, {2}, kUInt64), numbers({0}, {}, kUInt64)};
   }
   return {numbers({position.seed}, {}, at::kLong), numbers({position.offset}, {}, at::kLong)};
 }

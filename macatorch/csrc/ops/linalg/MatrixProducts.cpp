@@ -431,6 +431,31 @@ at::Tensor mixed_dtypes_linear(const at::Tensor& input, const at::Tensor& weight
   return call.result(result.to(input.scalar_type()));
 }
 
+// ---- 8-bit integers (up to 2.1; later releases have a CPU kernel) --------------------------------------------------
+
+/// Sums of up to 2^39 such products are exact in double.
+void integer_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2"), out = given.tensor("out");
+  TORCH_CHECK(self.dim() == 2, "Expected self to be of dimension 2 but got ", self.dim());
+  TORCH_CHECK(mat2.dim() == 2, "Expected mat2 to be of dimension 2 but got ", mat2.dim());
+  TORCH_CHECK(self.size(1) == mat2.size(0), "self.size(1) needs to match mat2.size(0) but got ", self.size(1), " and ",
+              mat2.size(0));
+  TORCH_CHECK(self.scalar_type() == at::kChar && mat2.scalar_type() == at::kChar,
+              "_int_mm takes matrices of int8, got ", self.scalar_type(), " and ", mat2.scalar_type());
+  // cuBLASLt's limits.
+  TORCH_CHECK(self.size(0) > 16, "self.size(0) needs to be greater than 16, but got ", self.size(0));
+  TORCH_CHECK(self.size(1) > 0 && self.size(1) % 8 == 0,
+              "self.size(1) needs to be greater than 0 and a multiple of 8, but got ", self.size(1));
+  TORCH_CHECK(mat2.size(1) > 0 && mat2.size(1) % 8 == 0,
+              "mat2.size(1) needs to be greater than 0 and a multiple of 8, but got ", mat2.size(1));
+  if (out.defined()) {
+    check_dtype(out, at::kInt);
+  }
+  DeviceCall call(self);
+  give(given, call, at::mm(call(self).to(at::kDouble), call(mat2).to(at::kDouble)).to(at::kInt));
+}
+
 }  // namespace
 }  // namespace macatorch
 

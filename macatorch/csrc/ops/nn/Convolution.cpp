@@ -10,6 +10,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Device.h"
+#include "arguments/Release.h"
 #include "dispatch/Precision.h"
 #include "fast/LayoutCopy.h"
 #include "fast/Lines.h"
@@ -25,6 +26,15 @@ namespace {
 
 using Ints = c10::SymIntArrayRef;
 constexpr c10::DispatchKeySet kCpu(kHostKey);
+
+// Strides, dilations and groups as the release's functions take them.
+#if MACATORCH_TORCH_AT_LEAST(2, 4)
+Ints steps(Ints numbers) { return numbers; }
+const c10::SymInt& count(const c10::SymInt& number) { return number; }
+#else
+at::IntArrayRef steps(Ints numbers) { return C10_AS_INTARRAYREF_SLOW(numbers); }
+int64_t count(const c10::SymInt& number) { return number.guard_int(__FILE__, __LINE__); }
+#endif
 
 at::Tensor widen_half(const at::Tensor& tensor) { return is_half(tensor.scalar_type()) ? widen(tensor) : tensor; }
 at::Tensor rounded(const at::Tensor& result, const at::Tensor& input) {
@@ -60,8 +70,9 @@ bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std
   if (!multiplies || input.scalar_type() != at::kBFloat16 || weight.scalar_type() != at::kBFloat16) {
     return false;
   }
-  const ConvBackend backend = at::native::select_conv_backend(input, weight, bias, stride, padding, dilation,
-                                                              transposed, output_padding, groups, bias_sizes);
+  const ConvBackend backend =
+      at::native::select_conv_backend(input, weight, bias, steps(stride), padding, steps(dilation), transposed,
+                                      output_padding, count(groups), bias_sizes);
   return backend == ConvBackend::Mkldnn || backend == ConvBackend::MkldnnTranspose;
 }
 
@@ -84,9 +95,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   if (C10_UNLIKELY(at::tracer::impl::is_dispatch_enabled())) {
     // The tracer records no `convolution` but what upstream's is made of.
     at::Context& context = at::globalContext();
-    return at::_convolution_symint(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups,
-                                   context.benchmarkCuDNN(), context.deterministicCuDNN(), context.userEnabledCuDNN(),
-                                   context.allowTF32CuDNN());
+    return at::_convolution_symint(input, weight, bias, steps(stride), padding, steps(dilation), transposed,
+                                   output_padding, count(groups), context.benchmarkCuDNN(),
+                                   context.deterministicCuDNN(), context.userEnabledCuDNN(), context.allowTF32CuDNN());
   }
   DeviceCall call(input);
   at::Tensor source = call(input), kernel = call(weight);
@@ -100,8 +111,8 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   std::optional<at::Tensor> result =
       plane_convolution(source, kernel, added, stride, padding, dilation, transposed, groups);
   if (!result) {
-    result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, stride, padding, dilation, transposed,
-                                               output_padding, groups);
+    result = at::_ops::convolution::redispatch(kCpu, source, kernel, added, steps(stride), padding, steps(dilation),
+                                               transposed, output_padding, count(groups));
   }
   return call.result(in_format(rounded(*result, input), output_format(input, weight)));
 }
@@ -135,8 +146,9 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
   const at::Tensor kernel = given(weight);
   const auto gradients = [&](const at::Tensor& of, const at::Tensor& from, const at::Tensor& by,
                              std::array<bool, 3> wanted) {
-    return at::_ops::convolution_backward::redispatch(kCpu, of, from, by, bias_sizes, stride, padding, dilation,
-                                                      transposed, output_padding, groups, wanted);
+    return at::_ops::convolution_backward::redispatch(kCpu, of, from, by, bias_sizes, steps(stride), padding,
+                                                      steps(dilation), transposed, output_padding, count(groups),
+                                                      wanted);
   };
   Gradients found;
   if (output_mask[1] && copies_for_weight_gradient(input, weight, groups)) {

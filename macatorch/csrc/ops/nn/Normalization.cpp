@@ -15,6 +15,7 @@
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
 #include "arguments/Device.h"
+#include "arguments/Release.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
@@ -80,6 +81,26 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> train_many_pixels(const at::Tenso
   return {output, mean, variance.add(eps).rsqrt_()};
 }
 
+/// Whether upstream's CPU kernel lacks the input's dtype: up to 2.1 it takes no Half.
+bool is_computed_wider(const at::Tensor& input) {
+  return !MACATORCH_TORCH_AT_LEAST(2, 4) && input.scalar_type() == at::kHalf;
+}
+
+/// native_batch_norm on CPU aliases, of which cuDNN's statistics are float.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> host_batch_norm(const at::Tensor& input, const at::Tensor& weight,
+                                                               const std::optional<at::Tensor>& bias,
+                                                               const std::optional<at::Tensor>& running_mean,
+                                                               const std::optional<at::Tensor>& running_var,
+                                                               bool training, double momentum, double eps) {
+  if (!is_computed_wider(input)) {
+    return at::_ops::native_batch_norm::redispatch(kCpu, input, weight, bias, running_mean, running_var, training,
+                                                   momentum, eps);
+  }
+  auto [output, mean, invstd] = at::_ops::native_batch_norm::redispatch(
+      kCpu, widen(input), widen(weight), widen(bias), running_mean, running_var, training, momentum, eps);
+  return {round_to(output, at::kHalf), mean, invstd};
+}
+
 // The CPU kernel's saved statistics are those of cuDNN: the batch's mean and 1/sqrt(var + eps).
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(
@@ -99,9 +120,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm(
                                                     call(running_var, true), exponential_average_factor, epsilon);
     return call.results(output, mean, invstd, at::empty({0}, call(input).options().dtype(at::kByte)));
   }
-  auto [output, mean, invstd] =
-      at::_ops::native_batch_norm::redispatch(kCpu, call(input), call(weight), call(bias), call(running_mean, true),
-                                              call(running_var, true), training, exponential_average_factor, epsilon);
+  auto [output, mean, invstd] = host_batch_norm(call(input), call(weight), call(bias), call(running_mean, true),
+                                                call(running_var, true), training, exponential_average_factor, epsilon);
   at::Tensor reserve = at::empty({0}, call(input).options().dtype(at::kByte));
   return call.results(output, mean, invstd, reserve);
 }
@@ -182,10 +202,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
     const std::optional<at::Tensor>& save_mean, const std::optional<at::Tensor>& save_invstd, double epsilon,
     const at::Tensor& /*reserve*/) {
   DeviceCall call(input);
+  const bool wider = is_computed_wider(input);
+  const auto taken = [&](const at::Tensor& tensor) { return wider ? widen(call(tensor)) : call(tensor); };
   auto [grad_input, grad_weight, grad_bias] = at::_ops::native_batch_norm_backward::redispatch(
-      kCpu, plain_strides(call(grad_output)), plain_strides(call(input)), call(weight), call(running_mean),
+      kCpu, plain_strides(taken(grad_output)), plain_strides(taken(input)), taken(weight), call(running_mean),
       call(running_var), call(save_mean), call(save_invstd),
       /*train=*/true, epsilon, {true, true, true});
+  if (wider) {
+    grad_input = round_to(grad_input, input.scalar_type());
+    grad_weight = round_to(grad_weight, weight.scalar_type());
+    grad_bias = round_to(grad_bias, weight.scalar_type());
+  }
   return call.results(grad_input, grad_weight, grad_bias);
 }
 

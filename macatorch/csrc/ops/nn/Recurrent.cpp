@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/native/RNN.h>
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "alias/DeviceCall.h"
@@ -118,14 +119,16 @@ Outputs run_layers(const Layers& layers, const Operands& operands, PhiloxPositio
 /// Lets autograd see the operators that run on the aliases.
 class AutogradScope {
  public:
-  AutogradScope()
-      : keys_(c10::impl::tls_local_dispatch_key_set().included_,
-              c10::impl::tls_local_dispatch_key_set().excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView),
-        mode_(true) {}
+  AutogradScope() : keys_(with_autograd()), mode_(true) {}
 
  private:
+  static c10::impl::LocalDispatchKeySet with_autograd() {
+    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+    keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    return keys;
+  }
   c10::impl::ForceDispatchKeyGuard keys_;
-  at::AutoGradMode mode_;
+  c10::AutoGradMode mode_;
 };
 
 /// What `reserve` carries: the bytes that a copy of it keeps, and the graph.
@@ -213,9 +216,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cudnn_rnn
     std::memcpy(bytes.mutable_data_ptr(), &position, sizeof position);
     return call.result(bytes);
   };
-  if (!(train && at::GradMode::is_enabled())) {
+  if (!(train && c10::GradMode::is_enabled())) {
     // The CPU's layers compute in another way where autograd may see them.
-    const at::NoGradGuard no_grad;
+    const c10::NoGradGuard no_grad;
     const Outputs outputs = run_layers(layers, operands, position);
     return finish(outputs, train ? place_alone() : at::empty({0}, input.options().dtype(at::kByte)));
   }

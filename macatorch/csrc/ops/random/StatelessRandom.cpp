@@ -5,6 +5,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "arguments/Release.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -26,7 +27,7 @@ void fold(const uint64_t* key, uint64_t data, uint64_t* result) {
 
 at::Tensor checked_keys(DeviceCall& call, const at::Tensor& key, const char* name) {
   TORCH_CHECK(key.dim() >= 1 && key.size(-1) == 2, name, ": key must have shape (*batch, 2), got shape ", key.sizes());
-  TORCH_CHECK(key.scalar_type() == at::kUInt64, name, ": key must have dtype uint64, got ", key.dtype());
+  TORCH_CHECK(key.scalar_type() == kUInt64, name, ": key must have dtype uint64, got ", key.dtype());
   return call(key).contiguous();
 }
 

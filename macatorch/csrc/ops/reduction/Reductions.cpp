@@ -82,8 +82,8 @@ void nansum(const OperatorHandle& op, Stack* stack) {
 void nansum_table(at::TensorIterator& iterator) {
   const at::ScalarType given = iterator.dtype(iterator.noutputs());
   if (!at::isComplexType(given) && given == iterator.dtype(0)) {
-    stubs::Rerouted<at::native::nansum_stub_DECLARE_DISPATCH_type, at::native::nansum_stub,
-                    at::native::nansum_stub_DECLARE_DISPATCH_type::FnPtr>::call(iterator);
+    using Table = decltype(at::native::nansum_stub);
+    stubs::Rerouted<Table, at::native::nansum_stub, Table::FnPtr>::call(iterator);
     return;
   }
   // The iterator's output has one element where a dimension is summed.

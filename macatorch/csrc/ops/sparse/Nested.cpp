@@ -1,21 +1,9 @@
 #include <ATen/ATen.h>
 #include <ATen/native/DispatchStub.h>
+#include <ATen/native/nested/NestedTensorBinaryOps.h>
 
 #include "arguments/Arguments.h"
 #include "registered/Specs.h"
-
-#if __has_include(<ATen/native/nested/NestedTensorBinaryOps.h>)
-#include <ATen/native/nested/NestedTensorBinaryOps.h>
-#else
-// 2.1 declares the table in a header that is not installed.
-namespace at {
-namespace native {
-enum class NESTED_DENSE_OP : uint8_t { ADD, MUL };
-using nested_dense_elementwise_fn = void (*)(Tensor&, const Tensor&, const Tensor&, const NESTED_DENSE_OP&);
-DECLARE_DISPATCH(nested_dense_elementwise_fn, nested_dense_elementwise_stub);
-}  // namespace native
-}  // namespace at
-#endif
 
 namespace macatorch {
 namespace {

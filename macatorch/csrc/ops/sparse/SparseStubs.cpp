@@ -6,13 +6,13 @@
 
 namespace at::native {
 
-DECLARE_DISPATCH(Tensor (*)(const Tensor& indices, IntArrayRef size), flatten_indices_stub)
-DECLARE_DISPATCH(void (*)(Tensor& result, const Tensor& x, const Tensor& y), mul_sparse_sparse_out_stub)
+DECLARE_DISPATCH(Tensor (*)(const Tensor& indices, IntArrayRef size), flatten_indices_stub);
+DECLARE_DISPATCH(void (*)(Tensor& result, const Tensor& x, const Tensor& y), mul_sparse_sparse_out_stub);
 DECLARE_DISPATCH(void (*)(Tensor& result, const Tensor& x, const Tensor& y, const std::optional<Tensor>& hash),
-                 sparse_mask_intersection_out_stub)
+                 sparse_mask_intersection_out_stub);
 DECLARE_DISPATCH(void (*)(Tensor& result, const Tensor& x, const Tensor& y, const std::optional<Tensor>& hash,
                           bool accumulate_matches),
-                 sparse_mask_projection_out_stub)
+                 sparse_mask_projection_out_stub);
 
 }  // namespace at::native
 

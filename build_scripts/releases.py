@@ -93,7 +93,9 @@ class Release:
     """A torch release: which wheels there are and what it was built with. ``tested``: the Python of its test runs.
 
     ``every_run``: whether test runs take it unasked. ``trial``: it is built where it is asked for by name, and is no
-    default, since its tests have not been passed yet.
+    default, since its tests have not been passed yet. ``left_out``: what upstream's wheel requires and ours does not,
+    since nothing here could stand in for it. ``beside``: requirements of the environments and images that it is
+    installed in, of packages whose newest releases it does not know.
     """
 
     torch: str
@@ -106,6 +108,8 @@ class Release:
     every_run: bool = False
     trial: bool = False
     tests: Optional[SourceArchive] = None
+    left_out: Tuple[str, ...] = ()
+    beside: Tuple[str, ...] = ()
 
     @property
     def cuda_major(self) -> int:
@@ -235,6 +239,8 @@ def _release(row: Dict[str, Any]) -> Release:
         trial=row.get("trial", False),
         tested=row.get("tested", wheels[0].python),
         tests=SourceArchive(**row["tests"]) if "tests" in row else None,
+        left_out=tuple(row.get("left_out", ())),
+        beside=tuple(row.get("beside", ())),
     )
 
 

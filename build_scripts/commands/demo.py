@@ -28,7 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     note(f"torch {release.torch} for Python {wheel.python}, CUDA {release.cuda}")
     built = distribution.build(table, release, wheel, arguments.output, arguments.given)
     name = f"demo-{release.torch}-{wheel.python_tag}"
-    program = environment.obtain(name, wheel.python, built.wheels, [REQUIREMENTS / "demo.txt"])
+    requirements = [REQUIREMENTS / "demo.txt"]
+    program = environment.obtain(name, wheel.python, built.wheels, requirements, beside=release.beside)
     note(f"Running tests/demo/demo.py in {program.parent.parent}")
     arguments.results.mkdir(parents=True, exist_ok=True)
     return environment.run([str(program), "tests/demo/demo.py", "--output", str(arguments.results)], CHECKOUT)

@@ -57,7 +57,8 @@ def gather(table: Table, release: Release, wheel: UpstreamWheel, folder: Path) -
     ours = own(table, release, wheel, folder)
     names = distribution.projects(table)
     place = (wheel.python, wheel.architecture)
-    wanted = sorted({word for path in ours for word in dependencies.requirements(path, *place, names)})
+    required = {word for path in ours for word in dependencies.requirements(path, *place, names)}
+    wanted = sorted(required.union(release.beside))
     wanted += [name for name in ALSO if not any(canonicalize_name(word).startswith(name) for word in wanted)]
     return ours + _fetched(wanted, wheel)
 

@@ -44,14 +44,15 @@ def local_version(version: str, sdk_version: str) -> str:
 def rewrite(text: str, release: Release, table: Table, sdk_version: str) -> str:
     """Upstream's METADATA of torch without NVIDIA's packages, with the SDK.
 
-    Companions that are built here are required in that version; others become extras of their own name.
+    Companions that are built here are required in that version; others become extras of their own name, and what the
+    release leaves out is gone.
     """
     built = {companion.name for companion in table.built_companions(release) if not companion.wants_torch}
     extras: List[str] = []
 
     def requirement_line(requirement: Requirement) -> Optional[str]:
         name = canonicalize_name(requirement.name)
-        if is_nvidia(requirement, table.nvidia):
+        if is_nvidia(requirement, table.nvidia) or name in release.left_out:
             return None
         if name in built:
             marker = f" ; {requirement.marker}" if requirement.marker else ""

@@ -187,10 +187,10 @@ def check_requirements(wheel: Unpacked) -> Iterator[str]:
         if not exact:
             yield f"it does not require {name}=={own}"
     for requirement in found:
-        if metadata.is_nvidia(requirement, wheel.table.nvidia):
+        name = canonicalize_name(requirement.name)
+        if metadata.is_nvidia(requirement, wheel.table.nvidia) or name in release.left_out:
             yield f"it requires {requirement}"
         in_extra = requirement.marker is not None and "extra" in str(requirement.marker)
-        name = canonicalize_name(requirement.name)
         if name in release.companions and name not in built and not in_extra:
             yield f"it requires {requirement} outside an extra"
     if wanted not in [str(requirement) for requirement in found]:

@@ -47,14 +47,18 @@ def _read_stamp(folder: Path) -> Dict[str, str]:
 
 
 def obtain(
-    name: str, python: str, wheels: Sequence[Path], requirements: Sequence[Path], bare: Sequence[str] = ()
+    name: str,
+    python: str,
+    wheels: Sequence[Path],
+    requirements: Sequence[Path],
+    bare: Sequence[str] = (),
+    beside: Sequence[str] = (),
 ) -> Path:
-    """The interpreter of an environment with these wheels, the requirement files, and ``bare``: packages without their
-    own requirements, which would bring another torch."""
+    """The interpreter of an environment with these wheels, the requirement files, ``beside``: further requirements, and
+    ``bare``: packages without their own requirements, which would bring another torch."""
     interpreter = pythons.find(python)
-    made_of = hashlib.sha256(
-        json.dumps([interpreter, [path.read_text() for path in requirements], list(bare)]).encode()
-    ).hexdigest()
+    parts = [interpreter, [path.read_text() for path in requirements], list(bare), *beside]
+    made_of = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     folder = cache.folder("environments") / name
     program = folder / "bin" / "python"
     with cache.lock(f"environment-{name}"):
@@ -74,7 +78,10 @@ def obtain(
                 _run([interpreter, "-m", "venv", str(folder)], "Making a virtual environment")
             with step("Installing the wheels and what they need"):
                 _run(
-                    pip + files + [word for path in requirements for word in ("--requirement", str(path))],
+                    pip
+                    + files
+                    + list(beside)
+                    + [word for path in requirements for word in ("--requirement", str(path))],
                     "Installing the wheels",
                 )
                 if bare:
@@ -96,7 +103,8 @@ def for_tests(
     companions = [f"{name}=={release.companions[name]}" for name in names]
     # Both files by name: a change in either makes a new environment.
     requirements = [REQUIREMENTS / name for name in ("demo.txt", "test.txt", *more)]
-    return obtain(f"{prefix}-{release.torch}-{wheel.python_tag}", wheel.python, wheels, requirements, companions)
+    name = f"{prefix}-{release.torch}-{wheel.python_tag}"
+    return obtain(name, wheel.python, wheels, requirements, companions, release.beside)
 
 
 def overlay(program: Path, libraries: Path, folder: Path) -> Path:

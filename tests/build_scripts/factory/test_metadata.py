@@ -61,6 +61,13 @@ def test_a_companion_that_is_not_built_here_is_an_extra_of_its_own(rewritten: st
     assert "triton" in (metadata.parse(rewritten).get_all("Provides-Extra") or [])
 
 
+def test_what_the_release_leaves_out_is_not_even_an_extra(table: releases.Table) -> None:
+    release = dataclasses.replace(RELEASE, companions={}, left_out=("triton",))
+    text = metadata.rewrite(METADATA, release, table, "1.0.0")
+    assert [requirement.name for requirement in metadata.requirements(text)] == ["filelock", "optree", "mxmaca"]
+    assert "triton" not in (metadata.parse(text).get_all("Provides-Extra") or [])
+
+
 def test_the_version_meets_what_other_packages_ask_for(rewritten: str) -> None:
     version = metadata.parse(rewritten)["Version"]
     assert version == "9.9.0+maca1.0.0"

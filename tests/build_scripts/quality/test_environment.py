@@ -65,6 +65,13 @@ def test_an_environment_is_kept_while_nothing_changed_and_follows_its_wheels(
     requirements.write_text("# changed\n")
     environment.obtain("e", PYTHON, [wheel(tmp_path, 2)], [requirements])
     assert "Making the environment" in capfd.readouterr().err
+    environment.obtain("e", PYTHON, [wheel(tmp_path, 2)], [requirements], beside=["thing<2"])
+    assert "Making the environment" in capfd.readouterr().err
+
+
+def test_what_a_release_wants_beside_it_bounds_the_environment(tmp_path: Path) -> None:
+    with pytest.raises(FactoryError, match="Installing the wheels failed"):
+        environment.obtain("bounded", PYTHON, [wheel(tmp_path, 1)], [], beside=["thing<1"])
 
 
 def test_an_environment_whose_making_failed_is_made_anew(tmp_path: Path) -> None:

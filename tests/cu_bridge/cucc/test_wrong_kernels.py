@@ -262,6 +262,24 @@ __global__ void two_places_of_syncwarp(int* out, int) {  // right
     out[threadIdx.x] = out[threadIdx.x + 1];
   }
 }
+__global__ void barriers_of_warps(int* out, int n) {  // what works: warps that part have barriers of their own
+  __shared__ int words[64], sum;
+  if (threadIdx.x < 32) {
+    words[threadIdx.x] = threadIdx.x;
+    __syncthreads();  // of the first warp
+    if (n > 0) __syncthreads();
+    out[threadIdx.x] = n > 0 ? sum : words[threadIdx.x];
+    return;
+  }
+  words[threadIdx.x] = threadIdx.x;
+  __syncthreads();  // of the second warp
+  if (threadIdx.x == 32) {
+    sum = 0;
+    for (int i = 0; i < 64; ++i) sum += words[i];
+  }
+  __syncthreads();
+  out[threadIdx.x] = sum;
+}
 int main(int, char** arguments) {
   int* out;
   cudaMallocManaged(&out, 4096);
@@ -278,6 +296,8 @@ int main(int, char** arguments) {
   RUN(early_return, 32, 20);
   RUN(own_mask, 32, 20);
   RUN(two_places_of_syncwarp, 32, 0);
+  if (!std::strcmp(arguments[1], "barriers_of_warps_0")) barriers_of_warps<<<2, 64>>>(out, 0);
+  if (!std::strcmp(arguments[1], "barriers_of_warps_1")) barriers_of_warps<<<2, 64>>>(out, 1);
   const cudaError_t error = cudaDeviceSynchronize();
   std::printf("%s", cudaGetErrorName(error));
   for (int i = 0; i < 40; ++i) std::printf(" %d", out[i]);
@@ -285,7 +305,7 @@ int main(int, char** arguments) {
 """
 LINE = {
     word: ABSENT_LANES[: ABSENT_LANES.index(word)].count("\n") + 1
-    for word in ("v, 1, 4)", "v, 2, 4)", ", 31);", "v, 16);", ", 20);", "v + 100", "i % 2)")
+    for word in ("v, 1, 4)", "v, 2, 4)", ", 31);", "v, 16);", ", 20);", "v + 100", "i % 2)", "the first", "the second")
 }
 
 
@@ -327,6 +347,19 @@ def test_a_warp_operation_for_lanes_that_take_no_part_is_said_once_and_right_one
         assert f"kernel {name}(int*, int), block (" in done.stderr and any(place in done.stderr for place in places)
     if values is not None:
         assert [int(number) for number in numbers[: len(values)]] == values
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:3])
+@pytest.mark.parametrize(("kernel", "first"), [("barriers_of_warps_0", 5), ("barriers_of_warps_1", 2016)])
+def test_warps_that_part_meet_at_barriers_of_different_lines_and_it_is_said(
+    absent_lanes: pathlib.Path, kernel: str, first: int, schedule: str
+) -> None:
+    done = run_program(absent_lanes, kernel, MACA_SCHEDULE=schedule, MACA_STATE_DIR=str(absent_lanes.parent))
+    error, *numbers = done.stdout.split()
+    assert done.returncode == 0 and error == "cudaSuccess", done
+    assert numbers[5] == str(first) and numbers[33] == "2016"
+    assert done.stderr.count("\n") == 1 and "barriers of different places" in done.stderr, done.stderr
+    assert all(f"lanes.cu:{LINE[word]}" in done.stderr for word in ("the first", "the second"))
 
 
 @pytest.mark.parametrize("kernel", ["runs_away", "meets_for_ever"])

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 // Of the sanitizers' runtime, there if the program was compiled with one.
 extern "C" {
@@ -25,6 +26,14 @@ constexpr std::chrono::microseconds kBetweenLooks{5};
 // The rounds of its loop after which a thread gives way again. Fewer once several of the block have: each of them keeps
 // the others from seeing what they wait for. Before that they may as well be busy with a table that many change.
 constexpr unsigned kPatient = 1024, kImpatient = 64;
+
+// A thread that has done something else for this long begins to wait anew; one that has waited for long sleeps.
+constexpr std::chrono::microseconds kWork{100}, kLong{1000}, kLongestSleep{500};
+
+size_t processors() {
+  static const size_t found = std::max(1U, std::thread::hardware_concurrency());
+  return found;
+}
 
 mcDim3 blockIndex(uint64_t linear, mcDim3 grid) {
   const uint64_t rows = linear / grid.x;
@@ -482,9 +491,17 @@ void Worker::letOthersBegin() {
 // The block that this one waits for may want the processor. A thread that yields gives up a whole slice of its share,
 // to other programs as well, so that on a loaded machine one that yields all the time would hardly run: it goes on for
 // as long as it was away, divided by the launch's threads, which is next to nothing where only those take turns.
+// Where the launch has more threads than there are processors, those that have waited for long sleep meanwhile: many of
+// them that only take turns at looking leave the one that works a small share of its processor.
 void Worker::giveProcessorAway(std::chrono::steady_clock::time_point now) {
   if (now < staysUntil_) return;
-  sched_yield();
+  if (now - staysUntil_ > kWork) waitsSince_ = now;
+  const auto waited = now - waitsSince_;
+  if (waited > kLong && launch_->helpers.made() >= processors()) {
+    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(waited / 8, kLongestSleep));
+  } else {
+    sched_yield();
+  }
   const auto after = std::chrono::steady_clock::now();
   staysUntil_ = after + (after - now) / static_cast<int64_t>(launch_->helpers.made() + 1);
 }

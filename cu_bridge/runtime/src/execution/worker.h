@@ -160,6 +160,7 @@ class Worker {
   void reorder(std::vector<Element>& elements);  // as the schedule says
   void release(Queue& waiting);
   void releaseBarrierIfComplete();
+  void meetElsewhere(const Fiber* self, const Fiber* first, int kind);
   void completeWarp(unsigned warp, unsigned mask);
   void checkPartners(unsigned warp, const Fiber* leader, const Fiber* elsewhere, uint32_t there);
   void warnAbsentLane(const Fiber* reader);
@@ -189,7 +190,7 @@ class Worker {
   uint64_t blocksLeft_ = 0;  // of the chunk, behind the block that was split
   uint64_t chunkFirst_ = 0, chunkCount_ = 0;
   unsigned yields_ = 0;  // of the block
-  std::chrono::steady_clock::time_point looked_{}, staysUntil_{};
+  std::chrono::steady_clock::time_point looked_{}, staysUntil_{}, waitsSince_{};
   std::vector<unsigned> order_;  // thread numbers in schedule order, unless forward
   uint32_t ended_[kMaxThreads / kWarpSize] = {};
   uint32_t inWarp_[kMaxThreads / kWarpSize] = {};  // lanes that wait for a warp operation
@@ -200,6 +201,7 @@ class Worker {
   Queue barrier_;
   unsigned arrived_ = 0, trueCount_ = 0;
   int barrierKind_ = mcBarrierPlain;
+  bool severalPlaces_ = false;  // the threads that wait at the barrier do so in more than one
 
   std::vector<Fiber> fibers_;
   std::vector<Stack> stacks_;

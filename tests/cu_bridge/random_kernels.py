@@ -162,7 +162,7 @@ class Kernel:
         return self.pick(*words)
 
     def uniform(self) -> str:
-        return self.pick("n", "m", "2", "n - 1", "m + 1", "rounds")
+        return self.pick("n", "m", "2", "n - 1", "m + 1", "rounds", "(in[n] & 3)", "(in[blockIdx.x + m] & 3)")
 
     def shuffle(self, by_all: bool = True) -> str:
         """A shuffle or a vote. By all: the whole block comes there."""

@@ -1,6 +1,7 @@
 // Which lane another one reads from, and what lanes exchange where a kernel's threads run as loops between its waits.
 #pragma once
 
+#include <cstdlib>
 #include <type_traits>
 
 #include "mc_device_limits.h"
@@ -25,6 +26,27 @@ static inline unsigned shuffle_xor_lane(unsigned own, int bits, int width) {
   const unsigned from = own ^ static_cast<unsigned>(bits);
   // A lane of a later group may not be read, one of an earlier group may.
   return from >= ((own & ~(static_cast<unsigned>(width) - 1)) + static_cast<unsigned>(width)) ? own : from;
+}
+
+// An array that each thread has of its own, in memory for as long as the variable is in scope (cucc's arrays.py).
+template <class T>
+class PerThread {
+ public:
+  explicit PerThread(unsigned threads)
+      : memory_(static_cast<T*>(std::aligned_alloc(64, (threads * sizeof(T) + 63) / 64 * 64))) {
+    if (memory_ == nullptr) __builtin_trap();
+  }
+  ~PerThread() { __builtin_free(memory_); }
+  PerThread(const PerThread&) = delete;
+  PerThread& operator=(const PerThread&) = delete;
+  T& operator[](int thread) const { return memory_[thread]; }
+
+ private:
+  T* memory_;
+};
+template <class T>
+__attribute__((always_inline)) inline void start_array(T& array, const T& first) {
+  __builtin_memcpy(static_cast<void*>(&array), static_cast<const void*>(&first), sizeof(T));
 }
 
 // A shuffle between two phases: the first puts the lanes' values into an array that has room for a warp at both ends,

@@ -280,7 +280,7 @@ CASE(shuffles_of_one_warp_only) {
   check(RUN(fits_first_warp), [](int b, int t) { return t == 0 ? sum(b, 0, 32) : t % 32 == 0 ? value(b, t) : 0; });
 }
 
-__global__ void keeps_kept_array(const int* in, int* out) {
+__global__ void fits_kept_array(const int* in, int* out) {
   int own[3] = {1, 2, in[blockIdx.x * blockDim.x + threadIdx.x]};
   __syncthreads();
   own[0] += own[2];
@@ -288,7 +288,7 @@ __global__ void keeps_kept_array(const int* in, int* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = own[0] + own[1];
 }
 CASE(an_array_that_lives_across_a_wait) {
-  check(RUN(keeps_kept_array), [](int b, int t) { return value(b, t) + 3; });
+  check(RUN(fits_kept_array), [](int b, int t) { return value(b, t) + 3; });
 }
 
 __device__ int exchanged(int v) {

@@ -9,7 +9,7 @@ from . import expressions as ex
 from .declarations import behind_attributes
 from .expressions import CASTS, Tokens
 from .source import WORD, Source, word_set
-from .waits import Unfit, spin
+from .waits import Unfit, spin, template_words
 
 # Words that stand before a parenthesis and call nothing.
 STATEMENTS = word_set("if for while switch return sizeof alignof do else")
@@ -72,8 +72,14 @@ class Callees:
         if name in self.known or (name.startswith("__builtin_") and name != "__builtin_addressof"):
             return Callee(frozenset())
         if name not in self._found:
-            self._found[name] = None  # recursion is left to the stacks
-            self._found[name] = self._look(name)
+            before = set(self._found)
+            # Meanwhile it counts as one: what calls itself, or another of its name, does no more than the rest of it.
+            self._found[name] = Callee(frozenset())
+            found = self._look(name)
+            for other in set(self._found) - before if found is None else ():
+                if self._found[other] is not None:
+                    del self._found[other]  # it may have been taken for one by what is none
+            self._found[name] = found
         return self._found[name]
 
     def _look(self, name: str) -> Optional[Callee]:
@@ -101,7 +107,11 @@ class Callees:
                 return None  # it may give away where an argument lies
             parameters = list(self.source.tokens(opener.end, close))
             body = list(self.source.tokens(behind.end, self.source.closing(behind.start)))
-            if not self._is_harmless(body, ex.declared(parameters) | ex.declared(body)):
+            words = template_words(self.source, token.start)
+            # What is called by the name of a type is a cast, as `static_cast` is.
+            types = {name for before, name in zip(words, words[1:]) if before in ("class", "typename")}
+            own = (ex.declared(parameters) | ex.declared(body)) - types
+            if not self._is_harmless(body, own, types):
                 return None
             for position, (start, end) in enumerate(self.source.split(opener.start + 1, close)):
                 parameter = list(self.source.tokens(start, end))
@@ -112,7 +122,7 @@ class Callees:
                     references.add(position)
         return Callee(frozenset(references)) if found else None
 
-    def _is_harmless(self, body: Tokens, variables: AbstractSet[str]) -> bool:
+    def _is_harmless(self, body: Tokens, variables: AbstractSet[str], types: AbstractSet[str]) -> bool:
         """Whether the body waits for nothing, and keeps nobody's address. What its variables do is not known."""
         if any(token.text in self.waits or token.text in UNKNOWN for token in body):
             return False
@@ -121,7 +131,7 @@ class Callees:
                 return False
         except Unfit:
             return False
-        names: Set[str] = {body[at].text for at in calls(body)}
+        names: Set[str] = {body[at].text for at in calls(body)} - types
         if not names.isdisjoint(variables) or ex.calls_unnamed(body):
             return False
         return all(self.of(name) is not None for name in names)

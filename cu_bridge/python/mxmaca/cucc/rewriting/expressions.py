@@ -35,8 +35,21 @@ MATHEMATICS = word_set(
     """abs fabs fmax fmin exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan atan2
     sinh cosh tanh pow fma floor ceil round trunc rint fmod erf erfc tgamma lgamma copysign hypot"""
 )
+# Of half and bfloat16, one or two in a word.
+OF_HALVES = {
+    f"__h{name}{size}"
+    for name in word_set("add sub mul div fma neg abs max min eq ne lt le gt ge add_rn sub_rn mul_rn")
+    for size in ("", "2")
+} | word_set(
+    """__float2half_rn __float2half_rz __float2half2_rn __floats2half2_rn __float22half2_rn __half22float2 __low2float
+    __high2float __low2half __high2half __low2half2 __high2half2 __lows2half2 __highs2half2 __halves2half2 __half2half2
+    __lowhigh2highlow __float2bfloat16 __float2bfloat16_rn __bfloat162float __float2bfloat162_rn __floats2bfloat162_rn
+    __float22bfloat162_rn __bfloat1622float2 __halves2bfloat162 __bfloat162bfloat162 __low2bfloat16 __high2bfloat16"""
+)
+HALVES = word_set("half half2 __half __half2 __nv_bfloat16 __nv_bfloat162 nv_bfloat16 nv_bfloat162")
 PURE = (
     MATHEMATICS
+    | OF_HALVES
     | {name + "f" for name in MATHEMATICS}
     | CASTS
     | word_set(
@@ -384,8 +397,10 @@ def is_plain(tokens: Tokens) -> bool:
     for at, token in enumerate(tokens):
         if token.kind == LITERAL or token.text in FORBIDDEN or token.text.startswith(("__mxmaca_", "\\")):
             return False
-        if token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].text[0] in "&=]":  # a lambda
-            return False
+        if token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].text[0] in "&=]":  # a lambda, or `name[]`
+            named = at > 0 and tokens[at - 1].kind == WORD and tokens[at - 1].text not in NO_TYPES
+            if not named or tokens[at + 1].text != "]":
+                return False
     return True
 
 

@@ -23,11 +23,11 @@ from . import block_atomics, inlining, shared_memory
 from . import expressions as ex
 from .arithmetic import edits as arithmetic_edits
 from .callees import Callee, Callees, calls, changed, unknown
-from .expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
+from .expressions import CASTS, INTEGERS, Tokens
 from .kernels import Kernel, default
 from .source import OTHER, WORD, Edit, Source, Token, word_set
-from .types import Kept, declarations
-from .waiting import common, loops, pointers
+from .types import Kept, declarations, declarators_of, deduced
+from .waiting import arrays, common, loops, pointers
 from .waiting.exchanges import exchange
 from .waiting.regions import Piece, Regions, Variable
 from .waits import (
@@ -40,7 +40,6 @@ from .waits import (
     Unfit,
     Warps,
     blocks,
-    is_overloaded,
     is_whole,
     semicolon,
     spin,
@@ -94,6 +93,8 @@ class Phases(Regions):
         self.lanes = self.asked = self.guarded = 0
         self.rows = False
         self.kept = Kept(self.program, types, named)
+        self.pointers: Dict[str, bool] = {}  # parameters that do not change, and whether they lead to constants
+        self.lasting: Set[str] = set()  # arrays that are there behind the waits, too
         self.warps = Warps()
         self.taken = ""  # the value of the shuffle in the statement that is looked at, and the names in it
         self.taken_uses: Set[str] = set()
@@ -121,14 +122,9 @@ class Phases(Regions):
                 self.handed |= changed(self.tokens, of, callee)
         for start, end in kernel.parameters:
             self._parameter(list(source.tokens(start, default(source, start, end))))
-        self.common = common.Common(
-            self.tokens,
-            set(self.uniform),
-            {name: ex.ARITHMETIC.issuperset(kind) for name, kind in self.kinds.items()},
-            self.memory,
-            lambda name, tokens: name in self.handed or ex.modified(name, tokens),
-            lambda name: is_overloaded(self.program, name),
-        )
+        numbers = {name: ex.ARITHMETIC.issuperset(kind) for name, kind in self.kinds.items()}
+        memory = common.Memory(self.memory, self.pointers)
+        self.common = common.Common(self.program, self.tokens, set(self.uniform), numbers, memory, self.handed)
 
     def generate(self) -> str:
         """The lambda's body.
@@ -138,7 +134,7 @@ class Phases(Regions):
         """
         self._block(0, len(self.tokens), top=True)
         self._close()
-        pointers.check(self.tokens, self.kinds, self.shared)
+        pointers.check(self.tokens, self.kinds, self.shared, self.lasting)
         lanes = "".join(
             f" alignas(64) char __mxmaca_lanes_{i}[::mxmaca::lanes_bytes];" for i in range(min(self.lanes, 2))
         )
@@ -155,6 +151,8 @@ class Phases(Regions):
             return
         if ex.has(declared, "*"):
             pointers.check_parameter(self.tokens, name)
+            if not ex.has(declared, "volatile"):
+                self.pointers[name] = common.leads_to_constants(declared)
         self.uniform.add(name)
 
     def _own_parameter(self, name: str, kind: Tokens) -> None:
@@ -170,7 +168,7 @@ class Phases(Regions):
         self.visible.append(Variable(name, f"{kept}& {name} = {array}[__mxmaca_thread];", set()))
 
     def _callee(self, name: str) -> Optional[Callee]:
-        taken = name in self.kinds or name in self.uniform or name in self.varying or name in self.pure
+        taken = name in self.kinds or self._is_taken(name)
         return self.callees.of(name) if self.callees is not None and not taken else None
 
     def _changes(self, name: str, declared: int = -1, is_object: bool = False) -> bool:
@@ -265,13 +263,13 @@ class Phases(Regions):
     def _is_counted(self, loop: loops.Loop) -> bool:
         """Whether a `for` counts variables of its own, which nothing else changes, in all threads alike."""
         try:
-            counters = self._counters(loop.start[:-1], loop.start[0])
+            counters = loops.counters(loop, self._is_uniform, self._is_taken)
         except Unfit:
             return False
         self.uniform.update(counters)
         body = self.tokens[loop.body : loop.end]
         return (
-            all(self._counts(step, counters) for step in ex.split(loop.steps))
+            all(loops.counts(step, counters, self._is_uniform) for step in ex.split(loop.steps))
             and self._is_uniform(loop.condition)
             and not any(name in self.handed or ex.modified(name, body) for name in counters)
         )
@@ -348,34 +346,13 @@ class Phases(Regions):
         name = f"__mxmaca_asked_{self.asked}"
         self.output.append(f" ::mxmaca::Agreed {name};")
         piece = f"{self.source.marker(condition[0].start)}{name}.say({self._spell(condition)});"
-        return f"{name}.yes()", lambda: self.region.append(Piece(piece, ex.names(condition)))
 
-    def _counters(self, start: Tokens, where: Token) -> List[str]:
-        """The variables that a loop's head declares: integers with the same value in all threads.
+        def ask() -> None:
+            if self.common.reads(condition):
+                self._close()  # whoever stores there has done so, and nobody does while they are asked
+            self.region.append(Piece(piece, ex.names(condition)))
 
-        Raises:
-            Unfit: there are others.
-        """
-        declarators = ex.split(start)
-        first = declarators[0]
-        equals = ex.texts(first).index("=") if ex.has(first, "=") else 0
-        if equals < 2 or not ex.is_integer(ex.texts(first[: equals - 1])):
-            raise Unfit("a wait within a `for` that declares no integer", where)
-        counters = []
-        for one in [first[equals - 1 :], *declarators[1:]]:
-            if ex.texts(one[1:2]) != ["="] or one[0].kind != WORD or not self._is_uniform(one[2:]):
-                raise Unfit("a wait within a `for` whose beginning may differ between threads", where)
-            if self._is_taken(one[0].text):
-                raise Unfit(f"the counter '{one[0].text}' of a `for` that waits hides another variable", where)
-            counters.append(one[0].text)
-        return counters
-
-    def _counts(self, step: Tokens, counters: Sequence[str]) -> bool:
-        """Whether a step of a loop changes one of its counters, and in all threads alike."""
-        words = ex.texts(step)
-        if len(words) == 2:
-            return bool(STEPS.intersection(words)) and bool(set(words).intersection(counters))
-        return len(words) > 2 and words[0] in counters and words[1] in ASSIGNMENTS and self._is_uniform(step[2:])
+        return f"{name}.yes()", ask
 
     def _if(self, at: int, stop: int) -> None:
         body = ex.closing(self.tokens, at + 1) + 1
@@ -467,15 +444,14 @@ class Phases(Regions):
             # The block's memory: seen by all that follows.
             self.output.append(marker + text)
             return
-        if first in ("using", "static_assert") and not ex.has(statement, "decltype", "auto"):
+        if first in ("using", "typedef", "static_assert") and not ex.has(statement, "decltype", "auto"):
             # A name of a type, or for the compiler to check: it has none of the threads' variables in it.
             self.output.append(marker + text)
             return
         if blocks(statement):
             self._group(marker, statement)
             return
-        returns = any(ex.texts(statement[at : at + 2]) == ["return", ";"] for at in range(len(statement)))
-        if ex.has(statement, "return") and not (last and returns):
+        if ex.has(statement, "return") and not (last and loops.returns(statement)):
             raise Unfit("`return` before the last wait", statement[0])
         called = {statement[of].text for of in calls(statement)}
         harmless = {
@@ -497,10 +473,15 @@ class Phases(Regions):
     # ---- Variables --------------------------------------------------------------------------------------------------
 
     def _declaration(self, marker: str, statement: Tokens, behind: Set[str]) -> None:
-        declarators = ex.split(statement[:-1])
+        declarators = declarators_of(statement[:-1])
         first = declarators[0]
         equals = ex.texts(first).index("=") if ex.has(first, "=") else len(first)
         kind = first[: equals - 1]
+        made = arrays.declared(declarators)
+        if any(array.name.text in behind for array in made):
+            for array in made:
+                self._array(marker, array)
+            return
         if equals < 2 or first[equals - 1].kind != WORD or ex.has(kind, "(", "["):
             # An array, or one that a constructor makes: fit where nothing behind a wait needs it.
             end = next((at for at, token in enumerate(first) if token.text in ("[", "(", "=", "{")), len(first))
@@ -520,6 +501,26 @@ class Phases(Regions):
             raise Unfit("a variable hides another one", statement[0])
         for one in several:
             self._variable(marker, kind, one[0], one[2:], behind)
+
+    def _array(self, marker: str, one: arrays.Array) -> None:
+        """An array of a thread's own that is needed behind a wait."""
+        name, constant = one.name.text, arrays.is_constant(one, self._is_uniform)
+        if self._is_taken(name) or not arrays.has_sizes(one, constant, self._is_uniform):
+            raise Unfit("an array that cannot be kept over a wait", one.name)
+        self._set_kind(one.name, [])
+        brackets, value = self._spell(one.brackets), self._spell(one.value) if one.value else None
+        if constant:
+            self.uniform.add(name)
+            self.output.append(f"{marker}{self._spell(one.kind)} {name}{brackets} = {value};")
+            return
+        self.varying.add(name)
+        self.lasting.add(name)
+        kept, made = self.kept.type_of(one.kind), self.kept.name(name)
+        memory, alias, first = arrays.per_thread(name, kept, made, brackets, value)
+        self.output.append(memory)
+        self.visible.append(Variable(name, alias, set()))
+        used = ex.names(one.value) | ex.names(one.kind)
+        self.region.append(Piece(f"{marker}{alias}{first}", used, self.visible[-1]))
 
     def _group(self, marker: str, statement: Tokens) -> None:
         """A variable that stands for the block: each loop that asks it for something makes its own."""
@@ -544,7 +545,7 @@ class Phases(Regions):
         declared = f"{spelled} {name} = {self._spell(value)};" if value else f"{spelled} {name};"
         used = ex.names(value) | self.taken_uses | ex.names(kind)
         words = ex.without(kind, "const")
-        self._set_kind(name_token, self._deduced(value) if words == ["auto"] else ex.texts(kind))
+        self._set_kind(name_token, deduced(value, self.kinds) if words == ["auto"] else ex.texts(kind))
         reference = ex.has(kind, "&", "&&")
         is_object = ex.may_be_object(self.kinds[name])
         if value and not reference and not self.taken and not self._changes(name, name_token.start, is_object):
@@ -581,11 +582,6 @@ class Phases(Regions):
     def _is_of_warps(self, value: Tokens) -> bool:
         """Whether the expression has one value for all threads of a warp, in blocks whose rows are whole warps."""
         return self._is_uniform(self.warps.replaced(value, self.pure), self.warps.whole & self.pure)
-
-    def _deduced(self, value: Tokens) -> List[str]:
-        """A type for a variable of deduced type: it is no pointer to a variable if nothing in its value can be one."""
-        kinds = (self.kinds[name] for name in ex.names(value).intersection(self.kinds))
-        return ["int"] if all(ex.is_value([part for part in kind if part != "const"]) for kind in kinds) else ["auto"]
 
     def _is_uniform(self, value: Tokens, more: AbstractSet[str] = frozenset()) -> bool:
         """Whether the expression has one value for all threads of a block, and no effect."""

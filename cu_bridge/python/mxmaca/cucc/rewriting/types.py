@@ -139,14 +139,30 @@ def _declared(tokens: Tokens, start: int) -> Iterator[Declared]:
             kind, at = [*kind, tokens[at]], at + 1
 
 
+def declarators_of(tokens: Tokens) -> List[Tokens]:
+    """What a declaration's commas separate: not those between a template's arguments, as in `Is<T, int>::value`."""
+    found: List[Tokens] = []
+    begin = at = 0
+    while at < len(tokens):
+        if tokens[at].text in CLOSERS:
+            at = ex.closing(tokens, at)
+        elif tokens[at].text == ",":
+            found.append(tokens[begin:at])
+            begin = at + 1
+        else:
+            at = template_end(tokens, at)
+        at += 1
+    return [*found, tokens[begin:]]
+
+
 def template_end(tokens: Tokens, at: int) -> int:
-    """The end of a called template's arguments that begin there, or that place."""
+    """The end of the arguments of a template that is called, or whose member is named, or that place."""
     if tokens[at].text != "<" or at == 0 or tokens[at - 1].kind != WORD:
         return at
     end = _angle(tokens, at)
     inner = tokens[at + 1 : end]
     plain = all(one.kind in (WORD, NUMBER) or one.text in ("::", ",", "*", "/", "+", "-", "<", ">") for one in inner)
-    return end if plain and ex.texts(tokens[end + 1 : end + 2]) == ["("] else at
+    return end if plain and ex.texts(tokens[end + 1 : end + 2]) in (["("], ["::"]) else at
 
 
 def _angle(tokens: Tokens, at: int) -> int:
@@ -291,6 +307,12 @@ def _of_number(text: str) -> Optional[Type]:
     return Type(kind) if digits.isdigit() and len(digits) < 10 and kind else None
 
 
+def deduced(value: Tokens, kinds: Dict[str, List[str]]) -> List[str]:
+    """A type for a variable of deduced type: it is no pointer to a variable if nothing in its value can be one."""
+    found = (kinds[name] for name in ex.names(value).intersection(kinds))
+    return ["int"] if all(ex.is_value([part for part in kind if part != "const"]) for kind in found) else ["auto"]
+
+
 def is_operation(tokens: Tokens) -> bool:
     """Whether an expression is of numbers and operators, so that its value is nobody else's."""
     while len(tokens) > 2 and tokens[0].text == "(" and ex.closing(tokens, 0) == len(tokens) - 1:
@@ -368,6 +390,10 @@ class Kept:
         self.room += max(1, BYTES.get(vector[:-1], 4) * int(vector[-1]) // 8) if vector else 1
         if self.room > MOST_ROOM:
             raise Unfit(f"there are too many variables to keep '{name}' over a wait", where)
+        return self.name(name)
+
+    def name(self, name: str) -> str:
+        """A name that no other variable of the kernel has."""
         self.made += 1
         return f"__mxmaca_of_{name}_{self.made}"
 
@@ -378,7 +404,7 @@ class Kept:
             Unfit: such an array cannot be made, or be assigned to.
         """
         words = ex.without(kind, "const", "__restrict", "__restrict__")
-        if ex.is_builtin(words):
+        if ex.is_builtin(words) or (len(words) == 1 and words[0] in ex.HALVES and self._are_cudas()):
             return " ".join(words)
         if len(words) == 1 and self._may_be_number(words[0]):
             self.numbers.add(words[0])
@@ -388,6 +414,10 @@ class Kept:
         if not star or not named or "auto" in words or words[-1] != "*":
             raise Unfit(f"a variable of type '{' '.join(words)}' cannot be kept over a wait", kind[0])
         return " ".join(ex.texts(kind[: star + 1]))
+
+    def _are_cudas(self) -> bool:
+        """Whether CUDA's header of half or bfloat16 is included, so that nobody else has types of their names."""
+        return any(next(iter(self.source.find(name)), None) is not None for name in ("__half", "__nv_bfloat16"))
 
     def _may_be_number(self, name: str) -> bool:
         """Whether a type's name is that of a template's parameter, or of a number in all its declarations."""

@@ -335,7 +335,7 @@ class Warps:
 
     def declare(self, name: str, value: Tokens, known: AbstractSet[str]) -> None:
         """Note a variable that never changes."""
-        if self._thread_end(value, 0, known) == len(value):
+        if self._thread_end(value, 0, known) == len(value) or "".join(ex.texts(value)) in RANKS_IN_ROWS:
             self.threads.add(name)
 
     def replaced(self, value: Tokens, known: AbstractSet[str]) -> List[Token]:
@@ -369,6 +369,12 @@ class Warps:
 # A thread's rank in its block, as groups.py writes it: where rows are whole warps, it counts them as the index does.
 RANK = "( ( threadIdx . z * blockDim . y + threadIdx . y ) * blockDim . x + threadIdx . x )"
 WORDS_OF_RANK = RANK.split()
+# The same of a block of two dimensions, as programs write it.
+RANKS_IN_ROWS = frozenset(
+    text
+    for row in ("threadIdx.y*blockDim.x", "blockDim.x*threadIdx.y")
+    for text in (f"{row}+threadIdx.x", f"threadIdx.x+{row}")
+)
 # What may stand before and behind, so that no operator takes a part of it.
 BEFORE = frozenset(["(", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "=", "+", ",", "?", ":"])
 BEHIND = frozenset([")", "==", "!=", "&&", "||", ",", ";", "?", ":"])

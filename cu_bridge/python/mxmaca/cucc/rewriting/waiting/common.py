@@ -10,15 +10,19 @@ goes.
 
 Each thread keeps its own of them as it keeps any other variable. So nothing goes wrong with those that are taken for
 such and are not needed, and where the values were to differ after all the launch fails (`Agreed` in execution.h).
+
+A condition may also read memory, at a place that is the same for all threads: they are asked in a loop of their own, in
+which nobody stores. A variable may get its value there only through a pointer to constants, as others may store before
+the last thread has read.
 """
 
-from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import AbstractSet, Counter, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .. import expressions as ex
 from ..expressions import ASSIGNMENTS, CASTS, INTEGERS, STEPS, Tokens
-from ..source import NUMBER, OTHER, Token, word_set
+from ..source import NUMBER, OTHER, Source, Token, word_set
 from ..types import declarations
-from ..waits import VOTES, statement_end
+from ..waits import VOTES, is_overloaded, statement_end
 from .loops import LOOPS, exits, parts
 
 INDICES = word_set("blockIdx blockDim gridDim warpSize")
@@ -37,32 +41,41 @@ class Change(NamedTuple):
     conditions: Conditions
 
 
+class Memory(NamedTuple):
+    """What a kernel's threads share."""
+
+    variables: AbstractSet[str]  # the words of declarations of shared and device variables
+    pointers: Dict[str, bool]  # parameters that never change, and whether they lead to constants
+
+
 class Common:
     """The variables of one kernel that have one value for all threads at each place that all threads come to.
 
     Args:
+        source: the program.
         tokens: of the body.
         fixed: the kernel's parameters that never change.
         others: its other parameters, and whether they are plain numbers.
-        memory: names of variables in the block's or the device's memory.
-        changed: whether a variable may change, or something get hold of it.
-        own_function: whether the program has a function of CUDA's name of its own.
+        memory: what may be read.
+        handed: names that a call may change.
     """
 
     def __init__(
         self,
+        source: Source,
         tokens: Tokens,
         fixed: AbstractSet[str],
         others: Dict[str, bool],
-        memory: AbstractSet[str],
-        changed: Callable[[str, Tokens], bool],
-        own_function: Callable[[str], bool],
+        memory: Memory,
+        handed: AbstractSet[str],
     ) -> None:
-        self._tokens, self._fixed, self._others, self._memory = tokens, fixed, others, memory
-        self._changed, self._own_function = changed, own_function
+        self._source, self._tokens, self._fixed, self._others, self._handed = source, tokens, fixed, others, handed
+        self._memory, self._pointers = memory.variables, memory.pointers
         self._changes: List[Change] = []
         self._masked: Set[int] = set()  # operators of changes that are looked at
         self._names: Optional[Set[str]] = None
+        self._declared: Counter[str] = Counter()  # how often the body declares a name
+        self._arrays: AbstractSet[str] = frozenset()  # behind these stand brackets wherever they are read
         self._numbers: Set[str] = set()
         self._varying: Set[str] = set()
 
@@ -74,12 +87,18 @@ class Common:
         """
         if self._names is None:
             self._names = self._found()
-        return self._is_of(self._names, value)
+        return self._is_of(self._names, self._without_reads(self._names, value, self._memory | self._pointers.keys()))
+
+    def reads(self, value: Tokens) -> bool:
+        """Whether such an expression reads memory."""
+        return bool(ex.names(value) & (self._memory | self._pointers.keys()))
 
     def _found(self) -> Set[str]:
         """The variables."""
         tokens = self._tokens
         found = list(declarations(tokens))
+        self._declared.update(one.name for one in found)
+        self._arrays = self._pointers.keys() | {one.name for one in found if one.dimensions}
         words = {one.name for one in found} | _bound(tokens)
         more = {one.name for one in found if not _is_number(tokens, one.at, one.kind)} | _bound(tokens)
         self._numbers = words - more - self._fixed - self._others.keys()
@@ -87,17 +106,49 @@ class Common:
         self._walk(0, len(tokens), ())
         rest = [Token(",", one.start, one.end, OTHER) if one.start in self._masked else one for one in tokens]
         # One that changes in another way than is seen here is none.
-        names = {name for name in self._numbers - self._memory if not self._changed(name, rest)}
+        names = {name for name in self._numbers - self._memory if not (name in self._handed or ex.modified(name, rest))}
         self._varying = words | self._others.keys() | self._memory | {"threadIdx"}
         while True:
             gone = {
                 change.name
                 for change in self._changes
-                if not all(self._is_of(names, self._without_votes(part)) for part in (change.value, *change.conditions))
+                if not all(self._is_alike(names, part) for part in (change.value, *change.conditions))
             }
             if not gone & names:
                 return names
             names -= gone
+
+    def _is_alike(self, names: Set[str], part: Tokens) -> bool:
+        """The same of a part of a change, which may hold a vote of the block, and read constants."""
+        constants = {name for name, constant in self._pointers.items() if constant}
+        return self._is_of(names, self._without_reads(names, self._without_votes(part), constants))
+
+    def _without_reads(self, names: Set[str], value: Tokens, memory: AbstractSet[str]) -> Tokens:
+        """The value with numbers in the place of what is read there, at places that are the same for all threads."""
+        made: List[Token] = []
+        at = 0
+        while at < len(value):
+            token, behind = value[at], at + 1
+            member = at > 0 and value[at - 1].text in (".", "->", "::")
+            while ex.texts(value[behind : behind + 1]) == ["["]:
+                close = ex.closing(value, behind)
+                index = self._without_reads(names, value[behind + 1 : close], memory)
+                if not index or not self._is_of(names, index):
+                    return value
+                behind = close + 1
+            known = self._declared[token.text] == (token.text not in self._pointers)
+            if token.text in memory and known and not member and (behind > at + 1) == (token.text in self._arrays):
+                while ex.texts(value[behind : behind + 1]) == ["."]:
+                    behind += 2
+                pointed = at > 0 and value[at - 1].text in ("&", "*") and ex.is_unary(value, at - 1)
+                if pointed or ex.texts(value[behind : behind + 1]) in (["("], ["->"]):
+                    return value
+                token = token._replace(text="1", kind=NUMBER)
+            elif behind > at + 1:
+                return value
+            made.append(token)
+            at = behind
+        return made
 
     def _is_of(self, names: Set[str], value: Tokens) -> bool:
         """Whether an expression is made of these variables, and of what is the same for all threads."""
@@ -105,7 +156,7 @@ class Common:
             return False
         if ex.has(value, "[", "->", "{") or any(True for _ in ex.addresses(value)):
             return False
-        if any(self._own_function(name) for name in ex.calls(value) if name in FUNCTIONS):
+        if any(is_overloaded(self._source, name) for name in ex.calls(value) if name in FUNCTIONS):
             return False
         return not (ex.names(value) - names - WORDS - CASTS).intersection(self._varying)
 
@@ -173,10 +224,20 @@ class Common:
     def _without_votes(self, value: Tokens) -> Tokens:
         """The value with a number in the place of a vote of the block."""
         votes = [at for at, token in enumerate(value) if token.text in VOTES]
-        if len(votes) != 1 or self._own_function(value[votes[0]].text) or ex.texts(value[votes[0] + 1 :])[:1] != ["("]:
+        if (
+            len(votes) != 1
+            or is_overloaded(self._source, value[votes[0]].text)
+            or ex.texts(value[votes[0] + 1 :])[:1] != ["("]
+        ):
             return value
         end = ex.closing(value, votes[0] + 1)
         return [*value[: votes[0]], value[votes[0]]._replace(text="1", kind=NUMBER), *value[end + 1 :]]
+
+
+def leads_to_constants(declared: Tokens) -> bool:
+    """Whether a pointer is declared as one to constants."""
+    star = next((at for at, token in enumerate(declared) if token.text == "*"), 0)
+    return ex.has(declared[:star], "const") and ex.texts(declared).count("*") == 1
 
 
 def _is_number(tokens: Tokens, at: int, kind: Tokens) -> bool:

@@ -18,8 +18,9 @@ from typing import Dict, List, NamedTuple, Optional, Set
 from .. import expressions as ex
 from ..expressions import Tokens
 from ..source import NUMBER, OTHER, WORD, Source, Token
-from ..types import Types, declarations
-from ..waits import BLOCK, RANK, REDUCTIONS, Unfit, blocks, is_overloaded
+from ..types import SMALL, Types, declarations
+from ..waits import BLOCK, OF_VOTES, RANK, REDUCTIONS, Unfit, blocks, is_overloaded
+from ..waits import SHUFFLES as ALL_SHUFFLES
 
 PARTITION = "tiled_partition"
 SIZES = ("1", "2", "4", "8", "16", "32")
@@ -35,6 +36,8 @@ OF_TILES = {
 }
 OF_BLOCKS = {"thread_rank": RANK, "size": COUNT, "num_threads": COUNT}
 SHUFFLES = {"shfl": 2, "shfl_up": 2, "shfl_down": 2, "shfl_xor": 2}
+# What gives a value of the type that it is given.
+EXCHANGES = {word for word, kind in ALL_SHUFFLES.items() if kind not in OF_VOTES}
 VOTES = {"any": "__any_sync", "all": "__all_sync", "ballot": "__ballot_sync"}
 # By these methods a function waits that is given a tile (functions.py).
 METHODS = (*sorted(SHUFFLES), *sorted(VOTES))
@@ -168,8 +171,13 @@ class _Lowering:
             elif token.text in self.blocks and not member and self._asks_block(at):
                 made += spelled(OF_BLOCKS[tokens[at + 2].text], token)
                 at += 5
-            elif token.text == "reduce" and self._tile_in(at) is not None:
+            elif token.text == "reduce" and self._tile_in(at, ",") is not None:
                 at = self._reduction(at, made)
+            elif token.text == "sync" and self._tile_in(at, ")") is not None:
+                self._without_qualifier(at, names_of(self.source, "sync"), made)
+                self._scoped(at + 2)
+                made += spelled("__syncwarp ( )", token)
+                at += 4
             else:
                 made.append(token)
                 at += 1
@@ -210,15 +218,18 @@ class _Lowering:
         made += [*self.all(at + 4, close), *spelled(f", {tile.size} )", tokens[close])]
         return close + 1
 
-    def _tile_in(self, at: int) -> Optional[str]:
-        """The tile that is the first argument of the call there."""
+    def _tile_in(self, at: int, behind: str) -> Optional[str]:
+        """The tile that is the first argument of the call there, and what stands behind it."""
         words = ex.texts(self.tokens[at + 1 : at + 4])
-        return words[1] if words[:1] == ["("] and words[2:] == [","] and words[1] in self.tiles else None
+        return words[1] if words[:1] == ["("] and words[2:] == [behind] and words[1] in self.tiles else None
+
+    def _without_qualifier(self, at: int, qualifiers: Set[str], made: List[Token]) -> None:
+        """Takes back what stands before the name there, in the namespace of cooperative groups."""
+        del made[len(made) - (at - _qualified(self.tokens, at, qualifiers)) :]
 
     def _reduction(self, at: int, made: List[Token]) -> int:
         tokens = self.tokens
-        start = _qualified(tokens, at, self.reduces)
-        del made[len(made) - (at - start) :]
+        self._without_qualifier(at, self.reduces, made)
         tile, close = self._scoped(at + 2), ex.closing(tokens, at + 1)
         arguments = ex.split(tokens[at + 2 : close])
         if len(arguments) != 3:
@@ -237,13 +248,18 @@ class _Lowering:
 
 
 def with_types(tokens: Tokens, types: Types) -> List[Token]:
-    """The tokens with types for `auto`, where a shuffle or a reduction is all that a variable begins with."""
+    """The tokens with types for `auto`, where a shuffle or a reduction is all that a variable begins with.
+
+    What a warp's own shuffle gives has the type of its second argument, where that is no smaller than an int.
+    """
     made: List[Token] = []
     for at, token in enumerate(tokens):
         words = ex.texts(tokens[at : at + 5])
-        if token.text == "auto" and words[2:3] == ["="] and words[3].startswith("__tile_") and words[4] == "(":
+        if token.text == "auto" and words[2:3] == ["="] and words[4:] == ["("] and words[3] in EXCHANGES:
             close = ex.closing(tokens, at + 4)
-            kind = types.of(ex.split(tokens[at + 5 : close])[1])
+            kind = types.of([*ex.split(tokens[at + 5 : close]), ()][1])
+            if kind is not None and kind.base in SMALL and not words[3].startswith("__tile_"):
+                kind = None
             if kind is not None and not kind.pointer and ex.texts(tokens[close + 1 : close + 2]) == [";"]:
                 made += spelled(" ".join(kind.words()), token)
                 continue

@@ -13,10 +13,10 @@ thread counts for itself, and all are asked:
 With a `continue` in it they are asked at the loop's head. An `if` is asked likewise, and in it may be a `break`.
 """
 
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Callable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from .. import expressions as ex
-from ..expressions import Tokens
+from ..expressions import ASSIGNMENTS, STEPS, Tokens
 from ..source import WORD
 from ..waits import FENCES, WAITS, Unfit, statement_end
 
@@ -54,6 +54,36 @@ def parts(tokens: Tokens, at: int, stop: int) -> Loop:
         raise Unfit("a wait within a `for` over a range", tokens[at])
     start, condition, steps = pieces
     return Loop(word, head[: len(start) + 1], condition, steps, close + 1, stop)
+
+
+def counters(loop: Loop, is_uniform: Callable[[Tokens], bool], is_taken: Callable[[str], bool]) -> List[str]:
+    """The variables that a loop's head declares: integers with the same value in all threads.
+
+    Raises:
+        Unfit: there are others.
+    """
+    where = loop.start[0]
+    declarators = ex.split(loop.start[:-1])
+    first = declarators[0]
+    equals = ex.texts(first).index("=") if ex.has(first, "=") else 0
+    if equals < 2 or not ex.is_integer(ex.texts(first[: equals - 1])):
+        raise Unfit("a wait within a `for` that declares no integer", where)
+    found = []
+    for one in [first[equals - 1 :], *declarators[1:]]:
+        if ex.texts(one[1:2]) != ["="] or one[0].kind != WORD or not is_uniform(one[2:]):
+            raise Unfit("a wait within a `for` whose beginning may differ between threads", where)
+        if is_taken(one[0].text):
+            raise Unfit(f"the counter '{one[0].text}' of a `for` that waits hides another variable", where)
+        found.append(one[0].text)
+    return found
+
+
+def counts(step: Tokens, names: Sequence[str], is_uniform: Callable[[Tokens], bool]) -> bool:
+    """Whether a step of a loop changes one of its counters, and in all threads alike."""
+    words = ex.texts(step)
+    if len(words) == 2:
+        return bool(STEPS.intersection(words)) and bool(set(words).intersection(names))
+    return len(words) > 2 and words[0] in names and words[1] in ASSIGNMENTS and is_uniform(step[2:])
 
 
 def jumps(tokens: Tokens) -> List[str]:
@@ -114,3 +144,8 @@ def is_return(statement: Tokens) -> bool:
         return False
     behind = ex.texts(statement[ex.closing(statement, 1) + 1 :])
     return behind in (["return", ";"], ["{", "return", ";", "}"])
+
+
+def returns(tokens: Tokens) -> bool:
+    """Whether there is a plain `return;`."""
+    return any(ex.texts(tokens[at : at + 2]) == ["return", ";"] for at in range(len(tokens)))

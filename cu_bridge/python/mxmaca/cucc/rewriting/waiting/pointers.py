@@ -1,22 +1,26 @@
 """Pointers to variables of a phase."""
 
-from typing import Dict, List
+from typing import AbstractSet, Dict, List
 
 from .. import expressions as ex
 from ..expressions import ASSIGNMENTS, Tokens
+from ..types import declarations
 from ..waits import Unfit, semicolon
 
 
-def check(tokens: Tokens, kinds: Dict[str, List[str]], shared: Tokens) -> None:
+def check(tokens: Tokens, kinds: Dict[str, List[str]], shared: Tokens, lasting: AbstractSet[str]) -> None:
     """That nothing points at a variable of one phase, since it is gone in the next.
 
     Args:
         kinds: the type of each variable of the body.
         shared: the declarations of shared memory.
+        lasting: arrays that each thread has for as long as they are in scope.
 
     Raises:
         Unfit: something may.
     """
+    declared = [one.name for one in declarations(tokens)]
+    kinds = {name: kind for name, kind in kinds.items() if not (name in lasting and declared.count(name) == 1)}
     names = {name for name, kind in kinds.items() if "*" in kind}
     others = kinds.keys() - names
     objects = {name for name in others if not ex.is_value([part for part in kinds[name] if part != "const"])}

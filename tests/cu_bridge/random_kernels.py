@@ -75,7 +75,7 @@ class Kernel:
         self.scopes: List[List[str]] = [[]]  # int variables that can be assigned to
         self.constants: List[List[str]] = [[]]
         self.dirty, self.seen = set(), set()
-        self.count = 0
+        self.count, self.moves = 0, chance.random() < 0.3  # whether each thread reads from a place of its own
         self.arrays = ["s", "q"] + (["dynamic"] if chance.random() < 0.3 else [])
         self.group = chance.random() < 0.4
         # Of how many threads a tile is, where the kernel has one.
@@ -162,7 +162,8 @@ class Kernel:
         return self.pick(*words)
 
     def uniform(self) -> str:
-        return self.pick("n", "m", "2", "n - 1", "m + 1", "rounds", "(in[n] & 3)", "(in[blockIdx.x + m] & 3)")
+        read = [] if self.moves else ["(in[n] & 3)", "(in[blockIdx.x + m] & 3)"]
+        return self.pick("n", "m", "2", "n - 1", "m + 1", "rounds", *read)
 
     def shuffle(self, by_all: bool = True) -> str:
         """A shuffle or a vote. By all: the whole block comes there."""
@@ -510,7 +511,7 @@ class Kernel:
             "int v = in[t];",
             "s[t] = v; q[t] = t * 3;" + (" dynamic[t] = v - 1;" if "dynamic" in self.arrays else ""),
             "__syncthreads();",
-            self.pick("", "", "in += t & 3;"),
+            "in += t & 3;" if self.moves else "",
         ]
         body = self.block(2, self.chance.randrange(6, 16))
         total = " + ".join(f"{name} * {3 + 2 * place}" for place, name in enumerate(self.scopes[0] + self.constants[0]))
@@ -532,7 +533,7 @@ class Function(Kernel):
 
     def __init__(self, chance: random.Random, name: str, others: "List[Function]") -> None:
         super().__init__(chance, name)
-        self.functions = others[-2:]
+        self.functions, self.moves = others[-2:], True  # who calls it may have moved `in`
         self.arrays = ["s", "q"] + (["own"] if chance.random() < 0.5 else [])
         self.by_reference = chance.random() < 0.25
         self.template = chance.choice(["", "", "int kFactor", "class T", "class T, int kFactor"])

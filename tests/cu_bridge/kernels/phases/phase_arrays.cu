@@ -25,7 +25,7 @@ template <int Rows>
 __global__ void fits_sums_in_a_tile(const int* in, int* out) {
   __shared__ int s[kThreads];
   const int t = threadIdx.x, first = blockIdx.x * blockDim.x;
-  int sum[Rows][2] = {}, more[Rows];
+  int sum[Rows][(Rows > 2 ? 2 : 4)] = {}, more[Rows > 1 ? Rows : 1];
   int last = 0;
   for (int k = 0; k < 4; ++k) {
     s[t] = in[first + t] + k;
@@ -107,6 +107,19 @@ __global__ void fits_rounds_in_memory(const int* in, int* out) {
 }
 CASE(rounds_that_constants_in_memory_say) {
   check(fits_rounds_in_memory, [](int b, int t) { return value(b, t + (b + 1) * 7); });
+}
+
+__global__ void fits_return_by_memory(const int* in, int* out) {
+  __shared__ int s[kThreads];
+  const int t = threadIdx.x, first = blockIdx.x * blockDim.x;
+  out[first + t] = -3;
+  if (in[blockIdx.x] == 7) return;
+  s[t] = in[first + t];
+  if (__syncthreads_and(s[t] < 0)) return;
+  out[first + t] = s[kThreads - 1 - t];
+}
+CASE(a_return_that_memory_decides) {
+  check(fits_return_by_memory, [](int b, int t) { return b == 1 ? -3 : value(b, kThreads - 1 - t); });
 }
 
 __global__ void fits_flag_in_shared_memory(const int* in, int* out) {

@@ -378,17 +378,16 @@ class Phases(Regions):
     def _rest(self, at: int, stop: int, end: int) -> None:
         """What follows `if (…) return;` to the kernel's end: the other threads do it."""
         body = ex.closing(self.tokens, at + 1) + 1
-        condition, used = self.tokens[at + 2 : body - 1], ex.names(self.tokens[at + 2 : body - 1])
-        text = f"(!{self._flat(self.tokens[at + 1].start, self.tokens[body - 1].end)})"
+        condition = self.tokens[at + 2 : body - 1]
         self._close()
-        if self._is_uniform(condition):
-            self.output.append(f"{self._marker(at)}if {text} {{")
-            self._block(stop, end, top=True)
-            self.output.append("}")
-        elif self._is_of_warps(condition):
-            self._guarded(at, text, used, stop, end, top=True)
-        else:
-            raise Unfit("`return` before the last wait", self.tokens[at])
+        if not self._is_uniform(condition) and self._is_of_warps(condition):
+            text = f"(!{self._flat(self.tokens[at + 1].start, self.tokens[body - 1].end)})"
+            self._guarded(at, text, ex.names(condition), stop, end, top=True)
+            return
+        answer = self._answer(condition, self.tokens[at], "`return` before the last wait, whose condition")
+        self.output.append(f"{self._marker(at)}if (!({answer})) {{")
+        self._block(stop, end, top=True)
+        self.output.append("}")
 
     def _guarded(self, at: int, condition: str, used: Set[str], start: int, stop: int, top: bool = False) -> None:
         """What some warps do and others do not: each loop asks the condition, which stays as it is meanwhile.

@@ -6,7 +6,7 @@ A product of tiles adds up in registers: `float sum[4][4]` lives through all bar
 for each thread in memory that is there as long as the variable would be (PerThread in phase_lanes.h), so pointers to it
 stay right as well:
 
-    float sum[4][4] = {};           →    PerThread<float[4][4]> of_sum(threads);
+    float sum[4][4] = {};           →    PerThread<kind> of_sum(threads);  // float[4][4]
                                          phase([&](int i) { auto& sum = of_sum[i]; start(sum, {}); });
 
 One that never changes, and that is the same for all threads, is one for all of them.
@@ -75,7 +75,10 @@ def _all(value: Tokens, is_uniform: Callable[[Tokens], bool]) -> bool:
 
 def per_thread(name: str, kept: str, made: str, brackets: str, value: Optional[str]) -> Tuple[str, str, str]:
     """What makes the arrays of all threads, by the name `made`; what names a thread's; what gives it its values."""
-    arrays = f" ::mxmaca::PerThread<{kept}{brackets}> {made}(blockDim.x * blockDim.y * blockDim.z);"
+    kind = f"{made}_type"
+    arrays = (
+        f" typedef {kept} {kind}{brackets}; ::mxmaca::PerThread<{kind}> {made}(blockDim.x * blockDim.y * blockDim.z);"
+    )
     first = f"__mxmaca_first_of_{name}"
     start = f" {{ const {kept} {first}{brackets} = {value}; ::mxmaca::start_array({name}, {first}); }}"
     return arrays, f"auto& {name} = {made}[__mxmaca_thread];", "" if value is None else start

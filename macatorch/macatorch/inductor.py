@@ -35,6 +35,7 @@ class HostScheduling(CppScheduling):  # type: ignore[misc]  # torch is not there
             return
         if V.graph.cpp_wrapper:
             raise NotImplementedError("MACA_INDUCTOR=cpp has no C++ wrapper (AOTInductor, cpp_wrapper): leave it unset")
+        V.graph.disable_cudagraphs = True  # up to 2.1 without a reason
         V.graph.disable_cudagraphs_reason = NO_GRAPHS
 
     def can_fuse_vertical(self, node1: Any, node2: Any) -> bool:
@@ -48,6 +49,11 @@ class HostScheduling(CppScheduling):  # type: ignore[misc]  # torch is not there
             f"MACA_INDUCTOR=cpp has no code for the template {template_node.get_name()} (flex_attention, or a product "
             "that max_autotune was told to take from Triton): leave it unset"
         )
+
+    def codegen_foreach(self, node: Any) -> None:
+        """Operators on lists, where upstream gathers them for a device: one after the other."""
+        for inner in node.get_subkernel_nodes():
+            self.codegen_nodes(inner.get_nodes())
 
     def flush(self) -> None:
         """Generate and call what has gathered, behind what the stream has to do."""

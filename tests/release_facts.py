@@ -3,7 +3,7 @@
 import importlib.metadata
 import sys
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any, ContextManager, Dict, Tuple
 
 import pytest
 
@@ -40,3 +40,21 @@ def need(name: str) -> None:
     """Leaves the running test out where the release does not have it."""
     if not has(name):
         pytest.skip(ROWS[name]["reason"])
+
+
+def need_for_module(name: str) -> None:
+    """Leaves the tests of a module out where the release does not have what the module imports."""
+    if not has(name):
+        pytest.skip(ROWS[name]["reason"], allow_module_level=True)
+
+
+def attention_by(*backends: str) -> ContextManager[Any]:
+    """A context in which these backends alone compute attention, by their names in SDPBackend."""
+    if has("attention_backends_by_name"):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        return sdpa_kernel([getattr(SDPBackend, name) for name in backends])
+    from torch.backends.cuda import sdp_kernel
+
+    switches = {"enable_flash": "FLASH_ATTENTION", "enable_math": "MATH", "enable_mem_efficient": "EFFICIENT_ATTENTION"}
+    return sdp_kernel(**{switch: name in backends for switch, name in switches.items()})

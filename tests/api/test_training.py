@@ -243,15 +243,13 @@ BACKENDS = ["MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"]
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_attention_of_every_backend(backend, causal):
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     if backend == "CUDNN_ATTENTION":
         release_facts.need("attention_of_cudnn_is_chosen")
     dtype = torch.float16
     q, k, v = (torch.randn(2, 4, 16, 32) for _ in range(3))
     expected = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
     on_device = [x.to("cuda", dtype, memory_format=torch.contiguous_format).requires_grad_() for x in (q, k, v)]
-    with sdpa_kernel([getattr(SDPBackend, backend)]):
+    with release_facts.attention_by(backend):
         result = F.scaled_dot_product_attention(*on_device, is_causal=causal)
         result.float().sum().backward()
     torch.testing.assert_close(result.float().cpu(), expected, rtol=1e-2, atol=1e-2)
@@ -263,14 +261,12 @@ def test_attention_of_every_backend(backend, causal):
 
 @pytest.mark.parametrize("backend", ["MATH", "EFFICIENT_ATTENTION"])
 def test_attention_with_a_mask(backend):
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     q, k, v = (torch.randn(2, 4, 16, 32) for _ in range(3))
     bias = torch.randn(2, 4, 16, 16)
 
     def attend(*tensors):
         if tensors[0].is_cuda:
-            with sdpa_kernel([getattr(SDPBackend, backend)]):
+            with release_facts.attention_by(backend):
                 return F.scaled_dot_product_attention(*tensors[:3], attn_mask=tensors[3])
         return F.scaled_dot_product_attention(*tensors[:3], attn_mask=tensors[3])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import release_facts
 import torch
 
 try:
@@ -81,11 +82,9 @@ def test_flash_attentions_debug_mask_has_a_minus_where_dropout_dropped() -> None
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 @pytest.mark.parametrize("backend", ["FLASH_ATTENTION", "EFFICIENT_ATTENTION"])
 def test_gradients_of_attention_have_the_strides_of_cudas_kernels(backend: str, dropout: float) -> None:
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     tensors = [torch.randn(2, 3, length, 8, device="cuda").half().contiguous() for length in (5, 6, 6)]
     tensors = [tensor.requires_grad_() for tensor in tensors]
-    with sdpa_kernel(getattr(SDPBackend, backend)):
+    with release_facts.attention_by(backend):
         output = torch.nn.functional.scaled_dot_product_attention(*tensors, dropout_p=dropout)
     for tensor, grad in zip(tensors, torch.autograd.grad(output.sum(), tensors)):
         heads_first, heads_next = tensor.stride(), tensor.transpose(1, 2).contiguous().transpose(1, 2).stride()

@@ -24,14 +24,12 @@ IMPOSSIBLE = [
 def test_an_impossible_choice_of_attention_has_no_kernel(
     backend: str, dtype: torch.dtype, width: int, masked: bool
 ) -> None:
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     q = torch.ones(1, 2, 4, width, device="cuda", dtype=dtype)
     mask = torch.zeros(4, 4, device="cuda", dtype=dtype) if masked else None
     attention = torch.nn.functional.scaled_dot_product_attention
-    with sdpa_kernel(getattr(SDPBackend, backend)), pytest.raises(RuntimeError, match="^No available kernel"):
+    with release_facts.attention_by(backend), pytest.raises(RuntimeError, match="^No available kernel"):
         attention(q, q, q, attn_mask=mask)
-    with sdpa_kernel(SDPBackend.MATH):
+    with release_facts.attention_by("MATH"):
         torch.testing.assert_close(attention(q, q, q, attn_mask=mask), q)
 
 
@@ -96,8 +94,6 @@ def test_a_form_of_attention_broadcasts_nothing(form: str, batch: int, length: i
     ],
 )
 def test_gradients_of_attention_warn_of_their_order(backend: str, name: str) -> None:
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     if backend == "CUDNN_ATTENTION" and UNASKED:
         pytest.skip("chosen where TORCH_CUDNN_SDPA_ENABLED is set alone")
     x = torch.ones(1, 2, 8, 64, device="cuda", dtype=torch.float16, requires_grad=True)
@@ -105,7 +101,7 @@ def test_gradients_of_attention_warn_of_their_order(backend: str, name: str) -> 
     torch.set_warn_always(True)  # it is said once a process
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        with sdpa_kernel(getattr(SDPBackend, backend)):
+        with release_facts.attention_by(backend):
             y = torch.nn.functional.scaled_dot_product_attention(x, x, x)
             with pytest.warns(UserWarning, match=f"{name} defaults to a non-deterministic algorithm"):
                 y.sum().backward()

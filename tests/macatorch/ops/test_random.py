@@ -83,13 +83,11 @@ def test_dropout_between_recurrent_layers_repeats_and_has_its_gradient() -> None
 
 @pytest.mark.parametrize("backend", ["FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"])
 def test_attention_dropout_is_the_same_mask_forward_and_backward(backend: str) -> None:
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     if backend == "CUDNN_ATTENTION":
         release_facts.need("attention_of_cudnn_is_chosen")
     q, k = (torch.randn(2, 2, 16, 16, device="cuda", dtype=torch.half) for _ in range(2))
     v = torch.randn(2, 2, 16, 16, device="cuda", dtype=torch.half, requires_grad=True)
-    with sdpa_kernel(getattr(SDPBackend, backend)):
+    with release_facts.attention_by(backend):
         out = torch.nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
         weight = torch.randn_like(out)
         (grad,) = torch.autograd.grad((out * weight).sum(), v)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Iterator
 
 import pytest
+import release_facts
 import torch
-from torch.sparse import (
+
+release_facts.need_for_module("semi_structured_layouts")
+
+from torch.sparse import (  # noqa: E402
     SparseSemiStructuredTensor,
     SparseSemiStructuredTensorCUSPARSELT,
     SparseSemiStructuredTensorCUTLASS,
     to_sparse_semi_structured,
 )
-from torch.sparse._semi_structured_conversions import (
+from torch.sparse._semi_structured_conversions import (  # noqa: E402
     sparse_semi_structured_from_dense_cutlass,
     sparse_semi_structured_to_dense_cutlass,
 )

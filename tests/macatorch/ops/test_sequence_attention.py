@@ -6,6 +6,7 @@ import math
 from typing import List, Optional
 
 import pytest
+import release_facts
 import torch
 
 aten = torch.ops.aten
@@ -219,6 +220,7 @@ def test_nested_tensors_attend_as_their_parts(dtype: torch.dtype) -> None:
     ("dtype", "backend"), [(torch.float16, "FLASH_ATTENTION"), (torch.float32, "EFFICIENT_ATTENTION")]
 )
 def test_a_form_is_chosen_for_nested_tensors_as_on_cuda(dtype: torch.dtype, backend: str) -> None:
+    release_facts.need("attention_backends_by_name")
     from torch.nn.attention import SDPBackend
 
     packed = torch.nested.nested_tensor([torch.ones(n, 3 * 2 * 8, dtype=dtype, device="cuda") for n in (3, 5)])

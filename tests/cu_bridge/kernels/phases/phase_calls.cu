@@ -162,13 +162,29 @@ CASE(a_function_that_calls_one_that_waits) {
 }
 
 __device__ int fewer(int n) { return n < 2 ? n : fewer(n - 1) + 1; }
-__global__ void keeps_recursion(const int* in, int* out) {
+__global__ void fits_recursion(const int* in, int* out) {
   const int v = fewer(in[blockIdx.x * kThreads + threadIdx.x]);
   __syncthreads();
   out[blockIdx.x * kThreads + threadIdx.x] = v;
 }
 CASE(a_function_that_calls_itself) {
-  check(RUN(keeps_recursion), [](int b, int t) { return of(b, t); });
+  check(RUN(fits_recursion), [](int b, int t) { return of(b, t); });
+}
+
+__device__ int there(int n);
+__device__ int back(int n) {
+  __syncthreads();
+  return n > 0 ? there(n - 1) : 0;
+}
+__device__ int there(int n) { return n > 0 ? back(n - 1) + 2 : 1; }
+__global__ void keeps_recursion_that_waits(const int* in, int* out) {
+  __shared__ int s[kThreads];
+  s[threadIdx.x] = in[blockIdx.x * kThreads + threadIdx.x];
+  const int v = there(4);
+  out[blockIdx.x * kThreads + threadIdx.x] = v + s[kThreads - 1 - threadIdx.x];
+}
+CASE(two_functions_that_call_each_other_and_wait) {
+  check(RUN(keeps_recursion_that_waits), [](int b, int t) { return of(b, kThreads - 1 - t) + 5; });
 }
 
 __global__ void keeps_counter_handed_on(const int* in, int* out) {

@@ -21,8 +21,11 @@ def numbers(version: str) -> Tuple[int, ...]:
 
 
 def installed(since: str, package: str = "torch") -> bool:
-    """Whether the package that is installed is of this release or a later one."""
-    return numbers(importlib.metadata.version(package)) >= numbers(since)
+    """Whether the package is installed, in this release or a later one."""
+    try:
+        return numbers(importlib.metadata.version(package)) >= numbers(since)
+    except importlib.metadata.PackageNotFoundError:
+        return False
 
 
 def has(name: str) -> bool:

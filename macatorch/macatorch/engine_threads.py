@@ -9,8 +9,10 @@ machine the thread has long finished, as the program waited for the device; here
 
 import atexit
 import os
+import sys
+import threading
 import time
-from typing import Dict
+from typing import Dict, Set
 
 _TASKS = "/proc/self/task"
 _NAME = "pt_autograd"
@@ -36,11 +38,21 @@ def settle() -> None:
         before = now
 
 
+def _strangers() -> Set[str]:
+    """Up to torch 2.2 the engine's threads have no names of their own: those that are not Python's, then, for all that
+    can be told."""
+    torch = sys.modules.get("torch")
+    if torch is None or torch.__version__ >= (2, 3) or not torch.cuda.is_initialized():
+        return set()
+    return set(os.listdir(_TASKS)) - {str(thread.native_id) for thread in threading.enumerate()}
+
+
 def _states() -> Dict[str, str]:
     """State and number of voluntary context switches of each thread of the engine."""
     found: Dict[str, str] = {}
     try:
         threads = os.listdir(_TASKS)
+        strangers = _strangers()
     except OSError:
         return found  # no /proc: there is nothing to go by
     for thread in threads:
@@ -49,6 +61,6 @@ def _states() -> Dict[str, str]:
                 lines = file.read().splitlines()
         except OSError:
             continue  # it ended meanwhile
-        if lines and lines[0].partition("\t")[2].startswith(_NAME):
+        if lines and (thread in strangers or lines[0].partition("\t")[2].startswith(_NAME)):
             found[thread] = "\n".join(line for line in lines if line.startswith(("State:", "voluntary_ctxt")))
     return found

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import release_facts
 
 TESTS = Path(__file__).resolve().parents[1]
-NAMED = re.compile(r'release_facts\.(?:has|wants|need)\("(\w+)"\)')
+NAMED = re.compile(r'release_facts\.(?:has|wants|need|need_for_module)\("(\w+)"\)')
 BY_LETTERS = re.compile(r"__version__\.startswith")
 
 

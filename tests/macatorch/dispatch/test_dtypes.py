@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Type
 
 import pytest
+import release_facts
 import torch
 from torch.nn import functional as F
 
@@ -227,6 +228,7 @@ def test_training_moves_the_running_statistics(layer: Type[torch.nn.Module], dty
         torch.testing.assert_close(found.cpu().float(), getattr(wanted, name), atol=tolerance, rtol=tolerance)
 
 
+@release_facts.wants("lazy_copies")
 @pytest.mark.parametrize("cudnn", [True, False], ids=["cudnn", "native"])
 def test_statistics_that_are_a_lazy_copy_leave_the_original_alone(cudnn: bool) -> None:
     original = torch.zeros(3, device="cuda")

@@ -8,6 +8,7 @@ import threading
 from typing import List
 
 import pytest
+import release_facts
 import torch
 
 PROGRAM = """
@@ -147,7 +148,7 @@ def undisturbed() -> str:
     "case",
     [
         "fails",
-        "fails_with_a_pool_and_a_generator",
+        pytest.param("fails_with_a_pool_and_a_generator", marks=release_facts.wants("generators_of_graphs")),
         "raises",
         "raises_behind_a_failure",
         "thread_ends",

@@ -8,6 +8,7 @@ import textwrap
 from typing import Any
 
 import pytest
+import release_facts
 
 FAST_PART = "BACKWARD_THREAD"
 BEFORE = """
@@ -75,8 +76,11 @@ BEFORE = """
     def back(loss):
         loss.sum().backward()
 
-    # The first pass starts the engine's threads, one a device. They take a moment to take their names and to lie down.
+    # The first pass starts the engine's threads, one a device.
     back(leaf() * 2)
+    """
+# They take a moment to take their names and to lie down.
+SETTLED = """
     while len(engine_threads()) < torch.cuda.device_count():
         time.sleep(0.001)
     macatorch.engine_threads.settle()
@@ -85,7 +89,8 @@ BEFORE = """
 
 def run(code: str, threads: int = 2) -> Any:
     """What a program of its own prints at its end, as JSON."""
-    program = textwrap.dedent(BEFORE) + textwrap.dedent(code)
+    settled = SETTLED if release_facts.has("threads_of_autograd_have_names") else ""
+    program = textwrap.dedent(BEFORE) + textwrap.dedent(settled) + textwrap.dedent(code)
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MACA_DEVICE_COUNT": "2"}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -112,6 +117,7 @@ PLAIN = {
 }
 
 
+@release_facts.wants("threads_of_autograd_have_names")
 @pytest.mark.parametrize("program", PLAIN)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_pass_that_nobody_watches_stays_in_the_calling_thread(program: str, threads: int) -> None:

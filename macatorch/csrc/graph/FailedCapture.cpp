@@ -169,15 +169,41 @@ void tidy_failed_capture(unsigned long long id) noexcept {
 
 #else
 
-// A graph takes part with the default generator of its device and with one stream, which is current where it ends. Its
-// pool bears the number of the capture, unless the program has given it one.
+// A graph takes part with the default generator of its device and with one stream: that of its first operator, or which
+// is current where it ends. Its pool bears the number of the capture, unless the program has given it one.
 
-void note_graph_of_capture(unsigned long long /*id*/) {}
-void forget_graph_of_capture(unsigned long long /*id*/) {}
+namespace {
+
+std::mutex streams_mutex;
+
+std::unordered_map<unsigned long long, c10::cuda::CUDAStream>& streams() {
+  static auto* const all = new std::unordered_map<unsigned long long, c10::cuda::CUDAStream>;
+  return *all;
+}
+
+c10::cuda::CUDAStream stream_of(unsigned long long id) {
+  const std::lock_guard<std::mutex> lock(streams_mutex);
+  const auto found = streams().find(id);
+  const c10::cuda::CUDAStream stream = found != streams().end() ? found->second : c10::cuda::getCurrentCUDAStream();
+  streams().erase(id);
+  return stream;
+}
+
+}  // namespace
+
+void note_graph_of_capture(unsigned long long id) {
+  const std::lock_guard<std::mutex> lock(streams_mutex);
+  streams().emplace(id, c10::cuda::getCurrentCUDAStream());
+}
+
+void forget_graph_of_capture(unsigned long long id) {
+  const std::lock_guard<std::mutex> lock(streams_mutex);
+  streams().erase(id);
+}
 
 void tidy_failed_capture(unsigned long long id) noexcept {
   try {
-    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
+    const c10::cuda::CUDAStream stream = stream_of(id);
     const auto device = stream.device_index();
     at::cuda::detail::getDefaultCUDAGenerator(device).get<at::CUDAGeneratorImpl>()->capture_epilogue();
     c10::cuda::CUDACachingAllocator::endAllocateStreamToPool(device, stream);

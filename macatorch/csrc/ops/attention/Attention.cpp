@@ -293,6 +293,9 @@ bool packs_position() {
   return packed;
 }
 
+/// Whether flash attention's results have the strides of the query: up to 2.1 heads are next to each other there too.
+constexpr bool kFlashKeepsOrder = MACATORCH_TORCH_AT_LEAST(2, 4);
+
 /// An output or a gradient with the strides of upstream's kernels: those of the query (or of what the gradient is of)
 /// for flash and cuDNN, heads next to each other otherwise.
 at::Tensor laid_out(DeviceCall& call, const at::Tensor& output, const at::Tensor& like, bool like_given) {
@@ -332,7 +335,7 @@ FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at:
   auto [seed, offset] = position_tensors(call, position, packed);
   at::Tensor mask =
       return_debug_mask ? debug_mask(call, problem, logsumexp, position, query) : at::empty({0}, query.options());
-  return {laid_out(call, output, query, true),
+  return {laid_out(call, output, query, kFlashKeepsOrder),
           call.result((rows_may_be_empty ? with_empty_rows(logsumexp) : logsumexp).contiguous()),
           at::Tensor(),
           at::Tensor(),
@@ -383,7 +386,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
   warn_of_order<kFlashAttention>();
   check_flash_dtypes(query, key, value);
   auto [q, k, v, bias] = any_backward(grad_out, query, key, value, std::nullopt, out, logsumexp, seed, offset, dropout,
-                                      causal, scale, false, true, true);
+                                      causal, scale, false, kFlashKeepsOrder, true);
   return {q, k, v};
 }
 

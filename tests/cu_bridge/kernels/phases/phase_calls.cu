@@ -171,22 +171,6 @@ CASE(a_function_that_calls_itself) {
   check(RUN(fits_recursion), [](int b, int t) { return of(b, t); });
 }
 
-__device__ int there(int n);
-__device__ int back(int n) {
-  __syncthreads();
-  return n > 0 ? there(n - 1) : 0;
-}
-__device__ int there(int n) { return n > 0 ? back(n - 1) + 2 : 1; }
-__global__ void keeps_recursion_that_waits(const int* in, int* out) {
-  __shared__ int s[kThreads];
-  s[threadIdx.x] = in[blockIdx.x * kThreads + threadIdx.x];
-  const int v = there(4);
-  out[blockIdx.x * kThreads + threadIdx.x] = v + s[kThreads - 1 - threadIdx.x];
-}
-CASE(two_functions_that_call_each_other_and_wait) {
-  check(RUN(keeps_recursion_that_waits), [](int b, int t) { return of(b, kThreads - 1 - t) + 5; });
-}
-
 __global__ void keeps_counter_handed_on(const int* in, int* out) {
   int total = 0;
   for (int i = 0; i < 4; ++i) {

@@ -24,7 +24,10 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 WIDER = {torch.half: torch.float, torch.bfloat16: torch.float, torch.complex32: torch.complex64}
 NAMES = {torch.half: "Half", torch.bfloat16: "BFloat16", torch.complex32: "ComplexHalf"}
-COMPLAINT = re.compile(r"not implemented for '(Half|BFloat16|ComplexHalf)'|support tensors of type: (Half|ComplexHalf)")
+COMPLAINT = re.compile(
+    r"not implemented for '(Half|BFloat16|ComplexHalf)'|support tensors of type: (Half|ComplexHalf)"
+    r"|Upsample backward only support BFloat16"
+)
 DEVICE = "cuda"
 TABLES = Path(__file__).resolve().parents[1] / "cpu_dtypes"
 HEAD = """\
@@ -84,7 +87,7 @@ class Asking(TorchDispatchMode):
             name = str(func)[len("aten.") :]
             name = name[: -len(".default")] if name.endswith(".default") else name
             # A transform has real and complex operands, and names only one of their dtypes.
-            said = NAMES[self.dtype] if found.group(2) else found.group(1)
+            said = found.group(1) or NAMES[self.dtype]
             if said == NAMES[self.dtype]:
                 self.lacking[said].add(name)
 

@@ -85,7 +85,10 @@ def main() -> None:
     model = Network().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=args.epochs * len(train))
-    scaler = torch.amp.GradScaler(device.type, enabled=args.amp)
+    if hasattr(torch.amp, "GradScaler"):
+        scaler = torch.amp.GradScaler(device.type, enabled=args.amp)
+    else:  # torch 2.1 has one for CUDA alone
+        scaler = torch.cuda.amp.GradScaler(enabled=args.amp and device.type == "cuda")
 
     losses = []
     strides = None

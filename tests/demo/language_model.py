@@ -92,7 +92,9 @@ def main() -> None:
 
     model = LanguageModel(len(symbols), args.context, width=96, heads=4, layers=3).to(device)
     forward = torch.compile(model) if args.compile else model
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.98), fused=True)
+    # torch 2.1 has fused optimizers for CUDA alone.
+    fused = device.type == "cuda" or hasattr(torch.amp, "GradScaler")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.98), fused=fused)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=args.steps)
 
     def loss_of(part: torch.Tensor) -> torch.Tensor:

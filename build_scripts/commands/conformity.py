@@ -53,7 +53,7 @@ def configure(commands: Any) -> None:
         "--tests",
         type=Path,
         metavar="PATH",
-        help="upstream's source archive, instead of a download; or the sources of Triton or apex",
+        help="upstream's source archive, instead of a download; or a project's sources (Triton's, apex's)",
     )
     parser.add_argument(
         "--only",
@@ -96,7 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
     shard_of(arguments.shard)
     projects = [name for name in project_tests.names() if name in (arguments.only or [])]
     if len(projects) > 1:
-        raise FactoryError(f"--only {' --only '.join(projects)}: these are two runs.", "Name one project at a time.")
+        raise FactoryError(
+            f"--only {' --only '.join(projects)}: each is a run of its own.", "Name one project at a time."
+        )
     if projects:
         return run_project(projects[0], arguments, table, release, wheel)
     settings_file = tomllib.loads((conformity.TESTS / "files.toml").read_text(encoding="utf-8"))

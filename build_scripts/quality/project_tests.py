@@ -107,9 +107,11 @@ def given_folder(given: Optional[Path], name: str, version: str, folder: Optiona
     root = given.resolve()
     if root.is_file():
         root = _unpacked(root, name)
-    for tests in (root / folder, root / name / folder):
-        if tests.is_dir():
-            return tests
+    # An archive's one folder bears the release's name (vision-0.27.1).
+    only = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+    for sources in (root, root / name, *(only if len(only) == 1 else [])):
+        if (sources / folder).is_dir():
+            return sources / folder
     raise FactoryError(f"{given} holds no {folder} of {name}.", "Name the folder or the archive of its sources.")
 
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "arithmetic/casts.h"
+#include "arithmetic/conversions.h"
 #include "arithmetic/shifts.h"
 #include "cycles.h"
 #include "kernel_interface.h"

@@ -302,3 +302,25 @@ def test_a_file_in_another_c_plus_plus_compiles(cucc: Cucc, tmp_path: pathlib.Pa
     )
     cucc(f"-std={standard}", path, "-o", tmp_path / "small")
     assert run_program(tmp_path / "small").returncode == 0
+
+
+# ---- Warnings --------------------------------------------------------------------------------------------------------
+CONVERTS = "__global__ void k(int* x, float f) { x[0] = f;\nx[1] += f; }\nint main() { k<<<1, 1>>>(nullptr, 1); }\n"
+
+
+def test_conversions_that_saturate_are_warned_of_where_that_is_asked_for(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    """cucc asks the compiler for these warnings itself, to find the conversions."""
+    source = tmp_path / "converts.cu"
+    source.write_text(CONVERTS)
+    for options, warned in (
+        ([], False),
+        (["-Werror", "all-warnings"], False),
+        (["-Xcompiler", "-Wall,-Wextra,-Werror"], False),
+        (["-w"], False),
+        (["-Xcompiler", "-Wconversion"], True),
+    ):
+        done = cucc(*options, "--keep", "--keep-dir", tmp_path, "-c", source, "-o", tmp_path / "converts.o")
+        assert done.stderr.count("[-Wfloat-conversion]") == (2 if warned else 0), done.stderr
+        assert warned or not done.stderr
+        kept = (tmp_path / "converts.device.ii").read_text(encoding="utf-8")
+        assert "casts::converting(f)" in kept and "casts::combining(x[1] )+= f" in kept

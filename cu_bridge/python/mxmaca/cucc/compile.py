@@ -7,14 +7,14 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Set
 
-from . import cuobjdump, messages, objects, rewriting, typenames
+from . import conversions, cuobjdump, messages, objects, rewriting, typenames
 from .errors import CuccError
 from .flags import Flags
 from .options import CUDA, Input
 from .rewriting import bodies
-from .rewriting.source import Source
+from .rewriting.source import Edit, Source
 from .rewriting.variables import CONSTANT_INITIALISERS
 from .toolchain import Failed, Toolchain, place
 
@@ -58,7 +58,7 @@ class Pass:
             self.tools.timed(f"rewrite ({self.name})", time.monotonic() - begin, self.source.path)
             command = [*self.flags.compile(self.device), *self.flags.pass_warnings(self.device)]
             command += ["-pg"] if self.flags.options.flag("profile") and not self.device else []
-            self.said += self._capture("compile", [*command, *self.extra, str(self.text), "-o", str(self.object)])
+            self.said += self._compile([*command, *self.extra])
         except Failed as problem:
             self.said += problem.text
             self.problem = problem
@@ -67,6 +67,49 @@ class Pass:
 
     def _capture(self, phase: str, command: Sequence[str]) -> str:
         return self.tools.capture(command, f"{phase} ({self.name})", self.source.path)
+
+    def _compile(self, command: List[str]) -> str:
+        """Compile the rewritten text. In the device pass conversions to integers saturate (conversions.py)."""
+        made = [str(self.text), "-o", str(self.object)]
+        if not self.device or self.tools.is_clang:
+            return self._capture("compile", [*command, *made])
+        asked = not conversions.ASKED.isdisjoint(command)
+        silent = conversions.SILENT in command
+        said = self._capture("compile", [*command, *([] if asked else conversions.WARNING), *made])
+        converted = self._convert([*command, *made]) if silent or conversions.named(said) else ""
+        return said if asked else conversions.without(converted or said)
+
+    def _convert(self, command: Sequence[str]) -> str:
+        """Compile again with the conversions that saturate. Returns what the compiler said, "" where there are none."""
+        text = self.result.text
+        report = self._report_on(command, text)
+        broken: Set[int] = set()
+        tried: Sequence[Edit] = ()
+        while True:
+            edits = conversions.edits(text, report, broken)
+            # After a failure that names none of these lines, the text is compiled as it was.
+            edits = [] if edits == tried else edits
+            if not edits and not tried:
+                return ""
+            converted = Source(text).edited(edits)
+            self.text.write_bytes(converted.encode("latin-1"))
+            try:
+                return self._capture("compile", command)
+            except Failed:
+                if not edits:
+                    raise
+                # Where a template converts to a class of the program as well, that may not take what is written.
+                broken |= conversions.broken_lines(self._report_on(command, converted))
+                tried = edits
+
+    def _report_on(self, command: Sequence[str], text: str) -> str:
+        """What the compiler says of a text in places that it has counted itself."""
+        numbered = self.text.with_suffix(".numbered.ii")
+        numbered.write_bytes(conversions.numbered(text).encode("latin-1"))
+        try:
+            return self._capture("find conversions", conversions.command(command, str(self.text), str(numbered)))
+        except Failed as problem:
+            return problem.text
 
     def _rewrite(self) -> None:
         source = Source(self.preprocessed.read_bytes().decode("latin-1"))

@@ -1,0 +1,66 @@
+// Conversions of floating-point numbers to integers without a cast, which saturate as casts do. Where the compiler has
+// said that a number may get lost, cucc writes `int i = converting(x)` for `int i = x` and `combining(i) += x` for
+// `i += x`. In a template the same place may convert something else: that stays as it is.
+#pragma once
+
+#include "casts.h"
+
+namespace mxmaca {
+namespace casts {
+
+// What is not a number of a size that hardware converts keeps C++'s conversion.
+template <class T, class N>
+constexpr bool saturates_like_casts =
+    std::is_integral<T>::value && !std::is_same<typename std::remove_cv<T>::type, bool>::value && sizeof(T) <= 8 &&
+    std::is_floating_point<N>::value;
+
+template <class N>
+struct NumberToConvert {
+  N number;
+  template <class T>
+  __attribute__((always_inline)) constexpr operator T() const {
+    if constexpr (saturates_like_casts<T, N>) {
+      return cast_to<T>(number);
+    } else {
+      return static_cast<T>(number);
+    }
+  }
+};
+
+template <class N>
+__attribute__((always_inline)) constexpr decltype(auto) converting(N&& number) {
+  using NumberType = typename std::remove_cv<typename std::remove_reference<N>::type>::type;
+  if constexpr (std::is_floating_point<NumberType>::value) {
+    return NumberToConvert<NumberType>{number};
+  } else {
+    return static_cast<N>(static_cast<N&&>(number));
+  }
+}
+
+template <class T>
+struct NumberToCombine {
+  T& number;
+#define MXMACA_COMBINING(op)                                                           \
+  template <class N>                                                                   \
+  __attribute__((always_inline)) constexpr T& operator op## = (const N& other) const { \
+    if constexpr (saturates_like_casts<T, N>) {                                        \
+      number = cast_to<typename std::remove_cv<T>::type>(number op other);             \
+    } else {                                                                           \
+      number op## = other;                                                             \
+    }                                                                                  \
+    return number;                                                                     \
+  }
+  MXMACA_COMBINING(+)
+  MXMACA_COMBINING(-)
+  MXMACA_COMBINING(*)
+  MXMACA_COMBINING(/)
+#undef MXMACA_COMBINING
+};
+
+template <class T>
+__attribute__((always_inline)) constexpr NumberToCombine<T> combining(T& number) {
+  return {number};
+}
+
+}  // namespace casts
+}  // namespace mxmaca

@@ -1,0 +1,93 @@
+// Conversions of floating-point numbers to integers that no cast says give what the casts of language.cu give.
+#include <cuda_fp16.h>
+#include <cmath>
+#include <vector>
+
+#include "case.h"
+
+namespace {
+
+struct Box {
+  int left;
+  __device__ Box(float x) : left(x * 2) {}
+};
+struct Bits {
+  unsigned few : 12;
+};
+__device__ int doubled(float x) { return x * 2; }
+__device__ int taken(int x) { return x; }
+template <class T>
+__device__ T through(float x) {
+  T copy = x;
+  copy = x + 0.f;
+  copy += x;
+  return copy;
+}
+template <class T>
+__device__ T of_class_as_well(float x) {
+  T copy(x);
+  return copy;
+}
+
+__global__ void conversions(const float* f, const double* d, int* out) {
+  __shared__ unsigned char bytes[16];
+  const int i = threadIdx.x;
+  const float x = f[i];
+  int* right = out + i * 32;
+  int k = 0, first, second;
+  const int initialised = x;
+  right[k++] = initialised == (int)x;
+  right[k++] = doubled(x) == (int)(x * 2);
+  right[k++] = taken(f[i] + 1) == (int)(f[i] + 1);
+  right[k++] = Box(x).left == (int)(x * 2);
+  first = second = d[i];
+  right[k++] = first == (int)d[i] && second == first;
+  first = 7;
+  first += x;
+  right[k++] = first == (int)(7 + x);
+  int* moving = &second;
+  second = 7;
+  *moving++ -= d[i];
+  right[k++] = second == (int)(7 - d[i]) && moving == &second + 1;
+  auto lambda = [&](float y) -> unsigned { return y; };
+  right[k++] = lambda(x) == (unsigned)x;
+  bytes[i] = x;
+  __syncthreads();
+  right[k++] = bytes[i] == (unsigned char)x;
+  __syncthreads();
+  bytes[i] *= 1.5f;
+  right[k++] = bytes[i] == (unsigned char)((unsigned char)x * 1.5f);
+  short small(x);
+  right[k++] = small == (short)x;
+  long long wide = i < 100 ? x : 2;
+  right[k++] = wide == (long long)x;
+  right[k++] = through<int>(x) == (int)((int)x + x);
+  right[k++] = through<unsigned short>(x) == (unsigned short)((unsigned short)x + x);
+  right[k++] = through<float>(x) == x + x || x != x;
+  right[k++] = through<bool>(x) == true || x == 0;
+  right[k++] = (float)of_class_as_well<__half>(2.5f) == 2.5f && of_class_as_well<int>(2.5f) == 2;
+  Bits bits{};
+  bits.few = 40.75f;
+  right[k++] = bits.few == 40;
+  int steps = 0;
+  for (int step = 2.5f * steps; step < 2; step += 1.25f) ++steps;
+  right[k++] = steps == 2;
+  right[k++] = -1;
+}
+
+CASE(conversions_to_integers_saturate_without_a_cast) {
+  const std::vector<float> given{NAN, INFINITY, -INFINITY, 3e9f, -3e9f, 1e20f, 300.7f, -1.5f, 0.f};
+  Array<float> f = Array<float>::of(given.size(), [&](size_t i) { return given[i]; });
+  Array<double> d = Array<double>::of(given.size(), [&](size_t i) { return given[i]; });
+  Array<int> out(given.size() * 32, 0);
+  conversions<<<1, 9>>>(f.data(), d.data(), out.data());
+  DONE();
+  const auto& v = out.get();
+  for (size_t i = 0; i < given.size(); ++i) {
+    int k = 0;
+    while (v[i * 32 + k] == 1) ++k;
+    EXPECT(k == 19 && v[i * 32 + k] == -1);
+  }
+}
+
+}  // namespace

@@ -4,13 +4,27 @@
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
+#include "arguments/Release.h"
 #include "arguments/Walker.h"
+
+#if MACATORCH_TORCH_AT_LEAST(2, 12)
+#include <c10/core/impl/PyInterpreterHooks.h>
+#endif
 
 namespace macatorch {
 namespace {
 
 using c10::DispatchKey;
 using c10::DispatchKeySet;
+
+/// The interpreter of a tensor of the program's own class. Later releases know one for all tensors.
+const c10::impl::PyInterpreterVTable* interpreter_of([[maybe_unused]] const at::Tensor& tensor) {
+#if MACATORCH_TORCH_AT_LEAST(2, 12)
+  return &**c10::impl::getGlobalPyInterpreter();
+#else
+  return &**tensor.unsafeGetTensorImpl()->pyobj_slot()->pyobj_interpreter();
+#endif
+}
 
 const c10::impl::PyInterpreterVTable* interpreter_for(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   const int64_t modes = c10::impl::TorchDispatchModeTLS::stack_len();
@@ -21,7 +35,7 @@ const c10::impl::PyInterpreterVTable* interpreter_for(const c10::OperatorHandle&
   for (size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
     for_each_tensor(stack[i], [&](const at::Tensor& tensor) {
       if (interpreter == nullptr && tensor.key_set().has(DispatchKey::Python)) {
-        interpreter = &**tensor.unsafeGetTensorImpl()->pyobj_slot()->pyobj_interpreter();
+        interpreter = interpreter_of(tensor);
       }
     });
   }

@@ -156,6 +156,14 @@ def _add_ours(writer: WheelWriter, libraries: Path, packages: Dict[str, Path], r
         writer.add_file(name, path)
 
 
+def _top_level(reader: WheelReader) -> Set[str]:
+    """The packages of upstream's wheel. Not every wheel of upstream's lists them."""
+    listed = f"{reader.dist_info}/top_level.txt"
+    if listed in reader.members:
+        return set(reader.read(listed).decode().split())
+    return {name.split("/")[0] for name in reader.members if name.count("/") == 1 and name.endswith("/__init__.py")}
+
+
 def _add_metadata(
     writer: WheelWriter,
     reader: WheelReader,
@@ -169,7 +177,7 @@ def _add_metadata(
     record = reader.record()
     tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
     text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
-    top_level = sorted({*reader.read(f"{reader.dist_info}/top_level.txt").decode().split(), *packages})
+    top_level = sorted(_top_level(reader) | packages)
     ours = {
         "METADATA": metadata.rewrite(text, release, table, version),
         "WHEEL": metadata.wheel_file([tag]),

@@ -260,6 +260,20 @@ def test_a_cpu_wheel_is_refused(small_release: SmallRelease) -> None:
     refused(small_release.build(), small_release, "holds no device code: it is not the CUDA build")
 
 
+def test_the_packages_are_found_where_upstreams_wheel_does_not_list_them(small_release: SmallRelease) -> None:
+    with zipfile.ZipFile(str(small_release.wheel)) as archive:
+        left_out = ("RECORD", "top_level.txt")
+        members = {name: archive.read(name) for name in archive.namelist() if not name.endswith(left_out)}
+    members["torchgen/__init__.py"] = b""
+    members["torchgen/api/__init__.py"] = b""
+    write_zip(small_release.wheel, members)
+    small_release.write_table()
+    done = small_release.build()
+    assert done.returncode == 0, done.stderr
+    with WheelReader(small_release.built) as reader:
+        assert reader.read(f"{reader.dist_info}/top_level.txt") == b"macatorch\ntorch\ntorchgen\n"
+
+
 def test_a_wheel_with_members_outside_its_root_is_refused(small_release: SmallRelease) -> None:
     with zipfile.ZipFile(str(small_release.wheel), "a") as archive:
         archive.writestr("torch/../../outside.py", b"")

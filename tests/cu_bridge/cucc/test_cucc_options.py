@@ -324,3 +324,27 @@ def test_conversions_that_saturate_are_warned_of_where_that_is_asked_for(cucc: C
         assert warned or not done.stderr
         kept = (tmp_path / "converts.device.ii").read_text(encoding="utf-8")
         assert "casts::converting(f)" in kept and "casts::combining(x[1] )+= f" in kept
+
+
+KEEPS = """
+__device__ int length(int x) { return x; }
+__device__ int length(const char*) { return 0; }
+__global__ void k(int* x, float f) {
+  x[0] = f;
+  x[1] = length(f);
+}
+int main() {}
+"""
+
+
+def test_a_conversion_that_does_not_saturate_is_warned_of(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    """A number of cucc's could become the pointer as well as the integer, so that the line stays as it was."""
+    source = tmp_path / "keeps.cu"
+    source.write_text(KEEPS)
+    done = cucc("-c", source, "-o", tmp_path / "keeps.o")
+    assert done.stderr.startswith(f"{source}:6: warning: a conversion to an integer does not saturate"), done.stderr
+    assert done.stderr.count("warning") == 1 and "-Wfloat-conversion" not in done.stderr
+    assert not cucc("-w", "-c", source, "-o", tmp_path / "keeps.o").stderr
+    refused = cucc("-Werror", "all-warnings", "-c", source, "-o", tmp_path / "refused.o", check=False)
+    assert refused.returncode and "-Werror all-warnings" in refused.stderr
+    assert not (tmp_path / "refused.o").exists()

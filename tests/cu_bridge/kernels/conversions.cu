@@ -11,6 +11,11 @@ struct Box {
   int left;
   __device__ Box(float x) : left(x * 2) {}
 };
+struct Whole {
+  int left;
+  __device__ Whole(int x) : left(x) {}
+  __device__ Whole(const char*) : left(0) {}
+};
 struct Bits {
   unsigned few : 12;
 };
@@ -72,6 +77,8 @@ __global__ void conversions(const float* f, const double* d, int* out) {
   int steps = 0;
   for (int step = 2.5f * steps; step < 2; step += 1.25f) ++steps;
   right[k++] = steps == 2;
+  const Whole whole(x);
+  right[k++] = whole.left == (int)x && of_class_as_well<Whole>(x).left == (int)x;
   right[k++] = -1;
 }
 
@@ -86,7 +93,7 @@ CASE(conversions_to_integers_saturate_without_a_cast) {
   for (size_t i = 0; i < given.size(); ++i) {
     int k = 0;
     while (v[i * 32 + k] == 1) ++k;
-    EXPECT(k == 19 && v[i * 32 + k] == -1);
+    EXPECT(k == 20 && v[i * 32 + k] == -1);
   }
 }
 

@@ -14,6 +14,26 @@ constexpr bool saturates_like_casts =
     std::is_integral<T>::value && !std::is_same<typename std::remove_cv<T>::type, bool>::value && sizeof(T) <= 8 &&
     std::is_floating_point<N>::value;
 
+// A number for the constructor of a class, which may take an integer.
+template <class N>
+struct NumberToConstructWith {
+  N number;
+  template <class T, class = typename std::enable_if<std::is_arithmetic<T>::value>::type>
+  __attribute__((always_inline)) constexpr operator T() const {
+    if constexpr (saturates_like_casts<T, N>) {
+      return cast_to<T>(number);
+    } else {
+      return static_cast<T>(number);
+    }
+  }
+};
+
+// Of several types the one that C++ chooses is the number's own, and a class that takes anything is to get the number.
+struct AnythingAtAll {};
+template <class T, class N>
+constexpr bool takes_one_number_type = std::is_class<T>::value && !std::is_constructible<T, AnythingAtAll>::value &&
+                                       std::is_constructible<T, NumberToConstructWith<N>>::value;
+
 template <class N>
 struct NumberToConvert {
   N number;
@@ -21,6 +41,8 @@ struct NumberToConvert {
   __attribute__((always_inline)) constexpr operator T() const {
     if constexpr (saturates_like_casts<T, N>) {
       return cast_to<T>(number);
+    } else if constexpr (takes_one_number_type<T, N>) {
+      return static_cast<T>(NumberToConstructWith<N>{number});
     } else {
       return static_cast<T>(number);
     }

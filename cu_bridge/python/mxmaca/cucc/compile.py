@@ -46,6 +46,7 @@ class Pass:
         self.was_bold = False
         self.problem: Optional[Exception] = None
         self.said = ""
+        self.unconverted: Sequence[str] = ()  # where a conversion to an integer keeps the processor's result
         self.identity = ""
         self.result: rewriting.Result
 
@@ -76,11 +77,16 @@ class Pass:
         asked = not conversions.ASKED.isdisjoint(command)
         silent = conversions.SILENT in command
         said = self._capture("compile", [*command, *([] if asked else conversions.WARNING), *made])
-        converted = self._convert([*command, *made]) if silent or conversions.named(said) else ""
-        return said if asked else conversions.without(converted or said)
+        first = said
+        if silent or conversions.named(said):
+            watching = [] if asked or silent else conversions.WARNING
+            converted = self._convert([*command, *watching, *made])
+            said = said if converted is None else converted
+        self.unconverted = conversions.places(said)
+        return first if asked else conversions.without(said)
 
-    def _convert(self, command: Sequence[str]) -> str:
-        """Compile again with the conversions that saturate. Returns what the compiler said, "" where there are none."""
+    def _convert(self, command: Sequence[str]) -> Optional[str]:
+        """Compile again with the conversions that saturate. Returns what the compiler said; None: there are none."""
         text = self.result.text
         report = self._report_on(command, text)
         broken: Set[int] = set()
@@ -90,7 +96,7 @@ class Pass:
             # After a failure that names none of these lines, the text is compiled as it was.
             edits = [] if edits == tried else edits
             if not edits and not tried:
-                return ""
+                return None
             converted = Source(text).edited(edits)
             self.text.write_bytes(converted.encode("latin-1"))
             try:
@@ -217,6 +223,8 @@ class Compilation:
                 raise Failed(problem.status)
         for warning in device.result.warnings:
             self.tools.warn(warning.text, warning.kind, warning.where)
+        for where in device.unconverted:
+            self.tools.warn(conversions.UNCONVERTED, where=where)
 
     def _wants_bodies(self, device: Pass, host: Pass, folder: Path) -> bool:
         """Whether the device pass went wrong without the host's bodies, or its kernels need some of them."""

@@ -3,7 +3,8 @@
 They have to saturate as casts do (rewriting/arithmetic/casts.py), and only the compiler knows where they are. So it is
 asked to warn about them in the device pass. A text that it names none in, as most, is compiled once. For another one
 it says where they are, those places go through mxmaca/arithmetic/conversions.h, and the text is compiled again. Where
-it says so is GCC's JSON (9 to 15); a compiler without it keeps the processor's conversions.
+it says so is GCC's JSON (9 to 15). A place that stays as it was, with another compiler or in a template that takes no
+other form, keeps the processor's conversion, and cucc warns about it.
 """
 
 import bisect
@@ -19,6 +20,10 @@ WARNING = [OPTION, "-Wno-error=float-conversion"]
 # What asks for the same warnings, or for none at all.
 ASKED = frozenset([OPTION, "-Wconversion"])
 SILENT = "-w"
+UNCONVERTED = (
+    "a conversion to an integer does not saturate here as it does in CUDA: NaN and numbers out of range become the "
+    "processor's least integer; a cast, (int)x, saturates"
+)
 FLOATS = frozenset(["float", "double", "long double", "_Float16", "__bf16", "__fp16"])
 # "conversion from 'float' to 'T' {aka 'int'} may change value"; of a constant it says which value it "changes".
 MESSAGE = re.compile(r"conversion from .* to '(?P<type>[^']*)'(?: \{aka '(?P<meant>[^']*)'\})? may change value")
@@ -33,6 +38,16 @@ def named(said: str) -> bool:
     matches = [MESSAGE.search(_plain(line)) for line in lines]
     # Without a match it speaks another language.
     return any(match is None or _is_integer(match) for match in matches)
+
+
+def places(said: str) -> List[str]:
+    """The lines, as "file:line", where the compiler has warned about a conversion to an integer, each once."""
+    found: Dict[str, None] = {}
+    for message in messages.split(said):
+        match = MESSAGE.search(_plain(message.key[2])) if f"[{OPTION}]" in message.key[2] else None
+        if match is not None and _is_integer(match):
+            found[message.key[0]] = None
+    return list(found)
 
 
 def _plain(message: str) -> str:

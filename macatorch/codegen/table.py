@@ -16,7 +16,7 @@ TREATMENTS = ("host", "cpu", "adapted", "own", "composite")
 POLICIES = ("waits", "iterator", "unboxed", "widen", "dense_inputs", "devices", "results", "nondeterministic", "refuse")
 DETAILS = (
     *("treatment", "reason", "layouts", "library", "source", "function", "functions", "operators"),
-    *("message", "when", "until"),
+    *("message", "when", "since", "until"),
 )
 TABLE_DETAILS = ("treatment", "reason", "source", "functions", "tables", "promotes", "apart")
 
@@ -55,6 +55,11 @@ def _checked(row: Dict[str, Any], known: Iterable[str]) -> None:
         raise TableError(f"{said}: for operators beside aten's there are only functions of our own")
 
 
+def _holds(row: Dict[str, Any], release: Tuple[int, ...]) -> bool:
+    first, last = (numbers(row[key]) if key in row else release for key in ("since", "until"))
+    return first <= release <= last
+
+
 class Table:
     """The rows of operators.toml that hold for a release."""
 
@@ -68,7 +73,7 @@ class Table:
             _checked(row, TABLE_DETAILS)
         # What is written in csrc/ops is compiled for every release, also where no row of the release uses it.
         self._written = content["row"]
-        rows = [row for row in self._written if "until" not in row or tuple(release) <= numbers(row["until"])]
+        rows = [row for row in self._written if _holds(row, tuple(release))]
         self._rows = [row for row in rows if "library" not in row]
         self._beside = [row for row in rows if "library" in row]
         self.tables: List[Dict[str, Any]] = content["table"]

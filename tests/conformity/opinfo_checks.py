@@ -55,6 +55,11 @@ def treated(op: Any, kind: str) -> bool:
     return op.name in TREATMENTS[kind]["names"] or entry_name(op) in TREATMENTS[kind]["names"]
 
 
+def is_for_cpu_alone(op: Any) -> bool:
+    """Whether upstream tests an entry on the CPU alone, whatever dtypes its table claims for CUDA."""
+    return any(getattr(decorator, "__name__", "") == "onlyCPU" for decorator in op.decorators)
+
+
 def left_out_by_upstream(op: Any, test_class: str, test: str, dtype: torch.dtype) -> bool:
     """Whether upstream skips this check on CUDA, or expects it to fail there."""
     for decorator in op.decorators:

@@ -19,6 +19,7 @@ def cases(wanted: Any) -> List[Any]:
     return [
         pytest.param(op, dtype, id=f"{checks.entry_name(op)}-{checks.dtype_name(dtype)}")
         for op in op_db
+        if not checks.is_for_cpu_alone(op)
         for dtype in sorted(op.supported_dtypes("cuda"), key=str)
         if wanted(op, dtype)
     ]

@@ -37,11 +37,15 @@ inline void check_dtype(const at::Tensor& out, at::ScalarType dtype) {
               ", but got ", out.dtype(), " instead");
 }
 
+inline void check_device(const at::Tensor& out, c10::Device device) {
+  TORCH_CHECK(out.device() == device, "Expected out tensor to have device ", device, ", but got ", out.device(),
+              " instead");
+}
+
 /// write_out for operators that take no `out` of another device or dtype.
 inline at::Tensor write_same_out(const at::Tensor& out, const at::Tensor& value) {
   if (out.defined()) {
-    TORCH_CHECK(out.device() == value.device(), "Expected out tensor to have device ", value.device(), ", but got ",
-                out.device(), " instead");
+    check_device(out, value.device());
     check_dtype(out, value.scalar_type());
   }
   return write_out(out, value);
@@ -85,6 +89,7 @@ struct WritingForm {
   }
   at::Tensor& give(const at::Tensor& value) const {
     if (!target.is_same(value)) {
+      check_device(target, value.device());
       write_out(target, value);
     }
     return target;

@@ -375,3 +375,20 @@ def test_pooled_volumes_reach_an_out_with_gaps() -> None:
     out = gaps(want)
     aten.avg_pool3d_backward.grad_input(given, x, *options, grad_input=out)
     assert torch.equal(out, want)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_borders_make_an_image_contiguous(dims: int, mode: str) -> None:
+    layout = torch.channels_last if dims == 2 else torch.channels_last_3d
+    x = torch.randn(2, 3, *[5] * dims, generator=torch.Generator().manual_seed(1)).to(memory_format=layout)
+    given = torch.empty_like(x, device="cuda").copy_(x)
+    assert given.is_contiguous(memory_format=layout)
+    want = torch.nn.functional.pad(x, [1, 2] * dims, mode=mode)
+    got = torch.nn.functional.pad(given, [1, 2] * dims, mode=mode)
+    assert got.is_contiguous() and torch.equal(got.cpu(), want)
+    given.requires_grad_()
+    torch.nn.functional.pad(given, [1, 2] * dims, mode=mode).sum().backward()
+    x.requires_grad_()
+    torch.nn.functional.pad(x, [1, 2] * dims, mode=mode).sum().backward()
+    torch.testing.assert_close(given.grad.cpu(), x.grad)

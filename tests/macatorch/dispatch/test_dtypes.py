@@ -32,6 +32,15 @@ def test_softmax_to_float_is_computed_in_float(name: str, dtype: torch.dtype) ->
 
 
 @LOW
+@pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
+def test_softmax_writes_to_its_own_device_only(function, dtype: torch.dtype) -> None:
+    out = torch.zeros(4, 9, dtype=dtype)
+    with pytest.raises(RuntimeError, match="Expected out tensor to have device cuda:0, but got cpu instead"):
+        function(torch.ones(4, 9, dtype=dtype, device="cuda"), 0, out=out)
+    assert not out.any()
+
+
+@LOW
 @pytest.mark.parametrize("dim", [0, 1, -1])
 @pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
 def test_softmax_is_rounded_once(function, dim: int, dtype: torch.dtype) -> None:
@@ -136,6 +145,52 @@ def test_histc_counts_integers(dtype: torch.dtype) -> None:
     assert torch.histc(values.cuda(), bins=4, min=-4, max=4).tolist() == [0, 0, 3, 1]
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
         torch.histc(values.cuda(), out=torch.empty(0, device="cuda"))
+    on_host = torch.zeros(4, dtype=dtype)
+    with pytest.raises(RuntimeError, match="out is on cpu, different from other tensors on cuda:0"):
+        torch.histc(values.cuda(), bins=4, out=on_host)
+    assert not on_host.any()
+
+
+@pytest.mark.skipif(RELEASE < (2, 15), reason="CUDA's kernel takes no 8-bit floats in this release")
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"])
+def test_eight_bit_floats_are_scattered(name: str) -> None:
+    dtype = getattr(torch, name)
+    index = torch.tensor([[2, 0], [0, 1]]).cuda()
+    wide = torch.arange(6.0).view(3, 2).cuda() - 2
+    source = torch.tensor([[0.5, -1.5], [-3.0, 8.0]]).cuda()
+    narrow = wide.to(dtype)
+    want = wide.scatter(0, index, source)
+    assert torch.equal(narrow.scatter(0, index, source.to(dtype)).float(), want)
+    assert torch.equal(narrow.scatter(0, index, -1.5).float(), wide.scatter(0, index, -1.5))
+    out = torch.empty(3, 4, device="cuda").to(dtype)[:, ::2]
+    torch.scatter(narrow, 0, index, source.to(dtype), out=out)
+    assert torch.equal(out.float(), want) and torch.equal(narrow.float(), wide)
+    assert narrow.scatter_(0, index, source.to(dtype)) is narrow and torch.equal(narrow.float(), want)
+    with pytest.raises(RuntimeError, match="dtype"):
+        narrow.scatter(0, index, source)
+
+
+@LOW
+def test_the_angles_of_halves(dtype: torch.dtype) -> None:
+    x = torch.tensor([-2.0, 0.0, 3.0, float("nan")], dtype=dtype)
+    if RELEASE < (2, 14):
+        with pytest.raises(RuntimeError, match='"angle_cuda" not implemented'):
+            torch.angle(x.cuda())
+        return
+    got = torch.angle(x.cuda())
+    assert got.dtype == dtype and torch.equal(got[:3].cpu(), torch.angle(x[:3].float()).to(dtype)) and got[3].isnan()
+
+
+@LOW
+@pytest.mark.skipif(RELEASE < (2, 14), reason="CUDA's kernel takes no halves in this release")
+def test_products_at_the_places_of_a_compressed_matrix_take_halves(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    places, left, right = torch.eye(5)[[0, 2, 2, 4, 1]], torch.randn(5, 7).to(dtype), torch.randn(7, 5).to(dtype)
+    compressed = places.to(dtype).cuda().to_sparse_csr()
+    got = torch.sparse.sampled_addmm(compressed, left.cuda(), right.cuda(), beta=0.5, alpha=2.0)
+    want = (places * (0.5 + 2 * left.double() @ right.double())).to(dtype)
+    assert got.layout == torch.sparse_csr and got.dtype == dtype
+    torch.testing.assert_close(got.to_dense().cpu(), want)
 
 
 def test_booleans_have_a_trace_and_an_absolute_value() -> None:

@@ -52,6 +52,20 @@ def test_transforms_of_any_dimensions_are_laid_out_as_faketensor_says(name: str)
                 torch.testing.assert_close(result.cpu(), transform(source, dim=dims))
 
 
+@pytest.mark.skipif(RELEASE < (2, 14), reason="this release transforms no bfloat16")
+def test_bfloat16_is_transformed_as_float() -> None:
+    x = torch.randn(6, 10, generator=torch.Generator().manual_seed(3)).bfloat16()
+    for dim in (0, 1):
+        got = torch.fft.rfft(x.cuda(), dim=dim)
+        assert got.dtype == torch.complex64
+        torch.testing.assert_close(got.cpu(), torch.fft.rfft(x.float(), dim=dim))
+    window = torch.ones(10).bfloat16()
+    framed = torch.stft(x.flatten().cuda(), 10, window=window.cuda(), return_complex=True)
+    want = torch.stft(x.flatten().float(), 10, window=window.float(), return_complex=True)
+    assert framed.dtype == torch.complex64
+    torch.testing.assert_close(framed.cpu(), want)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.complex32], ids=str)
 def test_half_precision_takes_powers_of_two_only(dtype: torch.dtype) -> None:
     refusal = r"cuFFT only supports dimensions whose sizes are powers of two .* signal size of\[{}\]"

@@ -1,10 +1,13 @@
 #include <ATen/ATen.h>
+#include <ATen/core/op_registration/adaption.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/cat_ops.h>
 #include <ATen/ops/histc_ops.h>
+#include <ATen/ops/scatter_ops.h>
 #include <ATen/ops/trace_ops.h>
 
+#include <optional>
 #include <vector>
 
 #include "alias/DeviceCall.h"
@@ -12,6 +15,7 @@
 #include "arguments/Device.h"
 #include "arguments/Release.h"
 #include "dispatch/Unboxed.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -42,9 +46,12 @@ void histc(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     call_boxed(spec, op, stack);
     return;
   }
+  at::Tensor out = given.tensor("out");
+  std::optional<c10::Device> common;
+  c10::impl::check_and_update_common_device(common, self, spec.method, "self");
+  c10::impl::check_and_update_common_device(common, out, spec.method, "out");
   const at::Tensor result =
       integer_histc(self, *given.integer("bins"), given["min"].toScalar(), given["max"].toScalar());
-  at::Tensor out = given.tensor("out");
   if (!out.defined()) {
     given.give(result);
     return;
@@ -113,6 +120,32 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& 
   }
   return Unboxed<at::_ops::cat_out, spec_cat_out>::call(tensors, dim, out);
 }
+
+// scatter of 8-bit floats moves bytes as well, but for a number.
+constexpr bool kBytesAreScattered = MACATORCH_TORCH_AT_LEAST(2, 15);
+
+at::Tensor bytes_of(const at::Tensor& source, at::ScalarType /*dtype*/) { return source.view(at::kByte); }
+at::Scalar bytes_of(const at::Scalar& number, at::ScalarType dtype) {
+  return at::scalar_tensor(number, at::TensorOptions().dtype(dtype)).view(at::kByte).item();
+}
+
+/// Whether CUDA's kernel takes the source for a tensor of the dtype.
+bool has_dtype(const at::Tensor& source, at::ScalarType dtype) { return source.scalar_type() == dtype; }
+bool has_dtype(const at::Scalar& /*number*/, at::ScalarType /*dtype*/) { return true; }
+
+template <class Op>
+struct Scatter {
+  template <class Form, class Source>
+  static typename Form::Result call(const Form& form, const at::Tensor& self, int64_t dim, const at::Tensor& index,
+                                    const Source& source) {
+    const at::ScalarType dtype = self.scalar_type();
+    if (C10_LIKELY(!kBytesAreScattered || !at::isFloat8Type(dtype) || !has_dtype(source, dtype))) {
+      return form.kernel(self, dim, index, source);
+    }
+    form.check_out(dtype);
+    return form.give(Op::call(self.view(at::kByte), dim, index, bytes_of(source, dtype)).view(dtype));
+  }
+};
 
 }  // namespace
 }  // namespace macatorch

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arguments/Arguments.h"
+#include "arguments/Release.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -18,13 +19,15 @@ using torch::jit::Stack;
 /// The most dimensions that one cuFFT plan takes; more are transformed in turn.
 constexpr size_t kPlanDims = 3;
 
+constexpr bool kTransformsBfloat16 = MACATORCH_TORCH_AT_LEAST(2, 14);
+
 /// Where upstream's CUDA code leaves the result of a transform: it runs one cuFFT plan after the other, and each gives
 /// a contiguous batch of contiguous signals, the batch in the order of the strides before. What is computed is the
 /// same.
 class Layout {
  public:
   explicit Layout(const at::Tensor& self)
-      : half_(at::toRealValueType(self.scalar_type()) == at::kHalf), sizes_(self.sizes()), strides_(self.strides()) {}
+      : dtype_(at::toRealValueType(self.scalar_type())), sizes_(self.sizes()), strides_(self.strides()) {}
 
   const DimVector& sizes() const { return sizes_; }
   const DimVector& strides() const { return strides_; }
@@ -44,7 +47,7 @@ class Layout {
     });
     sort(order.begin(), batch);
     std::copy(dims.begin(), dims.end(), batch);
-    check_half(dims, last);
+    check_low_precision(dims, last);
     sizes_[dims.back()] = last;
     int64_t stride = 1;
     for (size_t i = order.size(); i-- > 0;) {
@@ -70,21 +73,25 @@ class Layout {
     std::stable_sort(begin, end, [&](int64_t a, int64_t b) { return strides_[a] > strides_[b]; });
   }
 
-  void check_half(const DimVector& dims, int64_t last) const {
+  void check_low_precision(const DimVector& dims, int64_t last) const {
+    // There are no kernels for complex results in bfloat16: from torch 2.14 on it is transformed as float.
+    TORCH_CHECK(dtype_ != at::kBFloat16 || kTransformsBfloat16, "cuFFT doesn't support tensor of type: ", dtype_);
+    if (C10_LIKELY(dtype_ != at::kHalf)) {
+      return;
+    }
     DimVector signal;
     for (const int64_t dim : dims) {
       signal.push_back(sizes_[dim]);
     }
     signal.back() = std::max(signal.back(), last);
     TORCH_CHECK(
-        !half_ || std::all_of(signal.begin(), signal.end(),
-                              [](int64_t size) { return size > 0 && (size & (size - 1)) == 0; }),
+        std::all_of(signal.begin(), signal.end(), [](int64_t size) { return size > 0 && (size & (size - 1)) == 0; }),
         "cuFFT only supports dimensions whose sizes are powers of two when computing in half precision, but got "
         "a signal size of",
         at::IntArrayRef(signal));
   }
 
-  const bool half_;
+  const at::ScalarType dtype_;
   DimVector sizes_;
   DimVector strides_;
 };

@@ -336,9 +336,6 @@ bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
       {"FFT doesn't support tensors of type: Half", at::kHalf},
       {"FFT doesn't support tensors of type: Half", at::kComplexHalf},  // names the dtype of the parts
       {"FFT doesn't support tensors of type: ComplexHalf", at::kComplexHalf},
-#if MACATORCH_TORCH_AT_LEAST(2, 14)
-      {"FFT doesn't support tensors of type: BFloat16", at::kBFloat16},
-#endif
       {"Upsample backward only support BFloat16", at::kHalf},  // up to 2.1
   };
   for (const auto& [text, type] : complaints) {

@@ -59,6 +59,9 @@ def test_bfloat16_is_transformed_as_float() -> None:
         got = torch.fft.rfft(x.cuda(), dim=dim)
         assert got.dtype == torch.complex64
         torch.testing.assert_close(got.cpu(), torch.fft.rfft(x.float(), dim=dim))
+    for name in ("fft", "ifft", "rfft", "ihfft2"):
+        nothing = getattr(torch.fft, name)(torch.ones(0, 2, 4, dtype=torch.bfloat16, device="cuda"))
+        assert nothing.dtype == torch.complex64 and nothing.shape[0] == 0
     window = torch.ones(10).bfloat16()
     framed = torch.stft(x.flatten().cuda(), 10, window=window.cuda(), return_complex=True)
     want = torch.stft(x.flatten().float(), 10, window=window.float(), return_complex=True)

@@ -160,6 +160,9 @@ void transform(const OperatorHandle& op, Stack* stack) {
   }
   const Layout layout = layout_of(arguments, self, dims);
   const bool has_out = arguments.tensor("out").defined();
+  if (C10_UNLIKELY(self.scalar_type() == at::kBFloat16)) {
+    (*stack)[stack->size() - op.schema().arguments().size()] = self.to(at::kFloat);
+  }
   call_boxed(spec, op, stack);
   const at::Tensor result = stack->back().toTensor();
   if (!has_out && result.strides() != at::IntArrayRef(layout.strides())) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "alias/DeviceCall.h"
+#include "arguments/Release.h"
 #include "fast/Processor.h"
 
 namespace at::native {
@@ -30,6 +31,8 @@ namespace {
 // The least number of multiplications: 256 x 256 x 256 and 128 x 128 x 128.
 constexpr int64_t kLeastWork = int64_t{1} << 24;
 constexpr int64_t kLeastBfloat16Work = int64_t{1} << 21;
+// Upstream's bridge takes bfloat16 alone in old releases.
+constexpr bool kMultipliesFloats = MACATORCH_TORCH_AT_LEAST(2, 4);
 constexpr int64_t kLeastSide = 8;  // rows and columns of a result: below, a product is bound by what it reads
 
 struct Choice {
@@ -42,7 +45,8 @@ Choice read_choice() {
   const std::string choice = given != nullptr ? given : "";
   TORCH_CHECK(choice.empty() || choice == "0" || choice == "1", "MACA_ONEDNN_PRODUCTS is '", choice,
               "'; it can be 1 (oneDNN computes large products), 0 (MKL does) or unset (the faster of them)");
-  return {choice.empty() ? has_wide_vectors_of_amd() : choice == "1", choice != "0" && has_bfloat16_products()};
+  return {kMultipliesFloats && (choice.empty() ? has_wide_vectors_of_amd() : choice == "1"),
+          choice != "0" && has_bfloat16_products()};
 }
 
 /// In which dtype oneDNN computes a product; Undefined where it does not. The shapes are those of a product then, on

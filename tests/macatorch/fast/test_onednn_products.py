@@ -9,6 +9,7 @@ import textwrap
 from typing import Any, Dict, Optional
 
 import pytest
+import release_facts
 import torch
 
 FAST_PART = "ONEDNN"
@@ -171,6 +172,7 @@ def by_onednn(choice: Optional[str]) -> Dict[str, int]:
 @pytest.mark.skipif(
     not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="oneDNN has no bfloat16 products on this processor"
 )
+@release_facts.wants("onednn_multiplies_floats")
 def test_large_products_are_onednns_and_right() -> None:
     found = by_onednn("1")
     none = [name for name, count in found.items() if count == 0]

@@ -24,6 +24,8 @@ IMPOSSIBLE = [
 def test_an_impossible_choice_of_attention_has_no_kernel(
     backend: str, dtype: torch.dtype, width: int, masked: bool
 ) -> None:
+    if backend == "CUDNN_ATTENTION":
+        release_facts.need("attention_of_cudnn")
     q = torch.ones(1, 2, 4, width, device="cuda", dtype=dtype)
     mask = torch.zeros(4, 4, device="cuda", dtype=dtype) if masked else None
     attention = torch.nn.functional.scaled_dot_product_attention
@@ -61,6 +63,7 @@ def test_flash_attentions_last_query_stands_at_the_last_key(queries: int, keys: 
         torch.testing.assert_close(got.cpu().double(), wanted, atol=4e-3, rtol=4e-3)
 
 
+@release_facts.wants("attention_backends_by_name")
 @pytest.mark.parametrize("width", [15, 16])
 def test_a_causal_bias_may_be_aligned_at_the_end(width: int) -> None:
     from torch.nn.attention.bias import causal_lower_right
@@ -77,6 +80,8 @@ def test_a_causal_bias_may_be_aligned_at_the_end(width: int) -> None:
 @pytest.mark.parametrize("form", ["flash", "efficient", "cudnn"])
 @pytest.mark.parametrize(("batch", "length", "width"), [(1, 3, 8), (2, 4, 8), (2, 3, 16)])
 def test_a_form_of_attention_broadcasts_nothing(form: str, batch: int, length: int, width: int) -> None:
+    if form == "cudnn":
+        release_facts.need("attention_of_cudnn")
     q = torch.ones(2, 4, 3, 8, device="cuda", dtype=torch.float16)
     k = torch.ones(batch, 4, 3, width, device="cuda", dtype=torch.float16)
     v = torch.ones(batch, 4, length, width, device="cuda", dtype=torch.float16)

@@ -207,4 +207,5 @@ def test_deterministic_algorithms_want_a_workspace_of_cublas_where_upstream_does
     refused, all_of_cublas, warned = json.loads(done.stdout)
     wants = not release_facts.has("products_without_workspace_rule") and config not in (":4096:8", ":16:8")
     assert refused == (all_of_cublas if wants else [])
-    assert warned == ([True] if wants else [])
+    # Old releases also warn of a setting that they cannot read.
+    assert [is_of_cublas for is_of_cublas in warned if is_of_cublas] == ([True] if wants else [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import List
 
 import pytest
+import release_facts
 import torch
 
 NAMES = ["abs", "acos", "asin", "atan", "exp", "reciprocal", "sigmoid"]
@@ -65,6 +66,7 @@ def test_numbers_for_a_list_are_taken_from_the_host_only(name: str) -> None:
     same(tensors if got is None else got, [torch.full((3,), 2.0).cuda(), torch.full((2,), 3.0).cuda()])
 
 
+@release_facts.wants("lists_take_numbers_of_the_device")
 def test_a_number_added_to_a_list_has_to_be_on_its_device() -> None:
     tensors = [torch.ones(3, device="cuda"), torch.ones(2, device="cuda")]
     with pytest.raises(RuntimeError, match="scalar tensor expected to be on cuda:0 but is on cpu"):
@@ -75,6 +77,7 @@ def test_a_number_added_to_a_list_has_to_be_on_its_device() -> None:
     same(tensors, [torch.full((3,), 3.0).cuda(), torch.full((2,), 3.0).cuda()])
 
 
+@release_facts.wants("lists_take_numbers_of_the_device")
 def test_lists_of_halves_are_summed_with_a_factor_and_rounded_once() -> None:
     given = [torch.full((size,), 60000.0, dtype=torch.float16, device="cuda") for size in (3, 37)]
     negative = [-tensor for tensor in given]
@@ -99,6 +102,8 @@ def test_lists_of_halves_are_summed_with_a_factor_and_rounded_once() -> None:
 
 @pytest.mark.parametrize("name", ["mul", "div"])
 def test_a_number_on_the_device_is_rounded_to_the_dtype_of_a_list_of_halves(name: str) -> None:
+    if name == "div":
+        release_facts.need("lists_take_numbers_of_the_device")
     generator = torch.Generator().manual_seed(4)
     tensors = [torch.randn(size, generator=generator).half().cuda() for size in (3, 37)]
     number = torch.tensor(1.0003, device="cuda")  # 1 as a half

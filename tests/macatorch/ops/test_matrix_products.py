@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import release_facts
 import torch
 
 aten = torch.ops.aten
@@ -120,6 +121,7 @@ def test_scaled_grouped_product_equals_its_groups(case: str) -> None:
         torch.testing.assert_close(out.cpu().float(), want, rtol=1e-2, atol=1e-2)
 
 
+@release_facts.wants("products_with_weights_of_few_bits")
 @pytest.mark.parametrize("inner", [2, 4, 8])
 def test_4_bit_weights_are_packed_and_multiplied(inner: int) -> None:
     torch.manual_seed(0)
@@ -136,6 +138,7 @@ def test_4_bit_weights_are_packed_and_multiplied(inner: int) -> None:
     torch.testing.assert_close(got.cpu(), (a.float() @ weights.t()).bfloat16(), rtol=1e-2, atol=1e-2)
 
 
+@release_facts.wants("products_with_weights_of_few_bits")
 def test_4_bit_weights_lie_as_upstreams_kernel_lays_them() -> None:
     # Column 8 of row 0 is the second number of lane 0 in the order 0, 8, 16, 24, 1, 9, 17, 25 of its half-bytes.
     numbers = torch.zeros(8, 32, dtype=torch.int64)
@@ -149,6 +152,7 @@ def test_4_bit_weights_lie_as_upstreams_kernel_lays_them() -> None:
 SHAPES = [((8,), 64, 64), ((3,), 128, 192), ((2, 5), 192, 64), ((2, 1, 7), 256, 128)]
 
 
+@release_facts.wants("products_with_weights_of_few_bits")
 @pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize(("batch", "n", "k"), SHAPES, ids=str)
@@ -175,6 +179,7 @@ def test_linear_with_weights_of_8_and_4_bits(batch, n: int, k: int, dtype: torch
     torch.testing.assert_close(plain.cpu().double(), x.double() @ scaled.T, rtol=1e-2, atol=1e-2)
 
 
+@release_facts.wants("products_with_weights_of_few_bits")
 @pytest.mark.parametrize(
     ("change", "words"),
     [

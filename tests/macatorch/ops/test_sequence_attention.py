@@ -57,6 +57,7 @@ def expected(q, k, v, mask_of, **options):
     return [reference(a, b, c, mask_of(len(a), len(b)), **options) for a, b, c in pieces]
 
 
+@release_facts.wants("attention_of_packed_sequences")
 @pytest.mark.parametrize("window", [(None, None), (None, 0), (2, 1), (1, 0)], ids=str)
 def test_flash_of_packed_sequences_and_its_gradient(window) -> None:
     left, right = window
@@ -83,6 +84,7 @@ def test_flash_of_packed_sequences_and_its_gradient(window) -> None:
         torch.testing.assert_close(a.cpu().float(), b, rtol=2e-3, atol=2e-3)
 
 
+@release_facts.wants("attention_of_packed_sequences")
 def test_flash_of_dense_batches_takes_used_lengths_and_slopes() -> None:
     torch.manual_seed(0)
     q, k, v = (halves(2, 4, 3, 8) for _ in range(3))
@@ -118,6 +120,7 @@ def test_dropout_of_packed_sequences_repeats_in_the_backward_pass() -> None:
     torch.testing.assert_close(*sums, rtol=5e-3, atol=2e-2)
 
 
+@release_facts.wants("attention_of_packed_sequences")
 @pytest.mark.parametrize("mask", [0, 1, 2], ids=["none", "top left", "bottom right"])
 @pytest.mark.parametrize("window", [None, 2])
 def test_memory_efficient_form_of_packed_sequences_and_its_gradient(mask: int, window: Optional[int]) -> None:
@@ -143,6 +146,7 @@ def test_memory_efficient_form_of_packed_sequences_and_its_gradient(mask: int, w
         torch.testing.assert_close(a[0].cpu(), b, rtol=1e-4, atol=1e-5)
 
 
+@release_facts.wants("attention_of_packed_sequences")
 def test_memory_efficient_form_has_the_gradient_of_its_bias() -> None:
     torch.manual_seed(0)
     q, k, v = (torch.randn(2, 5, 3, 8) for _ in range(3))
@@ -172,6 +176,7 @@ def test_bias_and_operands_may_have_any_strides() -> None:
     torch.testing.assert_close(got.transpose(1, 2).cpu(), want, rtol=1e-5, atol=1e-5)
 
 
+@release_facts.wants("attention_of_packed_sequences")
 def test_dropout_mask_of_the_memory_efficient_form_is_the_one_it_used() -> None:
     torch.manual_seed(0)
     q, k = (torch.randn(1, 6, 2, 4, device="cuda") for _ in range(2))
@@ -203,6 +208,7 @@ def test_flash_reads_a_paged_cache() -> None:
         torch.testing.assert_close(part, want.half(), **ONE_ROUNDING)
 
 
+@release_facts.wants("jagged_layout")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_nested_tensors_attend_as_their_parts(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
@@ -228,6 +234,7 @@ def test_a_form_is_chosen_for_nested_tensors_as_on_cuda(dtype: torch.dtype, back
     assert torch._fused_sdp_choice(q, k, v) == getattr(SDPBackend, backend).value
 
 
+@release_facts.wants("attention_of_packed_sequences")
 def test_signatures_are_those_of_the_release() -> None:
     results = [r.name for r in aten._flash_attention_forward.default._schema.returns]
     out = aten._flash_attention_forward(
@@ -239,6 +246,7 @@ def test_signatures_are_those_of_the_release() -> None:
         assert (out[2].dtype, out[2].shape, out[3].dtype) == (torch.int64, (), torch.int64)
 
 
+@release_facts.wants("attention_of_packed_sequences")
 def test_the_dense_form_is_laid_out_like_the_query() -> None:
     query = torch.randn(4, 8, 11, 8, device="cuda").bfloat16().transpose(1, 2)
     other = torch.randn(4, 11, 8, 8, device="cuda").bfloat16()
@@ -247,6 +255,7 @@ def test_the_dense_form_is_laid_out_like_the_query() -> None:
         assert out.stride() == given.stride()
 
 
+@release_facts.wants("attention_of_packed_sequences")
 def test_each_form_refuses_dtypes_in_upstreams_words() -> None:
     def call(form, dtype: torch.dtype, other: torch.dtype) -> None:
         tensors = [torch.ones(1, 2, 1, 8, device="cuda", dtype=d) for d in (dtype, other, dtype)]

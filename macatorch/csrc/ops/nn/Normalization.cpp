@@ -251,16 +251,17 @@ void batch_norm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     given.give(call.result(output), call.result(batch_mean), call.result(invstd));
     return;
   }
+  // Old releases' kernel hands on tensors of its own in their place.
+  const at::Tensor save_mean = given.tensor("save_mean"), save_invstd = given.tensor("save_invstd");
   call_boxed(spec, op, stack);
   if (training || !mean.defined() || !var.defined()) {
     return;
   }
-  const auto save = [&](size_t place, const at::Tensor& value) {
-    c10::IValue& result = (*stack)[stack->size() - 3 + place];
-    result = op.schema().is_mutable() ? write_out(result.toTensor(), value) : value;
+  const auto save = [&](size_t place, const at::Tensor& out, const at::Tensor& value) {
+    (*stack)[stack->size() - 3 + place] = write_out(out, value);
   };
-  save(1, mean.to(dtype, /*non_blocking=*/false, /*copy=*/true));
-  save(2, var.to(dtype).add(eps).rsqrt_());
+  save(1, save_mean, mean.to(dtype, /*non_blocking=*/false, /*copy=*/true));
+  save(2, save_invstd, var.to(dtype).add(eps).rsqrt_());
 }
 
 // SyncBatchNorm's parts. Channels are dimension 1; statistics are in float for low-precision inputs.

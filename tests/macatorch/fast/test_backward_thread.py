@@ -152,7 +152,8 @@ WATCHED = {
     "dispatch mode": """
         class Mode(TorchDispatchMode):
             def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-                here()
+                if function is not torch.ops.aten.is_same_size.default:  # torch 2.1 asks it before the pass
+                    here()
                 return function(*args, **(kwargs or {}))
         loss = (leaf() * 2).sum()
         gradient = torch.ones_like(loss)

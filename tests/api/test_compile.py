@@ -28,6 +28,7 @@ PROLOGUE = """
 @pytest.fixture
 def compiled(process, tmp_path):
     """Return a function that runs code behind the prologue, with caches of its own."""
+    release_facts.need("triton_of_ours")
     folder = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), "TRITON_CACHE_DIR": str(tmp_path / "triton")}
 
     def run(code, threads="1", **variables):
@@ -158,6 +159,25 @@ def test_the_code_may_be_cpp_instead(compiled):
     )
 
 
+@pytest.mark.skipif(release_facts.has("triton_of_ours"), reason="there is a Triton beside this release")
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch's C++ code wants a C++ compiler")
+def test_without_triton_there_is_cpp_and_a_hint(process, tmp_path):
+    code = """
+    import torch
+    x = torch.randn(67, 130, device="cuda")
+    try:
+        got = torch.compile(lambda a: torch.softmax(a, 1).cumsum(1))(x)
+    except Exception as error:
+        print("Triton" in str(error) and "MACA_INDUCTOR=cpp" in str(error))
+    else:
+        torch.testing.assert_close(got, torch.softmax(x, 1).cumsum(1))
+        print("compiled")
+    """
+    for choice, said in (("", "True"), ("cpp", "compiled")):
+        variables = {"MACA_INDUCTOR": choice, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor")}
+        assert process(code, variables).stdout.split() == [said]
+
+
 def test_a_generator_that_is_not_there_is_refused_by_name(compiled):
     compiled(
         """
@@ -177,6 +197,7 @@ def test_a_program_that_compiles_ends(compiled):
     assert compiled("    check(lambda a: a + 1, x)\n    print('done')", threads="2").strip() == "done"
 
 
+@release_facts.wants("triton_of_ours")
 def test_asking_for_triton_leaves_the_device_alone(script):
     """Asking whether there is Triton does not touch the device."""
     code = "import torch, torch.utils._triton as t; print(t.has_triton_package(), torch.cuda.is_initialized())"

@@ -281,6 +281,7 @@ flat = torch.arange(120., device="cuda")
 @pytest.fixture
 def kernels(process, tmp_path):
     """Return a function that runs code behind the kernels above."""
+    release_facts.need("triton_of_ours")
 
     def run(code):
         program = tmp_path / "program.py"

@@ -7,8 +7,10 @@ import sys
 import textwrap
 
 import pytest
+import release_facts
 import torch
 
+release_facts.need_for_module("meshes_of_devices")
 if not torch.distributed.is_nccl_available():
     pytest.skip("this build has no NCCL", allow_module_level=True)
 

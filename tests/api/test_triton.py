@@ -6,6 +6,7 @@ from typing import List
 import pytest
 import release_facts
 
+release_facts.need_for_module("triton_of_ours")
 KERNELS = """
 import os, pathlib, sys
 import torch, triton

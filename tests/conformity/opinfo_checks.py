@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing._internal.opinfo.core import DecorateInfo
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_flatten, tree_map
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,7 +135,7 @@ def widen(value: Any) -> Any:
 
 
 def tensors(value: Any) -> List[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+    return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
 
 
 def dense(value: torch.Tensor) -> torch.Tensor:
@@ -484,24 +484,31 @@ def check_errors(op: Any) -> None:
         pytest.fail("\n".join(wrong), pytrace=False)
 
 
+def module_dtypes(info: Any) -> List[torch.dtype]:
+    """Those that upstream claims for CUDA; up to torch 2.2 one list is for all devices."""
+    claimed = info.supported_dtypes("cuda") if hasattr(info, "supported_dtypes") else info.dtypes
+    return list(claimed)
+
+
 def check_module(info: Any, dtype: torch.dtype, training: bool) -> None:
     """A module moved to the device: its outputs, and the gradients of its parameters."""
     warnings.simplefilter("ignore")
     torch.manual_seed(zlib.crc32(f"{info.name} {dtype}".encode()))
+    is_lazy = issubclass(info.module_cls, torch.nn.modules.lazy.LazyModuleMixin)
     inputs = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=training)
     for given in spread(iter(inputs), SAMPLES):
         if given.forward_input is None:
             continue
         build, forward = given.constructor_input, given.forward_input
         module = info.module_cls(*build.args, **build.kwargs).to(dtype).train(training)
-        if info.is_lazy:
+        if is_lazy:
             module(*forward.args, **forward.kwargs)
         wide = info.module_cls(*build.args, **build.kwargs).to(dtype)
-        if info.is_lazy:
+        if is_lazy:
             wide(*forward.args, **forward.kwargs)
         wide.load_state_dict(module.state_dict())
         device = info.module_cls(*build.args, **build.kwargs).to(dtype)
-        if info.is_lazy:
+        if is_lazy:
             device(*forward.args, **forward.kwargs)
         device.load_state_dict(module.state_dict())
         device = device.to(device="cuda", dtype=dtype).train(training)

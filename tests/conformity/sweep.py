@@ -83,7 +83,7 @@ def test_error_inputs(op: Any) -> None:
     [
         pytest.param(info, dtype, id=f"{info.name}-{checks.dtype_name(dtype)}")
         for info in module_db
-        for dtype in info.supported_dtypes("cuda")
+        for dtype in checks.module_dtypes(info)
     ],
 )
 def test_module(info: Any, dtype: torch.dtype, training: bool) -> None:

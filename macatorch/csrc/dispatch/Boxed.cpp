@@ -336,7 +336,8 @@ bool lacks_dtype(const char* message, uint64_t dtypes, at::ScalarType* dtype) {
       {"FFT doesn't support tensors of type: Half", at::kHalf},
       {"FFT doesn't support tensors of type: Half", at::kComplexHalf},  // names the dtype of the parts
       {"FFT doesn't support tensors of type: ComplexHalf", at::kComplexHalf},
-      {"Upsample backward only support BFloat16", at::kHalf},  // up to 2.1
+      {"Upsample backward only support BFloat16", at::kHalf},         // up to 2.1
+      {"multinomial is not implemented for half on CPU", at::kHalf},  // up to 2.1
   };
   for (const auto& [text, type] : complaints) {
     if ((dtypes & dtype_bit(type)) != 0 && std::strstr(message, text) != nullptr) {

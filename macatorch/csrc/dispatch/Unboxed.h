@@ -82,7 +82,9 @@ struct Unboxed<Op, spec, Result(Args...)> {
 
   static Result call(Args... args) {
     unboxed::Survey survey;
-    (survey.see_argument(args, spec.check == DeviceCheck::TensorIterator && !unboxed::is_mutable_tensor<Args>), ...);
+    // What upstream says of devices in its own words is said of numbers on the CPU as well.
+    const bool takes_scalars = spec.check == DeviceCheck::TensorIterator && spec.rules.empty();
+    (survey.see_argument(args, takes_scalars && !unboxed::is_mutable_tensor<Args>), ...);
     const uint64_t low = survey.dtypes & kLowPrecision;
     if (C10_UNLIKELY(!survey.plain || survey.lead == nullptr || (survey.dtypes & spec.lacks) != 0 ||
                      (low != 0 && (spec.widens || (low & spec.cpu_lacks) != 0)))) {

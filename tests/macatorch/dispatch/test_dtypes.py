@@ -56,6 +56,20 @@ def test_softmax_is_rounded_once(function, dim: int, dtype: torch.dtype) -> None
     torch.testing.assert_close(out.cpu(), want, **limits)
 
 
+@LOW
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
+def test_softmax_has_a_gradient_along_each_dimension(function, dim: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x, grad = (torch.randn(5, 7).to(dtype) for _ in range(2))
+    wide = x.float().requires_grad_()
+    function(wide, dim).backward(grad.float())
+    on_device = x.cuda().requires_grad_()
+    function(on_device, dim).backward(grad.cuda())
+    assert on_device.grad.dtype == dtype
+    torch.testing.assert_close(on_device.grad.cpu().float(), wide.grad, rtol=2e-2, atol=2e-2)
+
+
 @pytest.mark.parametrize("function", [F.softmax, F.log_softmax])
 def test_softmax_of_half_with_a_float_result_trains(function) -> None:
     torch.manual_seed(0)

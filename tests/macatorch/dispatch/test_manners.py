@@ -24,6 +24,8 @@ def gradient(function: Callable[[torch.Tensor], torch.Tensor], *shape: int) -> C
     return run
 
 
+RELEASE = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+HISTC = "_histc_cuda with floating point input" if RELEASE >= (2, 7) else "_histc_cuda"
 ALERTS: Dict[str, Callable[[], object]] = {
     "adaptive_avg_pool2d_backward_cuda": gradient(lambda x: F.adaptive_avg_pool2d(x, 3), 1, 2, 5, 5),
     "upsample_bilinear2d_backward_out_cuda": gradient(
@@ -42,7 +44,7 @@ ALERTS: Dict[str, Callable[[], object]] = {
         lambda x: F.grid_sample(x, torch.zeros(1, 3, 3, 2, device="cuda"), align_corners=False), 1, 2, 3, 3
     ),
     "_bincount_cuda": lambda: torch.bincount(torch.tensor([0, 1]).cuda(), torch.ones(2, device="cuda")),
-    "_histc_cuda": lambda: torch.histc(torch.ones(4, device="cuda")),
+    HISTC: lambda: torch.histc(torch.ones(4, device="cuda")),
     "kthvalue CUDA": lambda: torch.ones(4, device="cuda").kthvalue(2),
     "median CUDA with indices output": lambda: torch.ones(4, device="cuda").median(0),
     "nll_loss2d_forward_out_cuda_template": lambda: F.nll_loss(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 import pytest
 import torch
@@ -84,6 +84,21 @@ def test_indices_that_repeat_add_in_float_where_cudas_kernel_does(size: int, dty
     want[0, 0] = want[1, 2] = torch.tensor(largest).to(dtype)
     assert torch.equal(got.cpu(), want)
     assert torch.equal(torch.index_put(start.cuda(), (rows.cuda(), (rows * 2).cuda()), ones.cuda(), True), got)
+
+
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_products_for_the_weight_of_a_sample_are_rounded(dtype: torch.dtype, padding: Optional[int]) -> None:
+    """As by CUDA's kernel, which multiplies in the dtype and adds in float."""
+    torch.manual_seed(0)
+    table, grad = torch.randn(5, 33).to(dtype), torch.randn(3, 33).to(dtype)
+    indices, offsets = torch.tensor([3, 1, 1, 4, 0]), torch.tensor([0, 2, 4])
+    weights = torch.rand(5).to(dtype).cuda().requires_grad_()
+    options = {"mode": "sum", "per_sample_weights": weights, "padding_idx": padding}
+    F.embedding_bag(indices.cuda(), table.cuda(), offsets.cuda(), **options).backward(grad.cuda())
+    want = (grad[torch.tensor([0, 0, 1, 1, 2])] * table[indices]).float().sum(1)
+    want[indices == (-1 if padding is None else padding)] = 0
+    torch.testing.assert_close(weights.grad.cpu(), want.to(dtype), rtol=torch.finfo(dtype).eps, atol=1e-6)
 
 
 def test_a_slice_is_counted_as_cudas_kernel_counts_it() -> None:

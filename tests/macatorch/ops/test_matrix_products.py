@@ -205,3 +205,27 @@ def test_linear_with_weights_of_few_bits_refuses_in_words(change, words: str) ->
         aten._mixed_dtypes_linear(
             moved["x"], moved["weight"], moved["scale"], bias=moved["bias"], activation=moved["activation"]
         )
+
+
+def test_products_of_bytes_have_the_limits_of_cublas() -> None:
+    a, b = torch.randint(-9, 9, (17, 8), dtype=torch.int8), torch.randint(-9, 9, (8, 32), dtype=torch.int8)
+    want = a.long() @ b.long()
+    out = torch.empty(17, 32, dtype=torch.int32, device="cuda")
+    assert torch._int_mm(a.cuda(), b.cuda(), out=out) is out
+    for got in (out, torch._int_mm(a.cuda(), b.cuda()), torch._int_mm(a.cuda(), b.t().contiguous().cuda().t())):
+        assert got.dtype == torch.int32 and torch.equal(got.cpu().long(), want)
+    refused = [
+        ((16, 8), (8, 32), r"self.size\(0\) needs to be greater than 16, but got 16"),
+        ((17, 7), (7, 32), r"self.size\(1\) needs to be greater than 0 and a multiple of 8, but got 7"),
+        ((17, 8), (7, 32), r"self.size\(1\) needs to match mat2.size\(0\) but got 8 and 7"),
+        ((17, 8), (8, 31), r"mat2.size\(1\) needs to be greater than 0 and a multiple of 8, but got 31"),
+    ]
+    for first, second, words in refused:
+        with pytest.raises(RuntimeError, match=words):
+            torch._int_mm(*(torch.ones(size, dtype=torch.int8, device="cuda") for size in (first, second)))
+    with pytest.raises(RuntimeError, match="CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul"):
+        torch._int_mm(a.t().contiguous().cuda().t(), b.cuda())
+    with pytest.raises(RuntimeError, match="expected scalar type Char but found Float"):
+        torch._int_mm(a.cuda(), b.cuda().float())
+    with pytest.raises(RuntimeError, match="Expected result dtype to be of type kInt but got float"):
+        torch._int_mm(a.cuda(), b.cuda(), out=out.float())

@@ -199,3 +199,18 @@ def test_slopes_of_rrelu_are_drawn_as_uniform_numbers(dtype: torch.dtype) -> Non
     if release_facts.has("noise_of_rrelu_has_its_shape"):
         with pytest.raises(RuntimeError, match="noise tensor shape must match self tensor shape"):
             torch.ops.aten.rrelu_with_noise(x, noise[0], 0.1, 0.3, True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_an_infinite_rate_leaves_nothing_to_wait_for(dtype: torch.dtype) -> None:
+    x = torch.ones(64, dtype=dtype, device="cuda")
+    assert x.exponential_(float("inf")).eq(0).all()
+    assert x.exponential_(1000.0).gt(0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_places_are_drawn_by_weights_in_half_precision(dtype: torch.dtype) -> None:
+    weights = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 0.5]], dtype=dtype, device="cuda")
+    drawn = torch.multinomial(weights, 50, replacement=True)
+    assert drawn[0].eq(1).all() and set(drawn[1].tolist()) == {0, 2}
+    assert sorted(torch.multinomial(weights[1], 2).tolist()) == [0, 2]

@@ -7,6 +7,7 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
+#include "arguments/Release.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
@@ -431,29 +432,50 @@ at::Tensor mixed_dtypes_linear(const at::Tensor& input, const at::Tensor& weight
   return call.result(result.to(input.scalar_type()));
 }
 
-// ---- 8-bit integers (up to 2.1; later releases have a CPU kernel) --------------------------------------------------
+// ---- 8-bit integers ------------------------------------------------------------------------------------------------
 
-/// Sums of up to 2^39 such products are exact in double.
-void integer_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  Arguments given(op, stack);
-  const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2"), out = given.tensor("out");
+constexpr bool kHasIntegerProduct = MACATORCH_TORCH_AT_LEAST(2, 4);  // a CPU kernel
+
+/// What cuBLASLt multiplies, and upstream asks before it.
+void check_integer_product(const at::Tensor& self, const at::Tensor& mat2, const at::Tensor& out) {
   TORCH_CHECK(self.dim() == 2, "Expected self to be of dimension 2 but got ", self.dim());
   TORCH_CHECK(mat2.dim() == 2, "Expected mat2 to be of dimension 2 but got ", mat2.dim());
-  TORCH_CHECK(self.size(1) == mat2.size(0), "self.size(1) needs to match mat2.size(0) but got ", self.size(1), " and ",
-              mat2.size(0));
-  TORCH_CHECK(self.scalar_type() == at::kChar && mat2.scalar_type() == at::kChar,
-              "_int_mm takes matrices of int8, got ", self.scalar_type(), " and ", mat2.scalar_type());
-  // cuBLASLt's limits.
   TORCH_CHECK(self.size(0) > 16, "self.size(0) needs to be greater than 16, but got ", self.size(0));
   TORCH_CHECK(self.size(1) > 0 && self.size(1) % 8 == 0,
               "self.size(1) needs to be greater than 0 and a multiple of 8, but got ", self.size(1));
+  TORCH_CHECK(self.size(1) == mat2.size(0), "self.size(1) needs to match mat2.size(0) but got ", self.size(1), " and ",
+              mat2.size(0));
   TORCH_CHECK(mat2.size(1) > 0 && mat2.size(1) % 8 == 0,
               "mat2.size(1) needs to be greater than 0 and a multiple of 8, but got ", mat2.size(1));
-  if (out.defined()) {
-    check_dtype(out, at::kInt);
+  for (const at::Tensor& factor : {self, mat2}) {
+    TORCH_CHECK(factor.scalar_type() == at::kChar, "expected scalar type Char but found ", factor.scalar_type());
   }
-  DeviceCall call(self);
-  give(given, call, at::mm(call(self).to(at::kDouble), call(mat2).to(at::kDouble)).to(at::kInt));
+  if (out.defined()) {
+    TORCH_CHECK(out.scalar_type() == at::kInt, "Expected result dtype to be of type kInt but got ", out.dtype());
+    TORCH_CHECK(out.dim() == 2, "Expected result to be of dimension 2 but got ", out.dim());
+    TORCH_CHECK(out.size(0) == self.size(0), "Expected result.size(0) to be ", self.size(0), " but got ", out.size(0));
+    TORCH_CHECK(out.size(1) == mat2.size(1), "Expected result.size(1) to be ", mat2.size(1), " but got ", out.size(1));
+    TORCH_CHECK(out.is_contiguous(), "Expected result to be contiguous.");
+  }
+  // Columns that begin at no multiple of 4 bytes.
+  TORCH_CHECK(self.is_contiguous() || self.stride(0) != 1 || self.stride(1) % 4 == 0,
+              "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul for a first factor of int8 that is "
+              "transposed, with a leading dimension of ",
+              self.stride(1));
+}
+
+/// Sums of up to 2^39 such products are exact in double.
+template <const OperatorSpec& spec>
+void integer_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Arguments given(op, stack);
+  const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2"), out = given.tensor("out");
+  check_integer_product(self, mat2, out);
+  if constexpr (kHasIntegerProduct) {
+    call_boxed(spec, op, stack);
+  } else {
+    DeviceCall call(self);
+    give(given, call, at::mm(call(self).to(at::kDouble), call(mat2).to(at::kDouble)).to(at::kInt));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "arguments/Arguments.h"
+#include "dispatch/Precision.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -49,6 +50,32 @@ void embedding_bag_backward(const c10::OperatorHandle& op, torch::jit::Stack* st
     refuse_dtype("embedding_bag_backward_cuda_max", at::kBFloat16);
   }
   call_boxed(spec, op, stack);
+}
+
+/// CUDA's kernel rounds the product of each element of a gradient and a row to their dtype, adds the products in float,
+/// and rounds the sum; the CPU's rounds no product.
+template <const OperatorSpec& spec>
+void gradient_of_sample_weights(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  constexpr int64_t kSum = 0;
+  Arguments given(op, stack);
+  const at::Tensor grad = given.tensor("grad"), weight = given.tensor("weight"), indices = given.tensor("indices");
+  const at::Tensor bags = given.tensor("offset2bag");
+  // What does not fit is for the kernel to refuse.
+  const bool fits = *given.integer("mode") == kSum && grad.dim() == 2 && weight.dim() == 2 &&
+                    grad.scalar_type() == weight.scalar_type() && grad.size(1) == weight.size(1) &&
+                    bags.sizes() == indices.sizes() && grad.device() == weight.device() &&
+                    grad.device() == indices.device();
+  if (!fits || !is_half(grad.scalar_type())) {
+    call_boxed(spec, op, stack);
+    return;
+  }
+  const at::Tensor products = grad.index_select(0, bags).mul_(weight.index_select(0, indices));
+  at::Tensor result = products.sum(1, /*keepdim=*/false, at::kFloat).to(grad.scalar_type());
+  const int64_t padding = *given.integer("padding_idx");
+  if (padding >= 0) {
+    result.masked_fill_(indices.eq(padding), 0);
+  }
+  given.give(result);
 }
 
 }  // namespace

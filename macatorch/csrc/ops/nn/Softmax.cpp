@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "alias/DeviceCall.h"
+#include "arguments/Release.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
@@ -34,6 +35,9 @@ bool has_many_terms(const at::Tensor& self, int64_t dim) {
 // of the last place off beside a large term), the softmax its terms where they do not lie side by side, and both
 // gradients theirs where they do. CUDA's keep them in float, and so it is computed here.
 bool lie_side_by_side(const at::Tensor& tensor, int64_t dim) { return dim == -1 || dim == tensor.dim() - 1; }
+
+/// Up to torch 2.2 the CPU's kernel refuses float16 where its terms do not lie side by side.
+constexpr bool kGradientsInRowsTakeHalves = MACATORCH_TORCH_AT_LEAST(2, 4);
 
 template <class Op>
 bool loses_precision(const at::Tensor& self, int64_t dim) {
@@ -70,7 +74,7 @@ struct Backward {
                                     int64_t dim, at::ScalarType input_dtype) {
     if (C10_LIKELY(grad_output.scalar_type() == input_dtype)) {
       const bool many = has_many_terms(output, dim);
-      const bool loses = is_half(input_dtype) && lie_side_by_side(output, dim);
+      const bool loses = is_half(input_dtype) && (lie_side_by_side(output, dim) || !kGradientsInRowsTakeHalves);
       if (C10_LIKELY(!(many || loses) || grad_output.scalar_type() != output.scalar_type())) {
         return form.kernel(grad_output, output, dim, input_dtype);
       }

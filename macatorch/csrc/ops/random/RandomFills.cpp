@@ -3,6 +3,7 @@
 #include <ATen/MemoryOverlap.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "arguments/Arguments.h"
@@ -76,12 +77,13 @@ void uniform(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
-/// CUDA's numbers are never 0. The CPU kernel draws finer ones, and of halves the least become 0.
+/// CUDA's numbers are never 0 at a finite rate. The CPU kernel draws finer ones, and of halves the least become 0.
 template <const OperatorSpec& spec>
 void exponential(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const double rate = (*stack)[stack->size() - op.schema().arguments().size() + 1].toDouble();
   fill_in_memory_order<spec>(op, stack);
   at::Tensor self = stack->back().toTensor();
-  if (self.scalar_type() == at::kHalf) {
+  if (self.scalar_type() == at::kHalf && std::isfinite(rate)) {
     constexpr double kLeastHalf = 1.0 / (1 << 24);
     self.clamp_min_(kLeastHalf);
   }

@@ -7,7 +7,6 @@
 
 #include "alias/DeviceCall.h"
 #include "arguments/Arguments.h"
-#include "arguments/Release.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
 #include "registered/Specs.h"
@@ -434,8 +433,6 @@ at::Tensor mixed_dtypes_linear(const at::Tensor& input, const at::Tensor& weight
 
 // ---- 8-bit integers ------------------------------------------------------------------------------------------------
 
-constexpr bool kHasIntegerProduct = MACATORCH_TORCH_AT_LEAST(2, 4);  // a CPU kernel
-
 /// What cuBLASLt multiplies, and upstream asks before it.
 void check_integer_product(const at::Tensor& self, const at::Tensor& mat2, const at::Tensor& out) {
   TORCH_CHECK(self.dim() == 2, "Expected self to be of dimension 2 but got ", self.dim());
@@ -464,18 +461,20 @@ void check_integer_product(const at::Tensor& self, const at::Tensor& mat2, const
               self.stride(1));
 }
 
-/// Sums of up to 2^39 such products are exact in double.
 template <const OperatorSpec& spec>
 void integer_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Arguments given(op, stack);
+  check_integer_product(given.tensor("self"), given.tensor("mat2"), given.tensor("out"));
+  call_boxed(spec, op, stack);
+}
+
+/// Up to 2.1 there is no CPU kernel. Sums of up to 2^39 such products are exact in double.
+void integer_product_in_double(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
-  const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2"), out = given.tensor("out");
-  check_integer_product(self, mat2, out);
-  if constexpr (kHasIntegerProduct) {
-    call_boxed(spec, op, stack);
-  } else {
-    DeviceCall call(self);
-    give(given, call, at::mm(call(self).to(at::kDouble), call(mat2).to(at::kDouble)).to(at::kInt));
-  }
+  const at::Tensor self = given.tensor("self"), mat2 = given.tensor("mat2");
+  check_integer_product(self, mat2, given.tensor("out"));
+  DeviceCall call(self);
+  give(given, call, at::mm(call(self).to(at::kDouble), call(mat2).to(at::kDouble)).to(at::kInt));
 }
 
 }  // namespace

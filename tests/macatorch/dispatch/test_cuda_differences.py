@@ -8,8 +8,6 @@ import pytest
 import release_facts
 import torch
 
-RELEASE = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("window", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
@@ -111,7 +109,7 @@ def test_one_cpu_scalar_is_taken_two_are_not() -> None:
     assert torch.where(torch.ones(2, device="cuda") > 0, scalar, torch.tensor(1.0)).tolist() == [2, 2]
 
 
-@pytest.mark.skipif(RELEASE < (2, 12), reason="this release takes any one number from the host")
+@release_facts.wants("addcmul_looks_at_numbers")
 def test_addcmul_takes_its_last_number_alone_from_the_host() -> None:
     x, number = torch.ones(2, 2, device="cuda"), torch.tensor(3.0)
     assert torch.addcmul(x, x, number, value=2).eq(7).all()

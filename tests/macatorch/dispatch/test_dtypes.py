@@ -165,7 +165,7 @@ def test_histc_counts_integers(dtype: torch.dtype) -> None:
     assert not on_host.any()
 
 
-@pytest.mark.skipif(RELEASE < (2, 15), reason="CUDA's kernel takes no 8-bit floats in this release")
+@release_facts.wants("scattered_floats_of_8_bits")
 @pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"])
 def test_eight_bit_floats_are_scattered(name: str) -> None:
     dtype = getattr(torch, name)
@@ -187,7 +187,7 @@ def test_eight_bit_floats_are_scattered(name: str) -> None:
 @LOW
 def test_the_angles_of_halves(dtype: torch.dtype) -> None:
     x = torch.tensor([-2.0, 0.0, 3.0, float("nan")], dtype=dtype)
-    if RELEASE < (2, 14):
+    if not release_facts.has("angles_of_halves"):
         with pytest.raises(RuntimeError, match='"angle_cuda" not implemented'):
             torch.angle(x.cuda())
         return
@@ -196,7 +196,7 @@ def test_the_angles_of_halves(dtype: torch.dtype) -> None:
 
 
 @LOW
-@pytest.mark.skipif(RELEASE < (2, 14), reason="CUDA's kernel takes no halves in this release")
+@release_facts.wants("sampled_products_of_halves")
 def test_products_at_the_places_of_a_compressed_matrix_take_halves(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     places, left, right = torch.eye(5)[[0, 2, 2, 4, 1]], torch.randn(5, 7).to(dtype), torch.randn(7, 5).to(dtype)

@@ -6,6 +6,7 @@ import itertools
 from typing import Tuple
 
 import pytest
+import release_facts
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -52,7 +53,7 @@ def test_transforms_of_any_dimensions_are_laid_out_as_faketensor_says(name: str)
                 torch.testing.assert_close(result.cpu(), transform(source, dim=dims))
 
 
-@pytest.mark.skipif(RELEASE < (2, 14), reason="this release transforms no bfloat16")
+@release_facts.wants("transforms_of_bfloat16")
 def test_bfloat16_is_transformed_as_float() -> None:
     x = torch.randn(6, 10, generator=torch.Generator().manual_seed(3)).bfloat16()
     for dim in (0, 1):

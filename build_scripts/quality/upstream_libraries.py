@@ -1,7 +1,7 @@
 """Libraries that upstream's tests load and that its wheel does not hold: compiled from the sources of the tests.
 
-Upstream's own runs find them in the build of PyTorch itself. `[libraries]` in files.toml is the table: by the test's
-file the libraries that it loads, each with its sources below upstream's folder of tests.
+Upstream's own runs find them in the build of PyTorch itself. `[libraries]` in files.toml is the table: of each library
+the files of tests that load it, and its sources below upstream's folder of tests.
 """
 
 import json
@@ -29,14 +29,14 @@ print(json.dumps({
 
 
 def provide(
-    program: Path, upstream: Path, table: Mapping[str, Mapping[str, Sequence[str]]], files: Sequence[str]
+    program: Path, upstream: Path, libraries: Mapping[str, Mapping[str, Sequence[str]]], files: Sequence[str]
 ) -> None:
     """Compile what these test files load, once for each environment, and put it among its torch's libraries.
 
     Raises:
         FactoryError: there is no compiler, or it fails.
     """
-    wanted = {name: sources for file in files for name, sources in table.get(file, {}).items()}
+    wanted = {name: row["sources"] for name, row in libraries.items() if not set(files).isdisjoint(row["files"])}
     if not wanted:
         return
     done = children.run([str(program), "-c", ASK], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

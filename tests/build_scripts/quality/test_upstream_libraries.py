@@ -10,7 +10,7 @@ import pytest
 from build_scripts.errors import FactoryError
 from build_scripts.quality import upstream_libraries
 
-TABLE = {"test_jit.py": {"libone.so": ["cpp/one.cpp", "cpp/two.cpp"]}}
+TABLE = {"libone.so": {"files": ["test_jit.py"], "sources": ["cpp/one.cpp", "cpp/two.cpp"]}}
 
 
 @pytest.fixture

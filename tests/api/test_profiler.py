@@ -164,6 +164,28 @@ def test_a_profile_may_begin_again_and_repeats_nothing(tmp_path: pathlib.Path) -
     assert (x + 1).sum().item() == 16
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.int32], ids=str)
+def test_lists_that_are_alike_are_one_kernel_of_cudas_name(tmp_path: pathlib.Path, dtype: torch.dtype) -> None:
+    alike = [torch.ones(3, 4, dtype=dtype, device="cuda") for _ in range(3)]
+    turned = [torch.ones(4, 3, dtype=dtype, device="cuda").t() for _ in range(3)]
+
+    def names(step: Callable[[], object]) -> List[str]:
+        return [kernel["name"] for kernel in of(trace(step, tmp_path), "kernel")]
+
+    def is_one(step: Callable[[], object]) -> bool:
+        found = names(step)
+        assert found
+        return any("multi_tensor_apply_kernel" in name for name in found)
+
+    assert names(lambda: torch._foreach_add(alike, alike)) == ["maca::_foreach_add_multi_tensor_apply_kernel"]
+    assert not is_one(lambda: torch._foreach_add(alike, turned))
+    assert not is_one(lambda: torch._foreach_add([alike[0], alike[1].double()], 1))
+    # CUDA has no kernel of lists that makes floats of integers.
+    assert is_one(lambda: torch._foreach_exp(alike)) == (dtype != torch.int32)
+    assert is_one(lambda: torch._foreach_div(alike, alike)) == (dtype != torch.int32)
+    assert is_one(lambda: torch._foreach_zero_(alike))
+
+
 def test_a_schedule_records_its_active_steps(tmp_path: pathlib.Path) -> None:
     x = torch.ones(8, device="cuda")
     seen: List[int] = []

@@ -202,6 +202,33 @@ def test_optimizers_step_alike_in_every_form(name, form):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+STATES = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
+
+@release_facts.wants("adams_state_in_bfloat16")
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_fused_adam_keeps_the_state_of_floats_in_bfloat16(name):
+    torch.manual_seed(0)
+    start, slopes = torch.rand(20, 7), torch.rand(4, 20, 7)
+    ended = []
+    for device in DEVICES:
+        parameter = start.clone().to(device).requires_grad_()
+        optimizer = getattr(torch.optim, name)([parameter], lr=0.01, weight_decay=0.1, amsgrad=True, fused=True)
+        state = optimizer.state[parameter]
+        state["step"] = torch.zeros((), device=device)
+        state.update({key: torch.zeros_like(start, device=device) for key in STATES})
+        for slope in slopes:
+            parameter.grad = slope.to(device)
+            for key in STATES:
+                # On the CPU the kernel takes floats alone, which are rounded between its steps.
+                state[key] = state[key].bfloat16() if device == "cuda" else state[key].bfloat16().float()
+            optimizer.step()
+        assert device == "cpu" or all(state[key].dtype == torch.bfloat16 for key in STATES)
+        ended.append([parameter.detach().cpu(), *(state[key].bfloat16().cpu() for key in STATES)])
+    for on_cpu, on_cuda in zip(*ended):
+        assert torch.equal(on_cuda, on_cpu)
+
+
 # Dropout
 
 DROPOUTS = {

@@ -12,11 +12,13 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "alias/CompositeTensors.h"
 #include "arguments/Walker.h"
 #include "dispatch/Widened.h"
 #include "graph/GraphCapture.h"
+#include "profile/ListKernels.h"
 #include "random/Random.h"
 
 namespace macatorch {
@@ -356,6 +358,10 @@ void call_boxed(const OperatorSpec& spec, const c10::OperatorHandle& op, Stack* 
   if (C10_UNLIKELY(!call.check())) {
     op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
     return;
+  }
+  std::optional<ListKernel> named;
+  if (C10_UNLIKELY(profiled.load(std::memory_order_relaxed) != 0)) {
+    named.emplace(op, *stack);
   }
   const DeviceScope entered(call.device().index());
   AnyAliases aliases;

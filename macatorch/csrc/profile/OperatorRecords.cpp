@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <mc_runtime.h>
 
+#include <algorithm>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "graph/GraphCapture.h"
+#include "profile/ListKernels.h"
 
 namespace macatorch {
 
@@ -24,6 +26,8 @@ struct Running {
   unsigned correlation = 0;
   int64_t start = 0;
   c10::DeviceIndex device = 0;
+  std::string name;
+  size_t depth = 0;  // of operators in each other
 };
 thread_local Running running;
 
@@ -45,7 +49,7 @@ std::string kernel_name(const char* operator_name) {
       return "maca::" + name + "_gemm_kernel";
     }
   }
-  return "maca::" + name + "_kernel";
+  return "maca::" + name + (is_list_kernel() ? "_multi_tensor_apply_kernel" : "_kernel");
 }
 
 std::unique_ptr<at::ObserverContext> operator_called(const at::RecordFunction& function) {
@@ -57,19 +61,19 @@ mcStream_t stream_of(c10::DeviceIndex device) {
   return reinterpret_cast<mcStream_t>(c10::cuda::getCurrentCUDAStream(device).stream());
 }
 
-void operator_ends(const at::RecordFunction& function, at::ObserverContext*) {
+void operator_ends(const at::RecordFunction&, at::ObserverContext*) {
   if (!open_operators.empty()) {
     open_operators.pop_back();
   }
-  if (running.correlation == 0) {
-    return;  // a view, or made of operators that have been told of
+  // A view, or made of operators that have been told of; or one that is part of a kernel.
+  if (running.correlation == 0 || open_operators.size() >= running.depth) {
+    return;
   }
   const Running done = running;
   running = Running();
   // The default stream has one handle for all devices, which means the current device's.
   const c10::cuda::CUDAGuard guard(done.device);
-  mcProfileOperator(done.correlation, kernel_name(function.name()).c_str(), stream_of(done.device), done.start,
-                    mcProfileNow(), 0);
+  mcProfileOperator(done.correlation, done.name.c_str(), stream_of(done.device), done.start, mcProfileNow(), 0);
 }
 
 /// A captured operator becomes a node of its graph: a call that launches nothing yet.
@@ -112,7 +116,7 @@ void operator_begins(c10::DeviceIndex device) {
   if (running.correlation == 0 && !in_launched_operator() && !in_captured_operator()) {
     const std::string name = open_operators.empty() ? "maca::kernel" : kernel_name(open_operators.back());
     const unsigned correlation = mcProfileBegin(name.c_str(), stream_of(device));
-    running = Running{correlation, mcProfileNow(), device};
+    running = Running{correlation, mcProfileNow(), device, name, std::max<size_t>(open_operators.size(), 1)};
   }
 }
 

@@ -64,13 +64,18 @@ def test_bytes_multiply_exactly(layout: type) -> None:
     b = torch.randint(-50, 50, (128, 32), dtype=torch.int8)
     want = a.cpu().int() @ b.int()
     sparse = to_sparse_semi_structured(a)
+    across = b.t().contiguous().cuda().t()
     if layout is SparseSemiStructuredTensorCUTLASS:
-        got = aten._sparse_semi_structured_mm(sparse.packed, sparse.meta, b.cuda(), out_dtype=torch.int32)
+        got = aten._sparse_semi_structured_mm(sparse.packed, sparse.meta, across, out_dtype=torch.int32)
     else:
-        got = torch._cslt_sparse_mm(sparse.packed, b.cuda(), out_dtype=torch.int32)
-        turned = torch._cslt_sparse_mm(sparse.packed, b.cuda(), out_dtype=torch.int32, transpose_result=True)
+        got = torch._cslt_sparse_mm(sparse.packed, across, out_dtype=torch.int32)
+        turned = torch._cslt_sparse_mm(sparse.packed, across, out_dtype=torch.int32, transpose_result=True)
         assert torch.equal(turned.t(), got)
     assert torch.equal(got.cpu(), want)
+    # Tensor Cores take bytes in this order alone.
+    words = "spgemm_cutlass_dispatch_layouts|operation not supported when calling `cusparseLtMatmulDescriptorInit"
+    with pytest.raises(RuntimeError, match=words):
+        torch.mm(sparse, b.cuda())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int8], ids=str)

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "arguments/Arguments.h"
 #include "arguments/Device.h"
@@ -8,6 +9,7 @@
 #include "dispatch/Precision.h"
 #include "ops/copy/Integers.h"
 #include "ops/elementwise/LowNumbers.h"
+#include "profile/ListKernels.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -20,10 +22,23 @@ namespace {
 using c10::OperatorHandle;
 using torch::jit::Stack;
 
+/// What is one kernel of CUDA's is one in a profile, although operators compute it one by one.
+void begin_list_kernel(std::optional<ListKernel>& named, const OperatorHandle& op, const Stack& stack) {
+  named.emplace(op, stack);
+  const c10::IValue& first = stack[stack.size() - op.schema().arguments().size()];
+  if (named->is_one() && first.isTensorList()) {
+    operator_begins(first.toTensorVector().front().device().index());
+  }
+}
+
 /// Calls the device's operator for tensor after tensor if `apart`, else the CPU's for the whole list.
 template <const OperatorSpec& spec>
 void call_list(const OperatorHandle& op, Stack* stack, bool apart) {
   if (C10_UNLIKELY(apart)) {
+    std::optional<ListKernel> named;
+    if (C10_UNLIKELY(profiled.load(std::memory_order_relaxed) != 0)) {
+      begin_list_kernel(named, op, *stack);
+    }
     op.redispatchBoxed(c10::DispatchKeySet(spec.cpu_key), stack);
   } else {
     call_boxed(spec, op, stack);

@@ -1,5 +1,7 @@
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -63,6 +65,44 @@ void fused_adam(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   call.write_back();
   given.give();
+}
+
+bool are_all(const std::vector<at::Tensor>& tensors, at::ScalarType dtype) {
+  return std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& t) { return t.scalar_type() == dtype; });
+}
+
+/// Float parameters whose state is in bfloat16: it is widened for the step, and rounded behind it.
+template <const OperatorSpec& spec>
+void fused_adam_of_two_types(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const std::array<const char*, 3> names{"exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"};
+  std::vector<at::Tensor> kept, wide;
+  {
+    const Arguments given(op, stack);
+    bool two_types = are_all(given.tensors("self"), at::kFloat) && are_all(given.tensors("grads"), at::kFloat);
+    for (const char* name : names) {
+      const std::vector<at::Tensor> states = given.tensors(name);
+      two_types = two_types && are_all(states, at::kBFloat16);
+      kept.insert(kept.end(), states.begin(), states.end());
+    }
+    if (!two_types || kept.empty()) {
+      call_boxed(spec, op, stack);
+      return;
+    }
+  }
+  const size_t first = stack->size() - op.schema().arguments().size();
+  for (const char* name : names) {
+    c10::IValue& states = (*stack)[first + static_cast<size_t>(*op.schema().argumentIndexWithName(name))];
+    c10::List<at::Tensor> widened;
+    for (const at::Tensor& state : states.toTensorVector()) {
+      widened.push_back(state.to(at::kFloat));
+      wide.push_back(widened.get(widened.size() - 1));
+    }
+    states = widened;
+  }
+  call_boxed(spec, op, stack);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    kept[i].copy_(wide[i]);
+  }
 }
 
 }  // namespace

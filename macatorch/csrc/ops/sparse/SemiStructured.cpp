@@ -180,9 +180,16 @@ void cutlass_linear(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   given.give(call.result(round_to(value, given.dtype("out_dtype").value_or(input.scalar_type()))));
 }
 
+/// Tensor Cores take bytes in one order alone: the other matrix has to be given transposed.
+bool takes_order(const at::Tensor& right) { return right.scalar_type() != at::kChar || !right.is_contiguous(); }
+
 /// mat1 @ mat2, plus a vector with an entry for each row.
 void cutlass_product(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
+  TORCH_CHECK(
+      takes_order(given.tensor("mat2")),
+      "spgemm_cutlass_dispatch_layouts: Combination of row-major and row-major layouts for input tensors is not "
+      "supported for Char; give the dense matrix as the transpose of a contiguous one");
   DeviceCall call(given.tensor("mat1"));
   const at::Tensor left = cutlass_dense(call(given.tensor("mat1")), call(given.tensor("mat1_meta")));
   const at::Tensor right = call(given.tensor("mat2"));
@@ -248,6 +255,9 @@ at::Tensor cslt_compress(const at::Tensor& input) {
 void cslt_mm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   const at::Tensor right = given.tensor("dense_B");
+  TORCH_CHECK(takes_order(right),
+              "CUDA error: operation not supported when calling `cusparseLtMatmulDescriptorInit`: of int8 the dense "
+              "matrix has to be the transpose of a contiguous one");
   DeviceCall call(right);
   const at::Tensor b = call(right);
   const at::Tensor a = parted(call(given.tensor("compressed_A")), b.size(0));

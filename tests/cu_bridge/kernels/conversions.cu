@@ -1,6 +1,8 @@
-// Conversions of floating-point numbers to integers that no cast says give what the casts of language.cu give.
+// Conversions of floating-point numbers to integers that no cast says, and casts to types that the program names, give
+// what the casts of language.cu give.
 #include <cuda_fp16.h>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "case.h"
@@ -94,6 +96,88 @@ CASE(conversions_to_integers_saturate_without_a_cast) {
     int k = 0;
     while (v[i * 32 + k] == 1) ++k;
     EXPECT(k == 20 && v[i * 32 + k] == -1);
+  }
+}
+
+typedef unsigned int Word;
+using Index = long long;
+using Position = Index;
+struct Pixel {
+  using Channel = unsigned char;
+  short depth;
+  __device__ explicit Pixel(float x) : depth((short)x) {}
+};
+template <class T>
+struct Wider {
+  using type = long long;
+};
+enum class Level { low, high };
+
+template <class T, typename U = T>
+__device__ bool in_brackets(float x, const double* p) {
+  const T first = (T)x, second = (U)*p, third = (T)(x * 2);
+  return first == static_cast<T>(x) && second == static_cast<U>(*p) && third == T(x * 2);
+}
+template <class T>
+__device__ auto dependent(float x) {
+  return static_cast<typename Wider<T>::type>(x);
+}
+// Types that are no integers: C++ converts.
+template <class T, class V>
+__device__ T given(const V& x) {
+  return (T)x;
+}
+template <class T, class V>
+__device__ T given_by_name(V&& x) {
+  return static_cast<T>(x);
+}
+template <class T>
+__device__ T nothing() {
+  return (T)0;
+}
+
+__global__ void named_types(const float* f, const double* d, int* out) {
+  const int i = threadIdx.x;
+  const float x = f[i];
+  int* right = out + i * 32;
+  int k = 0;
+  right[k++] = (Word)x == (unsigned)x && static_cast<Word>(d[i]) == (unsigned)d[i] && Word(x * 2) == (unsigned)(x * 2);
+  right[k++] = (Position)x == (long long)x && (Index)d[i] == (long long)d[i];
+  right[k++] = (Pixel::Channel)x == (unsigned char)x && static_cast<std::int8_t>(x) == (signed char)x;
+  right[k++] = given<int>(x) == (int)x && given<unsigned short>(d[i]) == (unsigned short)d[i];
+  right[k++] = given_by_name<unsigned long long>(x) == (unsigned long long)x && given_by_name<short>(x) == (short)x;
+  right[k++] =
+      in_brackets<int>(x, d + i) && in_brackets<unsigned char>(x, d + i) && in_brackets<unsigned, int>(x, d + i);
+  right[k++] = dependent<int>(x) == (long long)x;
+  const auto lambda = [&](auto y) { return (decltype(y))(Word)x; };
+  right[k++] = lambda(0u) == (unsigned)x;
+  right[k++] = -(int)f[i] == -1 * (int)x && !(int)(x * 2) == ((int)(x * 2) == 0);
+  right[k++] = (long long)(Word)x == (long long)(unsigned)x && -(Index) * (f + i) == -1 * (long long)x;
+  right[k++] = ~(int)-x == -1 - (int)(-x) && -(int)(x + 1) == -1 * (int)(x + 1);
+  right[k++] = given<float>(d[i]) == (float)d[i] || x != x;
+  right[k++] = given<bool>(x) == (x != 0) && given<bool>(0.5f);
+  right[k++] = given<const float*>(f) == f && nothing<const float*>() == nullptr && nothing<int>() == 0;
+  right[k++] = given<Level>(1) == Level::high && given_by_name<Pixel>(2.5f).depth == 2;
+  int number = 3;
+  given_by_name<int&>(number) = 5;
+  right[k++] = number == 5 && (float)given<__half>(2.5f) == 2.5f && given<int>(__float2half(2.5f)) == 2;
+  Bits bits{7};
+  right[k++] = (Index)bits.few == 7 && given<Word>(bits.few) == 7;
+  right[k++] = -1;
+}
+
+CASE(casts_to_types_of_the_program_saturate) {
+  const std::vector<float> given{NAN, INFINITY, -INFINITY, 3e9f, -3e9f, 1e20f, 300.7f, -1.5f, 0.f};
+  Array<float> f = Array<float>::of(given.size(), [&](size_t i) { return given[i]; });
+  Array<double> d = Array<double>::of(given.size(), [&](size_t i) { return given[i]; });
+  Array<int> out(given.size() * 32, 0);
+  named_types<<<1, 9>>>(f.data(), d.data(), out.data());
+  DONE();
+  const auto& v = out.get();
+  for (size_t i = 0; i < given.size(); ++i) {
+    int k = 0;
+    while (v[i * 32 + k] == 1) ++k;
+    EXPECT(k == 17 && v[i * 32 + k] == -1);
   }
 }
 

@@ -39,12 +39,17 @@ __attribute__((always_inline)) constexpr T cast_nearest(N number) {
   return fits ? inside : outside;
 }
 
+// T may be any type where the program has a name for it.
+template <class T>
+constexpr bool is_saturated_integer =
+    std::is_integral<T>::value && !std::is_same<typename std::remove_cv<T>::type, bool>::value && sizeof(T) <= 8;
+
 template <class T, class N>
 __attribute__((always_inline)) constexpr T cast_to(const N& number) {
-  if constexpr (std::is_floating_point<N>::value && sizeof(N) <= 8) {
+  if constexpr (is_saturated_integer<T> && std::is_floating_point<N>::value && sizeof(N) <= 8) {
     // nvcc converts to 32 bits and takes the low ones of them.
     using CastBetween =
-        typename std::conditional<(sizeof(T) >= 4), T,
+        typename std::conditional<(sizeof(T) >= 4), typename std::remove_cv<T>::type,
                                   typename std::conditional<std::is_signed<T>::value, int, unsigned>::type>::type;
     return static_cast<T>(cast_nearest<CastBetween, typename std::remove_cv<N>::type>(number));
   } else if constexpr (std::is_class<N>::value) {

@@ -10,9 +10,7 @@ namespace casts {
 
 // What is not a number of a size that hardware converts keeps C++'s conversion.
 template <class T, class N>
-constexpr bool saturates_like_casts =
-    std::is_integral<T>::value && !std::is_same<typename std::remove_cv<T>::type, bool>::value && sizeof(T) <= 8 &&
-    std::is_floating_point<N>::value;
+constexpr bool saturates_like_casts = is_saturated_integer<T> && std::is_floating_point<N>::value;
 
 // A number for the constructor of a class, which may take an integer.
 template <class N>

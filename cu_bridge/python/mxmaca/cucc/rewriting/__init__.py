@@ -28,7 +28,8 @@ from . import (
     variables,
     waits,
 )
-from .arithmetic import edits as arithmetic_edits
+from .arithmetic import find as find_arithmetic
+from .arithmetic import type_names
 from .source import Edit, Source
 from .waiting import lockstep, outside
 
@@ -94,7 +95,9 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     bold = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
-        edits += [*block_atomics.edits(source), *arithmetic_edits(source)]
+        of_arithmetic = find_arithmetic(source, type_names(source) if choices.bold else frozenset())
+        bold = of_arithmetic.named
+        edits += [*block_atomics.edits(source), *of_arithmetic.edits]
         edits += waits.spin_edits(source)
         for kernel in found.kernels:
             edits += kernels.device_edits(source, kernel, choices.named, children)

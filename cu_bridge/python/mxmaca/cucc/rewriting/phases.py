@@ -21,7 +21,8 @@ from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Set, T
 
 from . import block_atomics, inlining, shared_memory
 from . import expressions as ex
-from .arithmetic import edits as arithmetic_edits
+from .arithmetic import find as find_arithmetic
+from .arithmetic import type_names
 from .callees import Callee, Callees, calls, changed, unknown
 from .expressions import CASTS, INTEGERS, Tokens
 from .kernels import Kernel, default
@@ -76,7 +77,9 @@ class Phases(Regions):
         if expanded is not None:
             source, kernel = expanded.source, expanded.kernel
             spins = spin_edits(source, volatile_variables(self.program))
-            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *arithmetic_edits(source), *spins]
+            # Functions are taken in where names of types may be trusted, too.
+            of_arithmetic = find_arithmetic(source, type_names(self.program)).edits
+            edits = [*shared_memory.edits(source), *block_atomics.edits(source), *of_arithmetic, *spins]
         self.source = source
         self.edits = [edit for edit in edits if kernel.body < edit.start and edit.end < kernel.end]
         tokens = list(source.tokens(kernel.body + 1, kernel.end - 1))

@@ -1,12 +1,20 @@
 """Arithmetic of the device that a processor's differs from."""
 
-from typing import Iterator
+from typing import AbstractSet
 
-from ..source import Edit, Source
+from ..source import Source
 from . import casts, shifts
+from .casts import Found
+from .type_names import type_names
+
+__all__ = ["Found", "find", "type_names"]
 
 
-def edits(source: Source) -> Iterator[Edit]:
-    """The edits of operators and casts in device functions."""
-    yield from shifts.edits(source)
-    yield from casts.edits(source)
+def find(source: Source, type_names: AbstractSet[str]) -> Found:
+    """The edits of operators and casts in device functions.
+
+    Args:
+        type_names: of the program, that may be integers; what is cast to them may not compile.
+    """
+    of_casts = casts.find(source, type_names)
+    return Found([*shifts.edits(source), *of_casts.edits], of_casts.named)

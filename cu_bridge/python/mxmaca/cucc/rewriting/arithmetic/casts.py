@@ -4,24 +4,31 @@ C++ does not say what becomes of a floating-point number that the integer type d
 the nearest integer, and 0 for NaN; an x86 processor the least integer for all of them. So the casts in device functions
 become those of mxmaca/arithmetic/casts.h, whatever their operand is: `(int)x` is `::mxmaca::casts::casting<int> ->* x`,
 which binds its operand as the cast does; `static_cast<int>(x)` and `int(x)` are `::mxmaca::casts::cast_to<int>(x)`. So
-is a cast behind a sign or another cast, which bind closer than `->*`, where its operand is a name, a number or a
-bracket with what is called or taken of it; what else stands there keeps the processor's cast.
+is a cast behind a sign or another cast, which bind closer than `->*`, where its operand ends plainly.
+
+So are casts to types that the program names, which may turn out to be integers (`T` of a template): cast_to leaves
+others to C++. What is taken for such a type by its name alone may be none; then the text does not compile, and is
+compiled without these edits.
 """
 
 import re
-from typing import Iterator, Optional
+from typing import AbstractSet, List, NamedTuple, Optional
 
 from ..source import LITERAL, NUMBER, OTHER, WORD, Edit, Source, Token, word_set
 from .places import in_device_code, is_own
+from .type_names import NAMES, PARTS
 
-PARTS = "(?:unsigned|signed|long|short|int|char)"
-NAMES = "(?:s?size_t|ptrdiff_t|u?int(?:8|16|32|64)_t|uint|ulong|ushort|uchar|u?longlong)"
+PLAIN = rf"{PARTS}(?:\s+{PARTS})*|(?:(?:::\s*)?\bstd\s*::\s*)?{NAMES}"
+QUALIFIED = r"(?:::\s*)?(?:\w+\s*::\s*)*\w+"
+DEPENDENT = r"typename\s+[\w\s:]+(?:<[^<>()]*>[\w\s:]*)?"
 # A cast in brackets, by its name, or as a call.
 CAST = re.compile(
-    rf"\(\s*(?P<bracket>{PARTS}(?:\s+{PARTS})*|{NAMES})\s*\)"
-    rf"|\bstatic_cast\s*<\s*(?P<name>{PARTS}(?:\s+{PARTS})*|{NAMES})\s*>(?=\s*\()"
+    rf"\(\s*(?:(?P<bracket>{PLAIN})|(?P<named_bracket>{DEPENDENT}|{QUALIFIED}))\s*\)"
+    rf"|\bstatic_cast\s*<\s*(?:(?P<name>{PLAIN})|(?P<named_name>{DEPENDENT}|{QUALIFIED}))\s*>(?=\s*\()"
     rf"|\b(?P<call>int|unsigned|long|short|{NAMES})(?=\s*\()"
+    rf"|\b(?P<named_call>\w+)(?=\s*\()"
 )
+NAMED = "named_"
 CALL, OPERATOR, CLOSE = "cast_to<{}>", "casting<{}> ->*", "close"
 BEFORE_EXPRESSIONS = word_set("return case else do and or")
 SIGNS = frozenset(["-", "+", "*", "&"])
@@ -34,27 +41,73 @@ OPERATORS = frozenset(
 NOT_BEFORE_CALLS = frozenset(["<", ">", ";", "{", "}"])
 STARTS = frozenset(["(", "-", "+", "~", "!", "*", "&", "::", "++", "--"])
 NO_OPERANDS = word_set("const noexcept mutable override final volatile throw sizeof alignof new delete")
+PREFIXES = frozenset(["-", "+", "~", "!", "*", "&", "++", "--"])
 TYPE = re.compile(rf"(?:{PARTS}|{NAMES}|const|void|float|double|bool|auto)\Z")
+WHOLE = re.compile(r"(?:0[xX][0-9a-fA-F']+|[0-9']+)[uUlLzZ]*\Z")
+# All that a type in brackets may be made of.
+WORDS = re.compile(r"(?:\w+|::|[*&<>,])\Z")
 
 
-def edits(source: Source) -> Iterator[Edit]:
-    """The edits of the casts in device functions."""
+class Found(NamedTuple):
+    """Edits of casts, and whether there are some to types that are known by their names alone."""
+
+    edits: List[Edit]
+    named: bool
+
+
+def find(source: Source, type_names: AbstractSet[str]) -> Found:
+    """The edits of the casts in device functions.
+
+    Args:
+        type_names: of the program, that may be integers.
+    """
+    found: List[Edit] = []
+    named = False
     for match in CAST.finditer(source.text):
+        kind = match.lastgroup or ""
+        name = match.group(kind)
+        is_named = kind.startswith(NAMED)
+        if is_named and name not in type_names and not _may_be_type(name, type_names):
+            continue
+        name = " ".join(name.split())
         start, end = match.span()
         if source.is_system(start) or not source.is_code(start):
             continue
         before, behind = source.before(start), source.token(end)
-        form = _form(source, match.lastgroup or "", before, behind)
+        form = _form(source, kind[len(NAMED) :] if is_named else kind, before, behind)
+        if is_named and form and not _is_named_cast(source, kind, end, type_names):
+            continue
         if not form or not in_device_code(source, start) or is_own(source.line(start)[0]):
             continue
-        name = " ".join(match.group(match.lastgroup or "").split())
+        close = _operand_end(source, behind) if form == CLOSE else end
+        if close is None:
+            continue
         if form == CLOSE:
-            close = _simple_operand(source, behind)
-            if close is not None:
-                yield Edit(start, end, f"::mxmaca::casts::cast_to<{name}>(")
-                yield Edit(close, close, ")")
+            found += [Edit(start, end, f"::mxmaca::casts::cast_to<{name}>("), Edit(close, close, ")")]
         else:
-            yield Edit(start, end, f"::mxmaca::casts::{form.format(name)}")
+            found.append(Edit(start, end, f"::mxmaca::casts::{form.format(name)}"))
+        named = named or is_named
+    return Found(found, named)
+
+
+def _may_be_type(name: str, type_names: AbstractSet[str]) -> bool:
+    return name.startswith("typename") or ("::" in name and name.split("::")[-1].strip() in type_names)
+
+
+def _is_named_cast(source: Source, kind: str, end: int, type_names: AbstractSet[str]) -> bool:
+    """Whether what stands behind a type's name is one operand that is more than a whole number, which may be a null
+    pointer."""
+    first = source.token(end)
+    if kind == NAMED + "bracket":
+        return not _is_whole(first)
+    inside = list(source.outer(first.end, source.closing(first.start)))
+    if len(inside) == 1:
+        return not _is_whole(inside[0]) and inside[0].text not in type_names
+    return bool(inside) and all(token.text not in (",", "...") for token in inside)
+
+
+def _is_whole(token: Token) -> bool:
+    return WHOLE.match(token.text) is not None
 
 
 def _form(source: Source, kind: str, before: Token, behind: Token) -> str:
@@ -85,13 +138,19 @@ def _is_between(source: Source, sign: Token) -> bool:
     return is_name or first.kind in (NUMBER, LITERAL) or first.text == "]"
 
 
-def _simple_operand(source: Source, first: Token) -> Optional[int]:
-    """Where an operand without signs, casts and arguments of templates ends."""
+def _operand_end(source: Source, first: Token) -> Optional[int]:
+    """Where the operand of a cast ends."""
+    while first.text in PREFIXES:
+        first = source.token(first.end)
     if first.text == "(":
         end = source.closing(first.start) + 1
-        if source.token(end).kind != OTHER:
-            return None  # another cast
-    elif first.kind == NUMBER or (first.kind == WORD and first.text not in NO_OPERANDS):
+        behind = source.token(end)
+        words = [token.text for token in source.tokens(first.end, end - 1)]
+        if behind.kind != OTHER or behind.text in ("~", "!") or all(map(TYPE.match, words)):
+            return _operand_end(source, behind)  # of another cast
+        if behind.text in SIGNS and all(map(WORDS.match, words)):
+            return None  # of another cast, or of an operation
+    elif first.kind in (NUMBER, LITERAL) or (first.kind == WORD and first.text not in NO_OPERANDS):
         end = first.end
     else:
         return None
@@ -101,8 +160,12 @@ def _simple_operand(source: Source, first: Token) -> Optional[int]:
             end = source.closing(token.start) + 1
         elif token.text in (".", "->", "::") and source.token(token.end).kind == WORD:
             end = source.token(token.end).end
-        elif token.text in ("<", "++", "--", ".", "->", "::"):
+        elif token.text in ("++", "--"):
+            end = token.end
+        elif token.text in (".", "->", "::"):
             return None
+        elif token.text == "<" and source.closing_angle(token.start) is not None:
+            return None  # a comparison, or arguments of a template
         else:
             return end
 

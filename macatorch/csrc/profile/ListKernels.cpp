@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/native/ForeachUtils.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <limits>
@@ -49,6 +50,8 @@ bool has_one_kernel(std::string_view name, const torch::jit::Stack& stack, size_
     return false;
   }
   name.remove_prefix(kPrefix.size());
+  // The rules ask operators, which are none of the program's.
+  const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
   std::vector<std::vector<at::Tensor>> lists;
   std::vector<at::Scalar> numbers;
   for (auto value = stack.end() - static_cast<ptrdiff_t>(arguments); value != stack.end(); ++value) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any, Callable, Dict, List
 
 import pytest
@@ -143,3 +145,24 @@ def test_a_low_precision_quotient_by_zero_is_infinite() -> None:
     for mode in ("trunc", "floor"):
         assert torch.div(x, 0.0, rounding_mode=mode).tolist() == [-torch.inf, torch.inf]
         assert torch.div(x[:1] * 0, 0.0, rounding_mode=mode).isnan().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_floored_quotients_of_halves_are_rounded_once(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    a, b = (((torch.rand(20000) - 0.5) * 130000).to(dtype) for _ in range(2))
+    b[b == 0] = 1
+    floored = [math.floor(Fraction(x) / Fraction(y)) for x, y in zip(a.tolist(), b.tolist())]
+    want = torch.tensor(floored, dtype=torch.float64).to(dtype)
+    got = torch.floor_divide(a.cuda(), b.cuda())
+    assert got.dtype == dtype
+    # Upstream's kernel on the CPU rounds each of its steps.
+    assert torch.equal(got.cpu(), want) and not torch.equal(torch.floor_divide(a, b), want)
+    for other in (IN_PLACE["floor"](a.cuda(), b.cuda()), out_of("floor_divide", a.cuda(), b.cuda())):
+        assert torch.equal(other, got)
+    turned = torch.floor_divide(a.cuda().view(100, 200).t(), b.cuda().view(100, 200).t())
+    assert turned.stride() == (1, 200) and torch.equal(turned.t().flatten(), got)
+    by_one = torch.floor_divide(a.cuda(), b.cuda()[:1])
+    assert torch.equal(by_one, torch.floor_divide(a.cuda(), b.cuda()[:1].expand(20000)))
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.floor_divide(a.cuda(), b)

@@ -197,6 +197,9 @@ struct Division {
     if (part != Part::Remainder && is_cpu_number(other) && is_low(self.scalar_type())) {
       return by_number(form, self, other, mode...);
     }
+    if (part_of(mode..., part) == Part::Floored && is_half(at::result_type(self, other))) {
+      return of_halves(form, self, other, mode...);
+    }
     const at::Tensor& given = before(form, self);
     const at::Tensor& divisor = before(form, other);
     const std::optional<Special> special = find_special(self, other, part_of(mode..., part));
@@ -212,8 +215,34 @@ struct Division {
   }
 
  private:
-  /// CUDA's kernels round neither the number nor the quotient before its integer part is taken. Of other low-precision
-  /// quotients they round the latter, as upstream's CPU kernels do.
+  /// CUDA's kernel has the modulus, and the quotient that follows from it, in float; upstream's CPU kernel rounds each
+  /// of its steps, and is off by a unit now and then.
+  template <class Form, class... Modes>
+  static C10_NOINLINE typename Form::Result of_halves(const Form& form, const at::Tensor& self, const at::Tensor& other,
+                                                      const Modes&... mode) {
+    const auto fits = [](const at::Tensor& tensor, const at::Tensor& beside) {
+      return tensor.layout() == at::kStrided &&
+             (is_on_device(tensor) ? tensor.device() == beside.device() || is_cpu_number(beside)
+                                   : is_cpu_number(tensor));
+    };
+    if (!fits(self, other) || !fits(other, self)) {
+      return form.kernel(self, other, mode...);
+    }
+    form.check_elementwise(self, other);
+    const at::ScalarType common = at::result_type(self, other);
+    DeviceCall call(is_on_device(self) ? self : other);
+    const auto wide = [&](const at::Tensor& tensor) {
+      return (is_on_device(tensor) ? call(tensor) : tensor).to(common).to(at::kFloat);
+    };
+    const at::Tensor dividend = wide(self), divisor = wide(other);
+    at::Tensor whole = Op::call(dividend, divisor, mode...);
+    repair<Op>(whole, dividend, divisor, mode...);
+    const at::Tensor quotient = call.result(whole.to(common));
+    return form.takes(quotient) ? form.give(quotient) : form.kernel(self, other, mode...);
+  }
+
+  /// CUDA's kernels round neither the number nor the quotient before its integer part is taken. Truncated quotients of
+  /// other low precision they round before, as upstream's CPU kernels do.
   template <class Form, class... Modes>
   static C10_NOINLINE typename Form::Result by_number(const Form& form, const at::Tensor& self, const at::Tensor& other,
                                                       const Modes&... mode) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "arguments/Release.h"
+
 namespace macatorch {
 namespace {
 
@@ -43,6 +45,11 @@ bool lie_alike(const std::vector<at::Tensor>& left, const std::vector<at::Tensor
   return left.size() == right.size() && std::equal(left.begin(), left.end(), right.begin(), alike);
 }
 
+/// Whether a tensor is one number of the dtype and on the device of another one.
+[[maybe_unused]] bool is_number_like(const at::Tensor& tensor, const at::Tensor& other) {
+  return tensor.dim() == 0 && tensor.scalar_type() == other.scalar_type() && tensor.device() == other.device();
+}
+
 /// Whether CUDA has one kernel for all tensors of a call, whose arguments are the last ones on the stack.
 bool has_one_kernel(std::string_view name, const torch::jit::Stack& stack, size_t arguments) {
   constexpr std::string_view kPrefix = "aten::_foreach_";
@@ -54,6 +61,7 @@ bool has_one_kernel(std::string_view name, const torch::jit::Stack& stack, size_
   const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
   std::vector<std::vector<at::Tensor>> lists;
   std::vector<at::Scalar> numbers;
+  const c10::IValue& first = *(stack.end() - static_cast<ptrdiff_t>(arguments));
   for (auto value = stack.end() - static_cast<ptrdiff_t>(arguments); value != stack.end(); ++value) {
     if (value->isTensorList()) {
       lists.push_back(value->toTensorVector());
@@ -74,25 +82,40 @@ bool has_one_kernel(std::string_view name, const torch::jit::Stack& stack, size_
                       at::native::can_use_fast_route(at::ArrayRef<at::TensorList>{lists.back()});
     return each && lie_alike(lists[0], lists.back());
   }
+  const bool is_power_of_number = is_one_of(name, {"pow"}) && first.isScalar();
   const auto is_integer = [](const at::Tensor& t) { return at::isIntegralType(t.scalar_type(), true); };
-  const bool takes_integers = is_one_of(name, {"add", "sub", "mul", "clamp_max", "clamp_min", "maximum", "minimum",
-                                               "zero", "neg", "abs", "sign", "max", "clone"});
+  const bool takes_integers =
+      is_power_of_number || is_one_of(name, {"add", "sub", "mul", "clamp_max", "clamp_min", "maximum", "minimum",
+                                             "zero", "neg", "abs", "sign", "max", "clone"});
   if (!takes_integers && std::any_of(lists[0].begin(), lists[0].end(), is_integer)) {
     return false;
   }
-  if (is_one_of(name, {"abs"}) && lists[0][0].is_complex()) {
+  if ((is_power_of_number && lists[0][0].scalar_type() == at::kBool) ||
+      (is_one_of(name, {"abs", "norm"}) && lists[0][0].is_complex())) {
     return false;
   }
   const double order = numbers.empty() || numbers[0].isComplex() ? 2 : numbers[0].toDouble();
-  if (is_one_of(name, {"norm"}) && order != 1 && order != 2 && order != std::numeric_limits<double>::infinity()) {
+  const bool is_sum = order == 1 || order == 2 || (order == 0 && MACATORCH_TORCH_AT_LEAST(2, 12));
+  if (is_one_of(name, {"norm"}) && !is_sum && order != std::numeric_limits<double>::infinity()) {
     return false;
   }
-  if (is_one_of(name, {"lerp", "norm", "max", "powsum"})) {
+  if (is_power_of_number || is_one_of(name, {"lerp", "norm", "max", "powsum"})) {
     numbers.clear();
   }
   if (numbers.size() > 1 && numbers.size() != lists[0].size()) {
     return false;
   }
+#if MACATORCH_TORCH_AT_LEAST(2, 12)
+  // A factor of no dimensions is one number for its tensor.
+  const bool either = is_one_of(name, {"addcmul"});
+  for (size_t i = 1; i < lists.size() && (either || (i == 1 && is_one_of(name, {"addcdiv"}))); ++i) {
+    if (std::all_of(lists[i].begin(), lists[i].end(),
+                    [&](const at::Tensor& t) { return is_number_like(t, lists[0][0]); })) {
+      lists.erase(lists.begin() + static_cast<ptrdiff_t>(i));
+      break;
+    }
+  }
+#endif
   const std::vector<at::TensorList> views(lists.begin(), lists.end());
   return at::native::can_use_fast_route(views, numbers);
 }

@@ -25,9 +25,13 @@ using torch::jit::Stack;
 /// What is one kernel of CUDA's is one in a profile, although operators compute it one by one.
 void begin_list_kernel(std::optional<ListKernel>& named, const OperatorHandle& op, const Stack& stack) {
   named.emplace(op, stack);
-  const c10::IValue& first = stack[stack.size() - op.schema().arguments().size()];
-  if (named->is_one() && first.isTensorList()) {
-    operator_begins(first.toTensorVector().front().device().index());
+  // A power of a number has it in front of the list.
+  for (auto value = stack.end() - static_cast<ptrdiff_t>(op.schema().arguments().size());
+       named->is_one() && value != stack.end(); ++value) {
+    if (value->isTensorList()) {
+      operator_begins(value->toTensorVector().front().device().index());
+      return;
+    }
   }
 }
 
@@ -169,7 +173,7 @@ template <const OperatorSpec& spec>
 void with_scalars(const OperatorHandle& op, Stack* stack) {
   const at::Tensor scalars = Arguments(op, stack).tensor("scalars");
   TORCH_CHECK(scalars.is_cpu(), "Expected scalars to be on CPU, got ", scalars.device(), " instead.");
-  call_boxed(spec, op, stack);
+  call_list<spec>(op, stack, true);  // the CPU's kernel takes no lists of the device beside it
 }
 
 /// CUDA's kernel for a list of one dtype reads `other` on the device; lists that it does not take are added one by one.

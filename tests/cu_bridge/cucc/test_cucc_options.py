@@ -326,6 +326,26 @@ def test_conversions_that_saturate_are_warned_of_where_that_is_asked_for(cucc: C
         assert "casts::converting(f)" in kept and "casts::combining(x[1] )+= f" in kept
 
 
+MISTAKEN = """
+template <class N> __device__ int rounded(float x) { return (N)x; }
+__global__ void k(int* x, float f) {
+  const int N = 4;
+  x[0] = (N) - x[1] + rounded<int>(f);
+}
+int main() { k<<<1, 1>>>(nullptr, 1); }
+"""
+
+
+def test_casts_that_stay_as_they_were_are_warned_of(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    """A variable that is taken for a type by its name does not compile as one, and neither stops the file."""
+    source = tmp_path / "mistaken.cu"
+    for text, warned in ((MISTAKEN, True), (MISTAKEN.replace("(N) -", "N -"), False)):
+        source.write_text(text)
+        done = cucc("-c", source, "-o", tmp_path / "mistaken.o")
+        assert done.returncode == 0, done.stderr
+        assert ("do not saturate in this file" in done.stderr) == warned, done.stderr
+
+
 KEEPS = """
 __device__ int length(int x) { return x; }
 __device__ int length(const char*) { return 0; }

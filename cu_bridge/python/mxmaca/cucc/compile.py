@@ -172,9 +172,12 @@ class Compilation:
             device, host = self._both(source, folder, pic, names_types=True)
         if isinstance(device.problem, Failed) and device.was_bold and not messages.only_repeats(host.said, device.said):
             # A name or a type may have been mistaken in what a kernel became.
+            named_casts = device.result.named_casts
             device = Pass(self.tools, self.flags, source, folder, True, pic)
             device.names_types, device.bold = host.names_types, False
             device.run()
+            if named_casts and device.problem is None:
+                self.tools.warn(conversions.UNSATURATED, where=source.path)
         if device.dropped and self._wants_bodies(device, host, folder):
             bold = device.bold
             device = Pass(self.tools, self.flags, source, folder, True, pic)

@@ -24,6 +24,10 @@ UNCONVERTED = (
     "a conversion to an integer does not saturate here as it does in CUDA: NaN and numbers out of range become the "
     "processor's least integer; a cast, (int)x, saturates"
 )
+UNSATURATED = (
+    "casts to types that the program names, (T)x, do not saturate in this file as they do in CUDA: it does not compile "
+    "with them rewritten, perhaps since a variable has the name of a type"
+)
 FLOATS = frozenset(["float", "double", "long double", "_Float16", "__bf16", "__fp16"])
 # "conversion from 'float' to 'T' {aka 'int'} may change value"; of a constant it says which value it "changes".
 MESSAGE = re.compile(r"conversion from .* to '(?P<type>[^']*)'(?: \{aka '(?P<meant>[^']*)'\})? may change value")

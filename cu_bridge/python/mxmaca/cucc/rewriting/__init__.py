@@ -63,6 +63,7 @@ class Result(NamedTuple):
     warnings: List[Warned]
     declared_both: Set[str]  # unqualified names of __host__ __device__ functions of other files
     bold: bool  # something in it may not compile, without which it would (Choices.bold)
+    named_casts: bool  # to types that are known by their names alone: part of what is bold
 
 
 class Generated(NamedTuple):
@@ -92,11 +93,11 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     launched = launches.rewrite(source, bodies, children)
     data = variables.rewrite(source, device, choices.relocatable, choices.hidden)
     shared = shared_memory.edits(source)
-    bold = False
+    bold = named_casts = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
         of_arithmetic = find_arithmetic(source, type_names(source) if choices.bold else frozenset())
-        bold = of_arithmetic.named
+        bold = named_casts = of_arithmetic.named
         edits += [*block_atomics.edits(source), *of_arithmetic.edits]
         edits += waits.spin_edits(source)
         for kernel in found.kernels:
@@ -133,7 +134,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     for kind, place, text in sorted(found.warnings + launched.warnings, key=lambda warned: warned.place):
         if kind in choices.warn and not source.is_system(place):
             warnings.append(Warned(kind, source.where(place), text))
-    return Result(source.edited(edits), data.found, data.functions, warnings, data.declared_both, bold)
+    return Result(source.edited(edits), data.found, data.functions, warnings, data.declared_both, bold, named_casts)
 
 
 def _phases(

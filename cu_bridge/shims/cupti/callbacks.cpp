@@ -52,11 +52,13 @@ struct NvtxData {
 constexpr uint32_t kContextCreated = 1, kContextDestroyed = 2;
 constexpr uint32_t kLastDomain = 6, kFunctions = 1024;
 
-// A function of an interface: the bytes of each of its parameters.
+// A function of an interface: the bytes of each of its parameters. CUPTI lists the runtime interface's with the CUDA
+// version (10020: 10.2) from which a function has its parameters, as `cudaMalloc_v3020`.
 struct Function {
   uint32_t id;
   const char* name;
   std::vector<size_t> bytes;
+  const char* listed = name;
 };
 using Functions = std::vector<Function>;
 
@@ -72,27 +74,31 @@ constexpr Nested kNested[] = {{kLaunch, 307}, {kCooperative, 477}, {kLaunchWithA
 
 const Functions& runtimeFunctions() {
   static const auto* const all = new Functions{
-      {20, "cudaMalloc", {kPointer, kSize}},
-      {22, "cudaFree", {kPointer}},
-      {26, "cudaFreeHost", {kPointer}},
-      {27, "cudaHostAlloc", {kPointer, kSize, kInt}},
-      {31, "cudaMemcpy", {kPointer, kPointer, kSize, kInt}},
-      {41, "cudaMemcpyAsync", {kPointer, kPointer, kSize, kInt, kPointer}},
-      {49, "cudaMemset", {kPointer, kInt, kSize}},
-      {51, "cudaMemsetAsync", {kPointer, kInt, kSize, kPointer}},
-      {131, "cudaStreamSynchronize", {kPointer}},
-      {135, "cudaEventRecord", {kPointer, kPointer}},
-      {137, "cudaEventSynchronize", {kPointer}},
-      {147, "cudaStreamWaitEvent", {kPointer, kPointer, kInt}},
-      {165, "cudaDeviceSynchronize", {}},
-      {211, "cudaLaunchKernel", {kPointer, kDim, kDim, kPointer, kSize, kPointer}},
-      {269, "cudaLaunchCooperativeKernel", {kPointer, kDim, kDim, kPointer, kSize, kPointer}},
-      {284, "cudaLaunchHostFunc", {kPointer, kPointer, kPointer}},
-      {311, "cudaGraphLaunch", {kPointer, kPointer}},
-      {315, "cudaStreamBeginCapture", {kPointer, kInt}},
-      {319, "cudaStreamEndCapture", {kPointer, kPointer}},
-      {373, "cudaMallocAsync", {kPointer, kSize, kPointer}},
-      {430, "cudaLaunchKernelExC", {kPointer, kPointer, kPointer}},
+      {20, "cudaMalloc", {kPointer, kSize}, "cudaMalloc_v3020"},
+      {22, "cudaFree", {kPointer}, "cudaFree_v3020"},
+      {26, "cudaFreeHost", {kPointer}, "cudaFreeHost_v3020"},
+      {27, "cudaHostAlloc", {kPointer, kSize, kInt}, "cudaHostAlloc_v3020"},
+      {31, "cudaMemcpy", {kPointer, kPointer, kSize, kInt}, "cudaMemcpy_v3020"},
+      {41, "cudaMemcpyAsync", {kPointer, kPointer, kSize, kInt, kPointer}, "cudaMemcpyAsync_v3020"},
+      {49, "cudaMemset", {kPointer, kInt, kSize}, "cudaMemset_v3020"},
+      {51, "cudaMemsetAsync", {kPointer, kInt, kSize, kPointer}, "cudaMemsetAsync_v3020"},
+      {131, "cudaStreamSynchronize", {kPointer}, "cudaStreamSynchronize_v3020"},
+      {135, "cudaEventRecord", {kPointer, kPointer}, "cudaEventRecord_v3020"},
+      {137, "cudaEventSynchronize", {kPointer}, "cudaEventSynchronize_v3020"},
+      {147, "cudaStreamWaitEvent", {kPointer, kPointer, kInt}, "cudaStreamWaitEvent_v3020"},
+      {165, "cudaDeviceSynchronize", {}, "cudaDeviceSynchronize_v3020"},
+      {211, "cudaLaunchKernel", {kPointer, kDim, kDim, kPointer, kSize, kPointer}, "cudaLaunchKernel_v7000"},
+      {269,
+       "cudaLaunchCooperativeKernel",
+       {kPointer, kDim, kDim, kPointer, kSize, kPointer},
+       "cudaLaunchCooperativeKernel_v9000"},
+      {284, "cudaLaunchHostFunc", {kPointer, kPointer, kPointer}, "cudaLaunchHostFunc_v10000"},
+      {311, "cudaGraphLaunch", {kPointer, kPointer}, "cudaGraphLaunch_v10000"},
+      {315, "cudaStreamBeginCapture", {kPointer, kInt}, "cudaStreamBeginCapture_v10000"},
+      {319, "cudaStreamEndCapture", {kPointer, kPointer}, "cudaStreamEndCapture_v10000"},
+      {373, "cudaMallocAsync", {kPointer, kSize, kPointer}, "cudaMallocAsync_v11020"},
+      {375, "cudaFreeAsync", {kPointer, kPointer}, "cudaFreeAsync_v11020"},
+      {430, "cudaLaunchKernelExC", {kPointer, kPointer, kPointer}, "cudaLaunchKernelExC_v11060"},
   };
   return *all;
 }
@@ -487,6 +493,15 @@ int cuptiGetCallbackState(uint32_t* enable, Subscriber* subscriber, uint32_t dom
     return kInvalidParameter;
   }
   *enable = hasFunctions(domain) && id < kFunctions && subscriber->wants[domain][id] ? 1 : 0;
+  return kSuccess;
+}
+
+// Names that there are callbacks and records with. Domains that are no interface have none with CUPTI either.
+int cuptiGetCallbackName(uint32_t domain, uint32_t id, const char** name) {
+  if (name == nullptr || (domain != kRuntime && domain != kDriver)) return kInvalidParameter;
+  const Function* const function = functionOf(domain, id);
+  if (function == nullptr) return kInvalidParameter;
+  *name = function->listed;
   return kSuccess;
 }
 

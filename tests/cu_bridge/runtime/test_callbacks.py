@@ -27,7 +27,7 @@ def callback(user, domain, number, data):
         assert call[:5] == [number, data.function.decode(), parameters, data.correlation, data.symbol]
         call.append(data.result[0])
 LAYOUTS = {20: "PQ", 22: "P", 31: "PPQi", 41: "PPQi4xP", 49: "Pi4xQ", 51: "Pi4xQP", 131: "P", 135: "PP", 137: "P",
-           147: "PPI", 165: "", 211: "P6IPQP", 284: "PPP", 311: "PP"}
+           147: "PPI", 165: "", 211: "P6IPQP", 284: "PPP", 311: "PP", 373: "PQP", 375: "PP"}
 DRIVER = {497: "PP", 539: "Pi",
           17: "", 38: "P", 39: "PQI", 119: "PP", 121: "P", 126: "P", 220: "PI4xQP", 243: "PQ", 245: "P", 249: "PB7xQ",
           250: "PH6xQ", 277: "PPQP", 278: "PPQ", 295: "PPI", 306: "PPQP", 307: "P7I4xPPP", 514: "PP", 527: "PPP",
@@ -50,6 +50,15 @@ for domain, number in ((3, 1), (3, 2), (1, 442), (2, 214)):  # never, as docs/ru
     assert cupti.cuptiEnableCallback(1, subscriber, domain, number) == 0
 assert cupti.cuptiEnableDomain(1, subscriber, 4) == 27 and cupti.cuptiEnableDomain(1, subscriber, 7) == 1
 
+def listed(domain, number):
+    name = ctypes.c_char_p()
+    assert cupti.cuptiGetCallbackName(domain, number, ctypes.byref(name)) == 0, (domain, number)
+    return name.value.decode()
+assert {number: listed(2, number) for number in (20, 211, 373, 375, 430)} == {
+    20: "cudaMalloc_v3020", 211: "cudaLaunchKernel_v7000", 373: "cudaMallocAsync_v11020", 375: "cudaFreeAsync_v11020",
+    430: "cudaLaunchKernelExC_v11060"}
+assert listed(1, 243) == "cuMemAlloc_v2" and listed(1, 307) == "cuLaunchKernel"
+
 assert enabled(20) == 0 and cupti.cuptiEnableCallback(1, subscriber, 2, 20) == 0 and enabled(20) == 1
 target = ctypes.c_void_p()
 assert rt.cudaMalloc(ctypes.byref(target), ctypes.c_size_t(4096)) == 0
@@ -70,6 +79,8 @@ size = ctypes.c_size_t(64)
 assert rt.cudaMemcpy(target, host, size, 1) == 0
 assert rt.cudaMemcpyAsync(host, target, size, 2, stream) == 0
 assert rt.cudaMemset(target, 3, size) == 0 and rt.cudaMemsetAsync(target, 4, size, stream) == 0
+more = ctypes.c_void_p()
+assert rt.cudaMallocAsync(ctypes.byref(more), size, stream) == 0 and rt.cudaFreeAsync(more, stream) == 0
 assert rt.cudaEventRecord(event, stream) == 0 and rt.cudaStreamWaitEvent(None, event, 0) == 0
 assert rt.cudaEventSynchronize(event) == 0 and rt.cudaStreamSynchronize(stream) == 0
 assert rt.cudaDeviceSynchronize() == 0
@@ -78,6 +89,8 @@ assert [call[:3] + call[5:] for call in calls] == [
     [41, "cudaMemcpyAsync", (address, target.value, 64, 2, stream.value), 0],
     [49, "cudaMemset", (target.value, 3, 64), 0],
     [51, "cudaMemsetAsync", (target.value, 4, 64, stream.value), 0],
+    [373, "cudaMallocAsync", (ctypes.addressof(more), 64, stream.value), 0],
+    [375, "cudaFreeAsync", (more.value, stream.value), 0],
     [135, "cudaEventRecord", (event.value, stream.value), 0],
     [147, "cudaStreamWaitEvent", (0, event.value, 0), 0],
     [137, "cudaEventSynchronize", (event.value,), 0],

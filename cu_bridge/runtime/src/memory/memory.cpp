@@ -55,6 +55,7 @@ mcError_t mcFree(void* pointer) {
 }
 
 mcError_t mcFreeAsync(void* pointer, mcStream_t stream) {
+  const ProfiledCall call(mcCallFreeAsync, pointer, stream);
   mcError_t recorded = mcSuccess;
   const bool captured = isStream(stream) && isCaptured(stream);
   if (captured && freeInCapture(pointer, stream, &recorded)) return recorded;

@@ -46,6 +46,19 @@ int main() {
   CHECK(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 2, &one, a, CUDA_R_32F, 2, b, CUDA_R_32F, 2, &zero, c,
                      CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
   CHECK(host(c, 4) == (std::vector<float>{17, 39, 23, 53}));
+  // As before CUDA 11, with a data type for the compute type.
+  CHECK(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a, CUDA_R_32F, 2, b, CUDA_R_32F, 2, &zero, c,
+                     CUDA_R_32F, 2, CUDA_R_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+  CHECK(host(c, 4) == (std::vector<float>{23, 34, 31, 46}));
+  CHECK(cublasGemmStridedBatchedEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 2, &one, a, CUDA_R_32F, 2, 0, b, CUDA_R_32F, 2,
+                                   2, &zero, c, CUDA_R_32F, 2, 2, 2, CUDA_R_32F,
+                                   CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+  CHECK(host(c, 4) == (std::vector<float>{23, 34, 31, 46}));
+  cublasComputeType_t compute = CUBLAS_COMPUTE_16F;
+  CHECK(cublasSetMathMode(blas, CUBLAS_PEDANTIC_MATH) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasMigrateComputeType(blas, CUDA_C_64F, &compute) == CUBLAS_STATUS_SUCCESS &&
+        compute == CUBLAS_COMPUTE_64F_PEDANTIC);
+  CHECK(cublasMigrateComputeType(blas, CUDA_R_8I, &compute) == CUBLAS_STATUS_NOT_SUPPORTED);
   CHECK(cublasDestroy(blas) == CUBLAS_STATUS_SUCCESS);
 
   cublasLtHandle_t lt;

@@ -3,6 +3,7 @@
 #include <cuda_fp16.h>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "case.h"
@@ -110,7 +111,13 @@ struct Pixel {
 template <class T>
 struct Wider {
   using type = long long;
+  template <class U>
+  struct Of {
+    using unsigned_type = std::make_unsigned_t<U>;
+  };
 };
+template <class T>
+using wide_as = typename Wider<T>::type;
 enum class Level { low, high };
 
 template <class T, typename U = T>
@@ -121,6 +128,37 @@ __device__ bool in_brackets(float x, const double* p) {
 template <class T>
 __device__ auto dependent(float x) {
   return static_cast<typename Wider<T>::type>(x);
+}
+template <class T>
+__device__ bool with_arguments(float x, const double* p) {
+  T number = 0;
+  const wide_as<T> wide = wide_as<T>(x);
+  const bool by_call = std::make_unsigned_t<T>(x * 2) == (unsigned)(x * 2) && decltype(number)(x) == (T)x;
+  const bool bracketed = (std::make_unsigned_t<T>)x == (unsigned)x && (decltype(number + 1L))*p == (long)*p &&
+                         (typename Wider<Wider<T>>::type)x == (long long)x;
+  return by_call && bracketed && wide == static_cast<wide_as<Wider<T>>>(x) && wide == (long long)x &&
+         static_cast<decltype(number)>(*p) == (T)*p &&
+         static_cast<typename Wider<T>::template Of<T>::unsigned_type>(x) == (unsigned)x;
+}
+template <class... T>
+struct Sum {
+  float number;
+  __device__ explicit Sum(float x) : number(x) {}
+};
+// What looks like a cast to a type with arguments.
+template <int N>
+__device__ float value_of(float x) {
+  return x * N;
+}
+__device__ bool no_casts(float x, int small_t, float* to) {
+  const bool comparison = (small_t < 7) && (x > 0) && (small_t < 7 && x > (0));
+  using sum_t = Sum<int, float>;
+  decltype(x)* place = to;
+  decltype((*place)) number = static_cast<decltype((*place))>(*to);
+  number = 2.5f;
+  return (value_of<2>)(1.5f) == 3 && value_of<2>(x + 1) == (x + 1) * 2 && static_cast<sum_t>(1.5f).number == 1.5f &&
+         static_cast<Sum<int>>(2.5f).number == 2.5f && comparison == (small_t < 7 && x > 0) && *to == 2.5f &&
+         (decltype(to))(void*)to == to && (decltype(to))0 == nullptr;
 }
 // Types that are no integers: C++ converts.
 template <class T, class V>
@@ -149,6 +187,9 @@ __global__ void named_types(const float* f, const double* d, int* out) {
   right[k++] =
       in_brackets<int>(x, d + i) && in_brackets<unsigned char>(x, d + i) && in_brackets<unsigned, int>(x, d + i);
   right[k++] = dependent<int>(x) == (long long)x;
+  right[k++] = with_arguments<int>(x, d + i);
+  float place = 0;
+  right[k++] = no_casts(1.5f, 3, &place) && no_casts(-1.5f, 9, &place);
   const auto lambda = [&](auto y) { return (decltype(y))(Word)x; };
   right[k++] = lambda(0u) == (unsigned)x;
   right[k++] = -(int)f[i] == -1 * (int)x && !(int)(x * 2) == ((int)(x * 2) == 0);
@@ -177,7 +218,7 @@ CASE(casts_to_types_of_the_program_saturate) {
   for (size_t i = 0; i < given.size(); ++i) {
     int k = 0;
     while (v[i * 32 + k] == 1) ++k;
-    EXPECT(k == 17 && v[i * 32 + k] == -1);
+    EXPECT(k == 19 && v[i * 32 + k] == -1);
   }
 }
 

@@ -96,7 +96,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     bold = named_casts = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     if device:
-        of_arithmetic = find_arithmetic(source, type_names(source) if choices.bold else frozenset())
+        of_arithmetic = find_arithmetic(source, type_names(source) if choices.bold else None)
         bold = named_casts = of_arithmetic.named
         edits += [*block_atomics.edits(source), *of_arithmetic.edits]
         edits += waits.spin_edits(source)

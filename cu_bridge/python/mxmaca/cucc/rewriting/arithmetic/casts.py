@@ -6,9 +6,9 @@ become those of mxmaca/arithmetic/casts.h, whatever their operand is: `(int)x` i
 which binds its operand as the cast does; `static_cast<int>(x)` and `int(x)` are `::mxmaca::casts::cast_to<int>(x)`. So
 is a cast behind a sign or another cast, which bind closer than `->*`, where its operand ends plainly.
 
-So are casts to types that the program names, which may turn out to be integers (`T` of a template): cast_to leaves
-others to C++. What is taken for such a type by its name alone may be none; then the text does not compile, and is
-compiled without these edits.
+So are casts to types that the program names, which may turn out to be integers (`T` of a template, `decltype(x)`):
+cast_to leaves others to C++. What is taken for such a type by its name alone may be none; then the text does not
+compile, and is compiled without these edits.
 """
 
 import re
@@ -20,15 +20,19 @@ from .type_names import NAMES, PARTS
 
 PLAIN = rf"{PARTS}(?:\s+{PARTS})*|(?:(?:::\s*)?\bstd\s*::\s*)?{NAMES}"
 QUALIFIED = r"(?:::\s*)?(?:\w+\s*::\s*)*\w+"
-DEPENDENT = r"typename\s+[\w\s:]+(?:<[^<>()]*>[\w\s:]*)?"
+# Where a type may begin whose end only its brackets show: `typename Of<T>::type`, `std::make_unsigned_t<T>`,
+# `decltype(x)`.
+START = rf"(?=typename\b|decltype\s*\(|{QUALIFIED}\s*<)"
 # A cast in brackets, by its name, or as a call.
 CAST = re.compile(
-    rf"\(\s*(?:(?P<bracket>{PLAIN})|(?P<named_bracket>{DEPENDENT}|{QUALIFIED}))\s*\)"
-    rf"|\bstatic_cast\s*<\s*(?:(?P<name>{PLAIN})|(?P<named_name>{DEPENDENT}|{QUALIFIED}))\s*>(?=\s*\()"
+    rf"\(\s*(?:(?P<bracket>{PLAIN})|(?P<named_bracket>{QUALIFIED}))\s*\)"
+    rf"|\bstatic_cast\s*<\s*(?:(?P<name>{PLAIN})|(?P<named_name>{QUALIFIED}))\s*>(?=\s*\()"
     rf"|\b(?P<call>int|unsigned|long|short|{NAMES})(?=\s*\()"
-    rf"|\b(?P<named_call>\w+)(?=\s*\()"
+    rf"|\(\s*(?P<made_bracket>{START})|\bstatic_cast\s*<\s*(?P<made_name>{START})"
+    r"|\b(?P<word>\w+)(?=\s*(?:<(?P<made_call>)|\((?P<named_call>)))"
 )
-NAMED = "named_"
+NAMED, MADE = "named", "made"
+TYPE_NAME = re.compile(r"\w*(?:type|_t)\Z")
 CALL, OPERATOR, CLOSE = "cast_to<{}>", "casting<{}> ->*", "close"
 BEFORE_EXPRESSIONS = word_set("return case else do and or")
 SIGNS = frozenset(["-", "+", "*", "&"])
@@ -55,50 +59,135 @@ class Found(NamedTuple):
     named: bool
 
 
-def find(source: Source, type_names: AbstractSet[str]) -> Found:
+class Cast(NamedTuple):
+    """What may be a cast: bracket, name or call; its type, and whether that is known by its name alone; the text in
+    front of the operand."""
+
+    kind: str
+    type: str
+    named: bool
+    start: int
+    end: int
+
+
+def find(source: Source, type_names: Optional[AbstractSet[str]]) -> Found:
     """The edits of the casts in device functions.
 
     Args:
-        type_names: of the program, that may be integers.
+        type_names: of the program, that may be integers; None: only casts to the language's own types.
     """
     found: List[Edit] = []
     named = False
     for match in CAST.finditer(source.text):
-        kind = match.lastgroup or ""
-        name = match.group(kind)
-        is_named = kind.startswith(NAMED)
-        if is_named and name not in type_names and not _may_be_type(name, type_names):
+        cast = _cast(source, match, type_names)
+        if cast is None:
             continue
-        name = " ".join(name.split())
-        start, end = match.span()
-        if source.is_system(start) or not source.is_code(start):
+        before, behind = source.before(cast.start), source.token(cast.end)
+        form = _form(source, cast.kind, before, behind)
+        if cast.named and form and not _is_named_cast(source, cast, type_names or frozenset()):
             continue
-        before, behind = source.before(start), source.token(end)
-        form = _form(source, kind[len(NAMED) :] if is_named else kind, before, behind)
-        if is_named and form and not _is_named_cast(source, kind, end, type_names):
+        if not form or not in_device_code(source, cast.start) or is_own(source.line(cast.start)[0]):
             continue
-        if not form or not in_device_code(source, start) or is_own(source.line(start)[0]):
-            continue
-        close = _operand_end(source, behind) if form == CLOSE else end
+        close = _operand_end(source, behind) if form == CLOSE else cast.end
         if close is None:
             continue
         if form == CLOSE:
-            found += [Edit(start, end, f"::mxmaca::casts::cast_to<{name}>("), Edit(close, close, ")")]
+            opening = f"::mxmaca::casts::cast_to<{cast.type}>("
+            found += [Edit(cast.start, cast.end, opening), Edit(close, close, ")")]
         else:
-            found.append(Edit(start, end, f"::mxmaca::casts::{form.format(name)}"))
-        named = named or is_named
+            found.append(Edit(cast.start, cast.end, f"::mxmaca::casts::{form.format(cast.type)}"))
+        named = named or cast.named
     return Found(found, named)
 
 
-def _may_be_type(name: str, type_names: AbstractSet[str]) -> bool:
-    return name.startswith("typename") or ("::" in name and name.split("::")[-1].strip() in type_names)
+def _cast(source: Source, match: "re.Match[str]", type_names: Optional[AbstractSet[str]]) -> Optional[Cast]:
+    group = match.lastgroup or ""
+    prefix, _, kind = group.rpartition("_")
+    if prefix and type_names is None:
+        return None
+    names = type_names or frozenset()
+    name = match.group("word") or match.group(group)
+    start, end = match.span()
+    if name and prefix and not _may_be_type(name, prefix, names):
+        return None
+    if source.is_system(start) or not source.is_code(start):
+        return None
+    if kind == "call" and (prefix == MADE or name == "decltype"):
+        return _made_call(source, start, names)
+    if prefix == MADE:
+        return _made_cast(source, kind, start, end, names)
+    return Cast(kind, " ".join(name.split()), bool(prefix), start, end)
 
 
-def _is_named_cast(source: Source, kind: str, end: int, type_names: AbstractSet[str]) -> bool:
+def _may_be_type(name: str, prefix: str, type_names: AbstractSet[str]) -> bool:
+    if prefix == MADE:
+        return name in type_names or TYPE_NAME.match(name) is not None
+    return name in type_names or name == "decltype" or ("::" in name and name.split("::")[-1].strip() in type_names)
+
+
+def _made_cast(source: Source, kind: str, start: int, place: int, type_names: AbstractSet[str]) -> Optional[Cast]:
+    """The cast in brackets or by its name whose type begins at the place."""
+    end = _made_type_end(source, place, type_names)
+    if end is None:
+        return None
+    closer = source.token(end)
+    if kind == "bracket":
+        is_cast = closer.text == ")"
+    else:
+        is_cast = closer.text == ">" and source.token(closer.end).text == "("
+    return Cast(kind, " ".join(source.text[place:end].split()), True, start, closer.end) if is_cast else None
+
+
+def _made_call(source: Source, place: int, type_names: AbstractSet[str]) -> Optional[Cast]:
+    """The cast as a call of the type whose last name is at the place."""
+    end = _made_type_end(source, place, type_names)
+    if end is None or source.token(end).text != "(":
+        return None
+    if source.token(place).text != "decltype" and not all(map(WORDS.match, _texts(source, place, end))):
+        return None  # a comparison
+    start, before = place, source.before(place)
+    while before.text == "::":
+        name = source.before(before.start)
+        is_path = name.kind == WORD and name.text not in BEFORE_EXPRESSIONS
+        start = name.start if is_path else before.start
+        before = source.before(start)
+    return Cast("call", " ".join(source.text[start:end].split()), True, start, end)
+
+
+def _texts(source: Source, start: int, end: int) -> List[str]:
+    return [token.text for token in source.tokens(start, end)]
+
+
+def _made_type_end(source: Source, place: int, type_names: AbstractSet[str]) -> Optional[int]:
+    """Where the type ends that begins there; None for what is hardly one."""
+    token = source.token(place)
+    if token.text == "decltype":
+        return source.closing(source.token(token.end).start) + 1
+    is_type = token.text == "typename"
+    if is_type or token.text == "::":
+        token = source.token(token.end)
+    while token.kind == WORD:
+        name, end = token.text, token.end
+        token = source.token(end)
+        if token.text == "<":
+            close = source.closing_angle(token.start)
+            if close is None:
+                return None
+            end = close + 1
+            token = source.token(end)
+        if token.text != "::":
+            return end if is_type or name in type_names or TYPE_NAME.match(name) else None
+        token = source.token(token.end)
+        if token.text == "template":
+            token = source.token(token.end)
+    return None
+
+
+def _is_named_cast(source: Source, cast: Cast, type_names: AbstractSet[str]) -> bool:
     """Whether what stands behind a type's name is one operand that is more than a whole number, which may be a null
     pointer."""
-    first = source.token(end)
-    if kind == NAMED + "bracket":
+    first = source.token(cast.end)
+    if cast.kind == "bracket":
         return not _is_whole(first)
     inside = list(source.outer(first.end, source.closing(first.start)))
     if len(inside) == 1:
@@ -145,7 +234,7 @@ def _operand_end(source: Source, first: Token) -> Optional[int]:
     if first.text == "(":
         end = source.closing(first.start) + 1
         behind = source.token(end)
-        words = [token.text for token in source.tokens(first.end, end - 1)]
+        words = _texts(source, first.end, end - 1)
         if behind.kind != OTHER or behind.text in ("~", "!") or all(map(TYPE.match, words)):
             return _operand_end(source, behind)  # of another cast
         if behind.text in SIGNS and all(map(WORDS.match, words)):

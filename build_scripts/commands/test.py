@@ -44,6 +44,7 @@ BY_TURNS = (
     "accuracy/test_planted_errors.py",
     "api/test_checked_memory.py",
     "accuracy/test_files.py",
+    "macatorch/test_other_processors.py",
 )
 # The container image: once, with the factory's tools; it builds the wheels for its own Python.
 IMAGE = ("docker",)

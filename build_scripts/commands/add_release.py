@@ -7,14 +7,14 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from packaging.version import InvalidVersion, Version
 
-from .. import cache, releases
+from .. import cache, python_names, releases
 from ..errors import FactoryError
 from ..factory import package_index, survey, upstream
 from ..factory.package_index import Found, Missing
 from ..progress import note, step
 from ..releases import CHECKOUT, COMPANIONS, TABLE, Companion, Release, Table, UpstreamWheel
 
-PYTHONS = [f"3.{minor}" for minor in range(8, 17)]
+PYTHONS = [f"3.{minor}" for minor in range(8, 17)] + [f"3.{minor}t" for minor in range(13, 17)]
 ARCHITECTURES = ("x86_64", "aarch64")
 # What is built here from upstream's wheels, and what is named beside a release without being built.
 BUILT, NAMED = "triton", ("torchvision", "torchaudio")
@@ -33,9 +33,9 @@ def configure(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     table = releases.load()
     version = checked_version(arguments.version, table)
-    pythons = [releases.python_version(text) for text in arguments.python] if arguments.python else PYTHONS
+    pythons = [python_names.parse(text) for text in arguments.python] if arguments.python else PYTHONS
     found = wheels_of("torch", version, pythons)
-    tested = arguments.tested or releases.python_version(None)
+    tested = arguments.tested or python_names.running()
     tested = tested if tested in found else next(iter(found))
     release = found[tested]
     wheels = {python: row(python, each) for python, each in found.items()}

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Tuple
 
-from .. import platforms, releases
+from .. import platforms, python_names, releases
 from ..errors import FactoryError
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel
 
@@ -44,7 +44,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def chosen(arguments: argparse.Namespace, to_run: bool = False) -> Tuple[Table, Release, UpstreamWheel]:
     """The row of the table that --torch, --python and --arch name. ``to_run``: it has to be one that runs here."""
     table = releases.load()
-    python = releases.python_version(arguments.python)
+    python = python_names.parse(arguments.python)
     architecture = platforms.architecture(arguments.arch)
     if to_run and architecture.is_foreign:
         raise FactoryError(

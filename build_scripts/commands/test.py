@@ -10,7 +10,7 @@ from typing import Any, List, Sequence, Tuple
 
 from packaging.version import Version
 
-from .. import cache, releases
+from .. import cache, python_names, releases
 from ..errors import FactoryError
 from ..factory import index
 from ..products import distribution, given_source, torch_wheel, verify
@@ -72,7 +72,7 @@ def configure(commands: Any) -> None:
 def available_wheel(release: Release) -> UpstreamWheel:
     """The release's wheel for the Python of its test runs, else for the oldest that this machine has."""
     wheels = releases.wheels_for(release.wheels, title=f"torch {release.torch}")
-    for wheel in sorted(wheels, key=lambda w: (w.python != release.tested, Version(w.python))):
+    for wheel in sorted(wheels, key=lambda w: (w.python != release.tested, python_names.order(w.python))):
         try:
             pythons.find(wheel.python)
         except FactoryError:

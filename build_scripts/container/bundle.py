@@ -20,7 +20,8 @@ INSTALL = """#!/bin/sh
 set -eu
 cd "$(dirname "$0")"
 python=${{PYTHON:-python3}}
-found=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || {{
+found=$("$python" -c 'import sys, sysconfig
+print("%d.%d" % sys.version_info[:2] + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")))') || {{
     echo "error: $python does not run. Name a Python {python} with PYTHON=." >&2
     exit 1
 }}

@@ -12,7 +12,7 @@ from typing import Dict, List, Sequence, Set, Tuple
 from packaging.markers import default_environment
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from .. import cache, children
+from .. import cache, children, python_names
 from ..errors import FactoryError
 from ..progress import step
 from ..releases import Table
@@ -30,7 +30,8 @@ def requirements(wheel: Path, python: str, architecture: str, ours: Set[str]) ->
     with WheelReader(wheel) as reader:
         text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
     environment: Dict[str, str] = {key: str(value) for key, value in default_environment().items()}
-    environment.update(python_version=python, python_full_version=f"{python}.0", extra="")
+    number = python_names.number(python)
+    environment.update(python_version=number, python_full_version=f"{number}.0", extra="")
     environment.update(platform_system="Linux", sys_platform="linux", os_name="posix", platform_machine=architecture)
     return [
         f"{r.name}{r.specifier}"
@@ -45,7 +46,7 @@ def _pythons(wheels: Sequence[Path]) -> List[Tuple[str, str]]:
     for wheel in wheels:
         for tag in parse_wheel_filename(wheel.name)[3]:
             if tag.interpreter.startswith("cp"):
-                found.add((f"{tag.interpreter[2]}.{tag.interpreter[3:]}", tag.platform.split("_", 1)[1]))
+                found.add((python_names.parse(tag.abi), tag.platform.split("_", 1)[1]))
     return sorted(found)
 
 
@@ -54,9 +55,9 @@ def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
     ours = {"torch", table.sdk.name, *(companion.name for companion in table.companions)}
     wanted: Dict[str, List[str]] = {}
     for python, architecture in _pythons(wheels):
-        tag = "cp" + python.replace(".", "")
+        tags = f"-{python_names.interpreter_tag(python)}-{python_names.abi_tag(python)}-"
         for wheel in wheels:
-            if f"-{tag}-" in wheel.name:
+            if tags in wheel.name:
                 # Each wheel by itself: two releases may want different versions of a package.
                 others = [each for each in wheels if each.name.startswith(f"{table.sdk.name}-")]
                 others += [each for each in wheels if each.name.endswith("-py3-none-any.whl")]
@@ -85,8 +86,9 @@ def fetch(wheels: Sequence[Path], folder: Path, table: Table) -> List[Path]:
 def download(words: Sequence[str], python: str, architecture: str, folder: Path) -> None:
     """Fetch wheels for a Linux machine with that Python, and what they require."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
-    command += ["--only-binary=:all:", "--dest", str(folder), "--python-version", python, "--implementation", "cp"]
-    for abi in ("cp" + python.replace(".", ""), "abi3", "none"):
+    command += ["--only-binary=:all:", "--dest", str(folder), "--implementation", "cp"]
+    command += ["--python-version", python_names.number(python)]
+    for abi in python_names.abis(python):
         command += ["--abi", abi]
     for platform in PLATFORMS:
         command += ["--platform", f"{platform}_{architecture}"]

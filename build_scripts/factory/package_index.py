@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from .. import children
+from .. import children, python_names
 from ..errors import FactoryError
 from .upstream import NETWORK_SIGNS
 
@@ -60,7 +60,6 @@ class Missing(Exception):
 
 
 def _command(requirement: str, python: str, architecture: str, target: str, report: str) -> List[str]:
-    tag = "cp" + python.replace(".", "")
     command = [
         sys.executable,
         "-m",
@@ -72,8 +71,8 @@ def _command(requirement: str, python: str, architecture: str, target: str, repo
         "--no-deps",
     ]
     command += ["--ignore-installed", "--only-binary=:all:", "--target", target, "--report", report]
-    command += ["--implementation", "cp", "--python-version", python]
-    for abi in (tag, "abi3", "none"):
+    command += ["--implementation", "cp", "--python-version", python_names.number(python)]
+    for abi in python_names.abis(python):
         command += ["--abi", abi]
     for platform in PLATFORMS:
         command += ["--platform", f"{platform}_{architecture}"]

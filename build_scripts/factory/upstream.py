@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Callable, List, Optional, Union
 
-from .. import cache, children
+from .. import cache, children, python_names
 from ..errors import FactoryError
 from ..progress import note, step
 from ..releases import SourceDistribution, UpstreamWheel
@@ -95,7 +95,7 @@ def pip_command(wheel: UpstreamWheel, requirements: Path, target: Path) -> List[
         "--dest",
         str(target),
     ]
-    command += ["--implementation", "cp", "--abi", wheel.abi, "--python-version", wheel.python]
+    command += ["--implementation", "cp", "--abi", wheel.abi, "--python-version", python_names.number(wheel.python)]
     for platform in wheel.platforms:
         command += ["--platform", platform]
     return command

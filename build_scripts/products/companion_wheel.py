@@ -26,7 +26,7 @@ PHNUM_OFFSET = 56
 
 
 def file_name(companion: Companion, wheel: UpstreamWheel, version: str) -> str:
-    tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
+    tag = wheel.built_tag
     return f"{companion.name}-{metadata.local_version(companion.version, version)}-{tag}.whl"
 
 
@@ -139,7 +139,7 @@ def _add_metadata(
     manifest: Dict[str, Any],
 ) -> None:
     text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
-    tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
+    tag = wheel.built_tag
     ours = {
         "METADATA": metadata.rewrite_companion(text, companion.version, table, version, release),
         "WHEEL": metadata.wheel_file([tag]),

@@ -28,7 +28,7 @@ FOREIGN = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "T
 def file_name(companion: Companion, release: Release, wheel: UpstreamWheel, version: str) -> str:
     """The release is a part of the label: the libraries in it fit no other."""
     own = metadata.local_version(companion.version, version)
-    tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
+    tag = wheel.built_tag
     return f"{companion.name}-{own}.torch{release.torch}-{tag}.whl"
 
 
@@ -162,7 +162,7 @@ def _repack(
         text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
         if not any(Requirement(each).name == "torch" for each in metadata.parse(text).get_all("Requires-Dist", [])):
             text = metadata.with_requirements(text, ["torch"])
-        tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
+        tag = wheel.built_tag
         ours = {
             "METADATA": metadata.rewrite_companion(text, companion.version, table, version, release, own),
             "WHEEL": metadata.wheel_file([tag]),

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 
 from packaging.specifiers import SpecifierSet
 
-from .. import cache
+from .. import cache, python_names
 from ..errors import FactoryError
 from ..factory import metadata, package_index, upstream
 from ..factory.wheel import WheelWriter
@@ -116,7 +116,7 @@ def own_files(companion: Companion, checkout: Path) -> Dict[str, Path]:
 
 def _check_python(text: str, companion: Companion, python: str) -> None:
     wanted = metadata.parse(text).get("Requires-Python")
-    if wanted and not SpecifierSet(wanted).contains(python):
+    if wanted and not SpecifierSet(wanted).contains(python_names.number(python)):
         raise FactoryError(
             f"{companion.name} {companion.version} is for Python {wanted}, not for {python}.",
             "Choose another Python, or name an older version for the release in releases.toml.",

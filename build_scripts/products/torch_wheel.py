@@ -23,7 +23,7 @@ OURS = {library: f"torch/lib/{library}" for library in stripped.CARRIERS.values(
 
 
 def file_name(release: Release, wheel: UpstreamWheel, version: str) -> str:
-    tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
+    tag = wheel.built_tag
     return f"torch-{metadata.torch_version(release, version)}-{tag}.whl"
 
 
@@ -175,7 +175,7 @@ def _add_metadata(
     packages: Set[str],
 ) -> None:
     record = reader.record()
-    tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
+    tag = wheel.built_tag
     text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
     top_level = sorted(_top_level(reader) | packages)
     ours = {

@@ -148,7 +148,7 @@ def _add_metadata(
     manifest: Dict[str, Any],
 ) -> None:
     text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
-    tag = f"{wheel.python_tag}-{wheel.python_tag}-linux_{wheel.architecture}"
+    tag = wheel.built_tag
     ours = {
         "METADATA": metadata.rewrite_companion(text, companion.version, table, version),
         "WHEEL": metadata.wheel_file([tag]),

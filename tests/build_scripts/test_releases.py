@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from packaging.utils import parse_wheel_filename
 
-from build_scripts import releases
+from build_scripts import python_names, releases
 from build_scripts.commands import list as list_command
 from build_scripts.commands import test as test_command
 from build_scripts.errors import FactoryError
@@ -32,7 +32,8 @@ def test_every_row_agrees_with_its_file_name(table: releases.Table) -> None:
         for wheel in release.wheels:
             name, version, _, tags = parse_wheel_filename(wheel.file)
             assert (name, str(version)) == ("torch", release.torch)
-            assert {tag.interpreter for tag in tags} == {wheel.python_tag}
+            assert {tag.abi for tag in tags} == {wheel.python_tag}
+            assert {tag.interpreter for tag in tags} == {python_names.interpreter_tag(wheel.python)}
             assert {tag.platform for tag in tags} == set(wheel.platforms)
             assert re.fullmatch("[0-9a-f]{64}", wheel.sha256)
 
@@ -45,24 +46,33 @@ def test_every_row_of_a_companion_has_a_file_for_its_python(table: releases.Tabl
             assert {tag.abi for tag in tags} == {wheel.abi}
             (interpreter,) = {tag.interpreter for tag in tags}
             if wheel.abi == "abi3":
-                assert int(interpreter[3:]) <= int(wheel.python.split(".")[1])
+                assert int(interpreter[3:]) <= int(wheel.python.split(".")[1]), "the stable ABI needs the lock"
             elif wheel.abi == "none":
                 assert interpreter == "py3"
             else:
-                assert interpreter == wheel.python_tag == wheel.abi
+                assert (interpreter, wheel.abi) == (python_names.interpreter_tag(wheel.python), wheel.python_tag)
 
 
 @pytest.mark.parametrize(
-    "text, version", [("3.10", "3.10"), ("310", "3.10"), ("cp312", "3.12"), ("3.11.7", "3.11"), ("38", "3.8")]
+    "text, version",
+    [
+        ("3.10", "3.10"),
+        ("310", "3.10"),
+        ("cp312", "3.12"),
+        ("3.11.7", "3.11"),
+        ("38", "3.8"),
+        ("3.14t", "3.14t"),
+        ("cp314t", "3.14t"),
+    ],
 )
 def test_a_python_version_is_understood_in_every_spelling(text: str, version: str) -> None:
-    assert releases.python_version(text) == version
+    assert python_names.parse(text) == version
 
 
-@pytest.mark.parametrize("text", ["three", "3", "3.x", "cp"])
+@pytest.mark.parametrize("text", ["three", "3", "3.x", "cp", "t", "3.14tt"])
 def test_what_is_no_python_version_is_refused(text: str) -> None:
     with pytest.raises(FactoryError, match="is no Python version"):
-        releases.python_version(text)
+        python_names.parse(text)
 
 
 def test_the_newest_release_that_fits_is_the_default(table: releases.Table) -> None:
@@ -119,7 +129,7 @@ def test_an_interpreter_that_is_not_there_is_reported_with_the_way_out() -> None
 
 
 def test_the_running_python_is_found() -> None:
-    version = releases.python_version(None)
+    version = python_names.running()
     assert pythons.works(pythons.find(version), version)
 
 

@@ -10,6 +10,13 @@ namespace {
 
 const char kKnown[] = "*bhilBHILetfd_";
 
+bool isOfClass(PyObject* object, unsigned long flag) {
+  PyObject* const type = PyObject_Type(object);
+  const bool is = (PyType_GetFlags(reinterpret_cast<PyTypeObject*>(type)) & flag) != 0;
+  Py_DecRef(type);
+  return is;
+}
+
 template <class T>
 void put(uint64_t* value, T from) {
   std::memcpy(value, &from, sizeof from);
@@ -120,7 +127,7 @@ class Taker {
   }
 
   bool takeTuple(PyObject* object) {
-    if ((PyType_GetFlags(object->type) & Py_TPFLAGS_TUPLE_SUBCLASS) == 0) {
+    if (!isOfClass(object, Py_TPFLAGS_TUPLE_SUBCLASS)) {
       PyErr_SetString(PyExc_TypeError, "an argument that the kernel was compiled for as a tuple is none");
       return false;
     }
@@ -169,7 +176,7 @@ bool takeArguments(const Plan& plan, PyObject* const* arguments, ssize_t count, 
 bool takePointer(PyObject* object, int position, uint64_t* value) {
   *value = 0;
   if (object == &_Py_NoneStruct) return true;
-  if ((PyType_GetFlags(object->type) & Py_TPFLAGS_LONG_SUBCLASS) != 0) {
+  if (isOfClass(object, Py_TPFLAGS_LONG_SUBCLASS)) {
     *value = PyLong_AsUnsignedLongLong(object);
     return PyErr_Occurred() == nullptr;
   }
@@ -179,7 +186,7 @@ bool takePointer(PyObject* object, int position, uint64_t* value) {
     PyErr_SetString(PyExc_TypeError, "Pointer argument must be either uint64 or have data_ptr method");
     return false;
   }
-  const bool isNumber = (PyType_GetFlags(result->type) & Py_TPFLAGS_LONG_SUBCLASS) != 0;
+  const bool isNumber = isOfClass(result, Py_TPFLAGS_LONG_SUBCLASS);
   if (isNumber) *value = PyLong_AsUnsignedLongLong(result);
   Py_DecRef(result);
   if (!isNumber) {

@@ -1,17 +1,14 @@
 // What the launcher needs of Python's stable ABI. Declared here, as the build has no headers of Python: it wants a C++
 // compiler and no package of the system besides. Everything in it holds from Python 3.8 on, for builds with the global
-// lock; the layouts are those that the stable ABI itself lays open (PEP 384).
+// lock and without it (PEP 703): an object is known by its address alone, as the two lay it out differently.
 #pragma once
 
 #include <sys/types.h>
 
 extern "C" {
 
+struct PyObject;
 struct PyTypeObject;
-struct PyObject {
-  ssize_t references;
-  PyTypeObject* type;
-};
 struct PyThreadState;
 using PyCFunctionFast = PyObject* (*)(PyObject* self, PyObject* const* arguments, ssize_t count);
 struct PyMethodDef {
@@ -28,6 +25,7 @@ extern PyObject *PyExc_MemoryError, *PyExc_OverflowError, *PyExc_RuntimeError, *
 
 void Py_IncRef(PyObject* object);
 void Py_DecRef(PyObject* object);
+PyObject* PyObject_Type(PyObject* object);
 unsigned long PyType_GetFlags(PyTypeObject* type);
 PyObject* PyObject_CallFunctionObjArgs(PyObject* callable, ...);
 PyObject* PyObject_CallMethodObjArgs(PyObject* object, PyObject* name, ...);

@@ -107,6 +107,9 @@ def test_another_python_is_refused_by_name(tmp_path: Path, product: bundle.Bundl
     folder = unpacked(pack(tmp_path / "a", other, wheels), tmp_path / "out")
     done = install(folder, tmp_path / "site")
     assert done.returncode == 1 and f"is Python {PYTHON}, and these wheels are for 3.99" in done.stdout
+    free = product._replace(wheel=releases.UpstreamWheel("9.9.0", f"{PYTHON}t", product.wheel.file, 1, "0" * 64))
+    without_lock = install(unpacked(pack(tmp_path / "b", free, wheels), tmp_path / "free"), tmp_path / "site")
+    assert f"is Python {PYTHON}, and these wheels are for {PYTHON}t" in without_lock.stdout
     done = install(folder, tmp_path / "site", PYTHON=str(tmp_path / "none"))
     assert done.returncode == 1 and "does not run. Name a Python 3.99" in done.stdout
 

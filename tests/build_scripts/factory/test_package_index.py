@@ -109,7 +109,13 @@ def test_a_release_without_a_wheel_for_the_architecture_is_refused_with_the_one_
 def test_each_python_that_has_a_wheel_gets_a_row(wheel: Make) -> None:
     wheel("torch", "2.99.0")
     wheel("torch", "2.99.0", "cp313-cp313-manylinux_2_28_x86_64")
-    found = add_release.wheels_of("torch", "2.99.0", ["3.10", "3.11", "3.12", "3.13"])
-    assert list(found) == ["3.11", "3.13"]
+    wheel("torch", "2.99.0", "cp314-cp314t-manylinux_2_28_x86_64")
+    found = add_release.wheels_of("torch", "2.99.0", ["3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t"])
+    assert list(found) == ["3.11", "3.13", "3.14t"]
+    free = add_release.row("3.14t", found["3.14t"])
+    assert (free.file, free.built_tag) == (
+        "torch-2.99.0-cp314-cp314t-manylinux_2_28_x86_64.whl",
+        "cp314-cp314t-linux_x86_64",
+    )
     row = add_release.row("3.13", found["3.13"])
     assert (row.python_tag, row.architecture, row.file) == ("cp313", "x86_64", found["3.13"].file)

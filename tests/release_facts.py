@@ -51,6 +51,11 @@ def need_for_module(name: str) -> None:
         pytest.skip(ROWS[name]["reason"], allow_module_level=True)
 
 
+def cpp_standard() -> str:
+    """The compiler's option for programs that include the installed release's headers."""
+    return "-std=c++20" if has("headers_in_cpp20") else "-std=c++17"
+
+
 def attention_by(*backends: str) -> ContextManager[Any]:
     """A context in which these backends alone compute attention, by their names in SDPBackend."""
     if has("attention_backends_by_name"):

@@ -120,8 +120,8 @@ def test_a_cpp_program_runs_a_package(process, packed: Path, tmp_path: Path) -> 
     folder = Path(torch.__file__).parent
     source = tmp_path / "run.cpp"
     source.write_text(CPP)
-    standard = "-std=c++20" if release_facts.has("headers_in_cpp20") else "-std=c++17"
-    command = ["g++", standard, "-O0", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", str(source)]
+    abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
+    command = ["g++", release_facts.cpp_standard(), "-O0", abi, str(source)]
     command += ["-DUSE_CUDA", f"-I{folder / 'include'}", f"-I{folder / 'include/torch/csrc/api/include'}"]
     command += [f"-L{folder / 'lib'}", f"-Wl,-rpath,{folder / 'lib'}", "-Wl,--no-as-needed"]
     command += ["-ltorch", "-ltorch_cuda", "-ltorch_cpu", "-lc10", "-o", str(tmp_path / "run")]

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+import release_facts
 import torch
 from torch.utils import cpp_extension
 
@@ -103,7 +104,8 @@ def library(tmp_path_factory):
     source.write_text(SOURCE)
     include = [f"-I{path}" for path in cpp_extension.include_paths()]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
-    command = ["g++", "-shared", "-fPIC", "-std=c++17", "-O0", "-w", abi, *include, str(source), "-o", str(library)]
+    command = ["g++", "-shared", "-fPIC", release_facts.cpp_standard(), "-O0", "-w", abi, *include]
+    command += [str(source), "-o", str(library)]
     command += [f"-L{path}" for path in cpp_extension.library_paths()] + ["-lc10", "-ltorch_cpu"]
     subprocess.run(command, check=True)
     return library

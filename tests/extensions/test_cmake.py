@@ -13,7 +13,7 @@ from building import HERE, build_folder, environment, run
 
 import mxmaca
 
-STANDARD = "20" if release_facts.has("headers_in_cpp20") else "17"
+STANDARD = release_facts.cpp_standard()[-2:]
 # A project that speaks CUDA alone, with CMake's own idea of the compiler.
 PLAIN = """
 cmake_minimum_required(VERSION 3.18)

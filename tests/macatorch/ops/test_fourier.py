@@ -60,14 +60,26 @@ def test_bfloat16_is_transformed_as_float() -> None:
         got = torch.fft.rfft(x.cuda(), dim=dim)
         assert got.dtype == torch.complex64
         torch.testing.assert_close(got.cpu(), torch.fft.rfft(x.float(), dim=dim))
-    for name in ("fft", "ifft", "rfft", "ihfft2"):
-        nothing = getattr(torch.fft, name)(torch.ones(0, 2, 4, dtype=torch.bfloat16, device="cuda"))
-        assert nothing.dtype == torch.complex64 and nothing.shape[0] == 0
     window = torch.ones(10).bfloat16()
     framed = torch.stft(x.flatten().cuda(), 10, window=window.cuda(), return_complex=True)
     want = torch.stft(x.flatten().float(), 10, window=window.float(), return_complex=True)
     assert framed.dtype == torch.complex64
     torch.testing.assert_close(framed.cpu(), want)
+
+
+@release_facts.wants("transforms_of_empty_batches")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "ihfft2"])
+def test_of_an_empty_batch_the_transform_is_empty(name: str, dtype: torch.dtype) -> None:
+    nothing = getattr(torch.fft, name)(torch.ones(0, 2, 4, dtype=dtype, device="cuda"))
+    assert nothing.dtype == torch.complex64 and nothing.shape[0] == 0
+
+
+@pytest.mark.skipif(release_facts.has("transforms_of_empty_batches"), reason="since torch 2.15 the result is empty")
+@pytest.mark.parametrize("name", ["fft", "fft2", "rfft", "irfft", "hfft", "ihfft2"])
+def test_an_empty_batch_is_refused_as_by_cufft(name: str) -> None:
+    with pytest.raises(RuntimeError, match="cuFFT error: CUFFT_INVALID_SIZE"):
+        getattr(torch.fft, name)(torch.ones(0, 2, 4, device="cuda"))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.complex32], ids=str)

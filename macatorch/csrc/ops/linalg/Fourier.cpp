@@ -20,6 +20,8 @@ using torch::jit::Stack;
 constexpr size_t kPlanDims = 3;
 
 constexpr bool kTransformsBfloat16 = MACATORCH_TORCH_AT_LEAST(2, 14);
+// Before, cuFFT gets a plan of an empty batch and refuses it.
+constexpr bool kLeavesEmptyBatchesOut = MACATORCH_TORCH_AT_LEAST(2, 15);
 
 /// Where upstream's CUDA code leaves the result of a transform: it runs one cuFFT plan after the other, and each gives
 /// a contiguous batch of contiguous signals, the batch in the order of the strides before. What is computed is the
@@ -48,6 +50,7 @@ class Layout {
     sort(order.begin(), batch);
     std::copy(dims.begin(), dims.end(), batch);
     check_low_precision(dims, last);
+    TORCH_CHECK(kLeavesEmptyBatchesOut || c10::multiply_integers(sizes_) != 0, "cuFFT error: CUFFT_INVALID_SIZE");
     sizes_[dims.back()] = last;
     int64_t stride = 1;
     for (size_t i = order.size(); i-- > 0;) {

@@ -3,6 +3,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include "arguments/Release.h"
 #include "graph/Work.h"
 
 namespace macatorch {
@@ -20,10 +21,25 @@ struct Looked {
   uint64_t returned = 0;
 };
 
+/// Whether the releases' rule is a workspace for the time of one product; then it is taken and given back.
+bool take_for_one_product([[maybe_unused]] c10::DeviceIndex device) {
+#if MACATORCH_TORCH_AT_LEAST(2, 15)
+  if (!at::cuda::isCUDABlasWorkspaceCachingEnabled()) {
+    const c10::cuda::CUDAGuard guard(device);
+    at::cuda::allocateCUDABlasWorkspace(at::cuda::getChosenWorkspaceSize());
+    return true;
+  }
+#endif
+  return false;
+}
+
 }  // namespace
 
 void take_workspace(c10::DeviceIndex device) {
   if (C10_UNLIKELY(graph_operators.load(std::memory_order_relaxed) != 0) && graph_requests() != nullptr) {
+    return;
+  }
+  if (take_for_one_product(device)) {
     return;
   }
   thread_local Looked looked;

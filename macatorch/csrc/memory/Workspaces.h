@@ -13,6 +13,8 @@ namespace macatorch {
 // memory that is left. Products here need none, but take it as well. Upstream looks for it at each product, which costs
 // 5 % of a small one; so a thread remembers for which stream it has looked, until a workspace is given back. Who sees
 // that is the allocator in front of upstream's (fast/DeviceAllocator.h); where there is none, upstream looks each time.
+// Since 2.15 upstream takes one for each product and gives it back behind it, unless told to keep them: programs see it
+// in the peak.
 
 /// The state that the allocator and take_workspace share.
 struct Workspaces {
@@ -24,8 +26,8 @@ struct Workspaces {
   static thread_local bool taking;
 };
 
-/// Takes a workspace for the current stream of `device`, unless it has one. Graphs' operators take none: what they ask
-/// for has its place in the graph.
+/// Takes a workspace for the current stream of `device`, unless it has one; since 2.15 it is given back at once.
+/// Graphs' operators take none: what they ask for has its place in the graph.
 /// Raises: c10::OutOfMemoryError.
 void take_workspace(c10::DeviceIndex device);
 

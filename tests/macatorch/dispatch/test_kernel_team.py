@@ -44,7 +44,6 @@ def test_kernels_run_on_the_threads_of_the_operators(
     environment = {key: value for key, value in os.environ.items() if key != "MACA_NUM_THREADS"}
     environment.update(variables, OMP_NUM_THREADS="2")
     command = [sys.executable, str(program)]
-    done = subprocess.run(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, str(threads)), done.stdout
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    # Triton 3.9 warns of a default that will change.
+    assert (done.returncode, done.stdout.strip()) == (0, str(threads)), done.stdout + done.stderr

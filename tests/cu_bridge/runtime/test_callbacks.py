@@ -4,7 +4,7 @@ import pathlib
 from typing import Callable
 
 CODE = """
-import ctypes, struct
+import ctypes, struct, time
 cupti, rt = ctypes.CDLL({cupti!r}), ctypes.CDLL({runtime!r})
 class Data(ctypes.Structure):
     _fields_ = [("site", ctypes.c_uint), ("function", ctypes.c_char_p), ("parameters", ctypes.c_void_p),
@@ -58,6 +58,14 @@ assert {number: listed(2, number) for number in (20, 211, 373, 375, 430)} == {
     20: "cudaMalloc_v3020", 211: "cudaLaunchKernel_v7000", 373: "cudaMallocAsync_v11020", 375: "cudaFreeAsync_v11020",
     430: "cudaLaunchKernelExC_v11060"}
 assert listed(1, 243) == "cuMemAlloc_v2" and listed(1, 307) == "cuLaunchKernel"
+
+def timestamp():
+    now = ctypes.c_uint64()
+    assert cupti.cuptiGetTimestamp(ctypes.byref(now)) == 0
+    return now.value
+# The records' clock is the system's.
+earlier, first, second, later = time.time_ns(), timestamp(), timestamp(), time.time_ns()
+assert earlier <= first <= second <= later
 
 assert enabled(20) == 0 and cupti.cuptiEnableCallback(1, subscriber, 2, 20) == 0 and enabled(20) == 1
 target = ctypes.c_void_p()

@@ -56,7 +56,8 @@ def launch(
         TypeError: an argument of another type.
     """
     _check(tensors, outputs)
-    with torch.no_grad(), torch.cuda.device(tensors[0].device):
+    # Upstream's host code is C++ that no mode and no subclass looks into.
+    with torch._C._DisableTorchDispatch(), torch.no_grad(), torch.cuda.device(tensors[0].device):
         dtype = _common_dtype(tensors)
         compute = _COMPUTE.get(dtype, dtype)
         if compute not in _NAMES:
@@ -86,6 +87,8 @@ def _check(tensors: Sequence[torch.Tensor], outputs: int) -> None:
     for tensor in tensors:
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"jiterator takes tensors, not {type(tensor).__name__}; pass a number by keyword.")
+        if _has_no_values(tensor):
+            raise RuntimeError("jiterator computes values: it takes no fake tensors.")
         if tensor.layout is not torch.strided:
             raise RuntimeError(f"unsupported tensor layout: jiterator takes dense tensors, not {tensor.layout}.")
     devices = list(dict.fromkeys(tensor.device for tensor in tensors))
@@ -96,6 +99,14 @@ def _check(tensors: Sequence[torch.Tensor], outputs: int) -> None:
         )
     if devices[0].type != "cuda":
         raise RuntimeError(f"Jiterator is only supported on CUDA, but the tensors are on {devices[0]}.")
+
+
+def _has_no_values(tensor: torch.Tensor) -> bool:
+    """Whether it stands for a tensor on the device: a fake one, or a subclass that wraps others."""
+    if tensor.layout is not torch.strided or not tensor.numel():
+        return False
+    storage = tensor.untyped_storage()
+    return storage.device.type == "meta" or not storage.data_ptr()
 
 
 def _common_dtype(tensors: Sequence[torch.Tensor]) -> torch.dtype:
@@ -193,8 +204,6 @@ def _text(size_of: Any, read: Any, program: c_void_p) -> bytes:
 
 def _run(function: Any, count: int, tensors: List[torch.Tensor], values: List[Any]) -> None:
     addresses = [tensor.data_ptr() for tensor in tensors]
-    if not all(addresses):
-        raise RuntimeError("jiterator computes values: it takes no fake tensors.")
     arguments = [ctypes.c_longlong(count), *(c_void_p(address) for address in addresses), *values]
     places = (c_void_p * len(arguments))(*[ctypes.cast(ctypes.pointer(value), c_void_p) for value in arguments])
     blocks = min(-(-count // (_THREADS * _ELEMENTS_PER_THREAD)), (1 << 31) - 1)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import release_facts
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -476,6 +478,25 @@ def test_jiterator_refuses_sparse_and_nested_tensors():
     for given, layout in ((ones.to_sparse(), "sparse_coo"), (nested, "jagged")):
         with pytest.raises(RuntimeError, match=f"unsupported tensor layout: .*{layout}"):
             function(given)
+
+
+def test_modes_do_not_see_what_jiterator_does_and_fake_tensors_are_refused():
+    function = torch.cuda.jiterator._create_jit_fn("template <typename T> T twice(T x) { return x + x; }")
+    x = torch.ones(3, device="cuda", dtype=torch.bfloat16)
+    seen = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, arguments=(), named=None):
+            seen.append(operator)
+            return operator(*arguments, **(named or {}))
+
+    with Mode():
+        doubled = function(x)
+    assert seen == [] and doubled.tolist() == [2.0] * 3
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(x)
+    with pytest.raises(RuntimeError, match="it takes no fake tensors"):
+        function(fake)
 
 
 def test_jiterator_passes_on_what_the_compiler_says():

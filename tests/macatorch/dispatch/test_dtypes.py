@@ -437,3 +437,15 @@ def test_dropout_takes_floating_dtypes_only(dtype: torch.dtype) -> None:
         with pytest.raises(RuntimeError, match='"fused_dropout" not implemented for'):
             call()
     assert torch.equal(F.dropout(x, 0.5, training=False), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+@pytest.mark.parametrize("number", [1, 1.7, -0.3])
+def test_filling_with_8_bit_floats_rounds_once(dtype: torch.dtype, number: float) -> None:
+    want = torch.tensor(number, dtype=torch.float32).to(dtype)
+    base = torch.zeros(3, 4, device="cuda").to(dtype)
+    base[:, 1].fill_(number)
+    made = torch.full((2, 3), number, dtype=dtype, device="cuda")
+    assert made.dtype == dtype and torch.equal(made.cpu().view(torch.uint8), want.view(torch.uint8).expand(2, 3))
+    bytes_of_base = base.cpu().view(torch.uint8)
+    assert (bytes_of_base[:, 1] == want.view(torch.uint8)).all() and not bytes_of_base[:, [0, 2, 3]].any()

@@ -3,6 +3,7 @@
 #include <ATen/native/Resize.h>
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/cat_ops.h>
+#include <ATen/ops/fill_ops.h>
 #include <ATen/ops/histc_ops.h>
 #include <ATen/ops/scatter_ops.h>
 #include <ATen/ops/trace_ops.h>
@@ -119,6 +120,34 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& 
     }
   }
   return Unboxed<at::_ops::cat_out, spec_cat_out>::call(tensors, dim, out);
+}
+
+// Up to torch 2.4 the CPU's kernel that fills knows no 8-bit floats.
+constexpr bool kBytesAreFilled = !MACATORCH_TORCH_AT_LEAST(2, 5);
+
+template <class Float>
+at::Scalar byte_of(const at::Scalar& number) {
+  return static_cast<int64_t>(number.to<Float>().x);  // raises what CUDA does for a number out of range
+}
+
+at::Scalar byte_of(const at::Scalar& number, at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat8_e5m2: return byte_of<c10::Float8_e5m2>(number);
+    case at::kFloat8_e4m3fn: return byte_of<c10::Float8_e4m3fn>(number);
+#if MACATORCH_TORCH_AT_LEAST(2, 2)
+    case at::kFloat8_e5m2fnuz: return byte_of<c10::Float8_e5m2fnuz>(number);
+    case at::kFloat8_e4m3fnuz: return byte_of<c10::Float8_e4m3fnuz>(number);
+#endif
+    default: TORCH_INTERNAL_ASSERT(false, "no 8-bit float: ", dtype);
+  }
+}
+
+at::Tensor& fill(at::Tensor& self, const at::Scalar& number) {
+  if (kBytesAreFilled && at::isFloat8Type(self.scalar_type())) {
+    self.view(at::kByte).fill_(byte_of(number, self.scalar_type()));
+    return self;
+  }
+  return Unboxed<at::_ops::fill__Scalar, spec_fill__Scalar>::call(self, number);
 }
 
 // scatter of 8-bit floats moves bytes as well, but for a number.

@@ -3,7 +3,7 @@
 import argparse
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from packaging.version import InvalidVersion, Version
 
@@ -16,8 +16,8 @@ from ..releases import CHECKOUT, COMPANIONS, TABLE, Companion, Release, Table, U
 
 PYTHONS = [f"3.{minor}" for minor in range(8, 17)] + [f"3.{minor}t" for minor in range(13, 17)]
 ARCHITECTURES = ("x86_64", "aarch64")
-# What is built here from upstream's wheels, and what is named beside a release without being built.
-BUILT, NAMED = "triton", ("torchvision", "torchaudio")
+# What is built here from upstream's wheels beside torch: what torch requires, and what requires torch.
+REQUIRED, REQUIRING = "triton", ("torchvision", "torchaudio")
 
 
 def configure(commands: Any) -> None:
@@ -38,13 +38,16 @@ def run(arguments: argparse.Namespace) -> int:
     tested = arguments.tested or python_names.running()
     tested = tested if tested in found else next(iter(found))
     release = found[tested]
-    wheels = {python: row(python, each) for python, each in found.items()}
+    wheels = [row(python, each) for python, each in found.items()]
+    others = other_processors("torch", version, pythons, table)
+    wheels += [row(python, each) for python, each in others]
     nearest = nearest_release(table, version)
-    companions, rows = companions_of(release, tested, list(found), table)
-    path = upstream.obtain(wheels[tested], arguments.given)
+    architectures = [name for name in ARCHITECTURES if any(wheel.architecture == name for wheel in wheels)]
+    companions, rows = companions_of(release, tested, pythons, architectures, table)
+    path = upstream.obtain(next(wheel for wheel in wheels if wheel.python == tested), arguments.given)
     with cache.lock("add-release"), cache.work_folder("add-release") as work:
         result = survey.survey(path, version, nearest, table, work / "wheel")
-    text = release_text(version, result, tested, companions, list(wheels.values()))
+    text = release_text(version, result, tested, companions, wheels)
     print(said(version, nearest, result, companions))
     if arguments.dry_run:
         print(text + "".join(rows))
@@ -65,16 +68,11 @@ def checked_version(text: str, table: Table) -> str:
     return str(version)
 
 
-def wheels_of(project: str, version: str, pythons: List[str], architecture: str = ARCHITECTURES[0]) -> Dict[str, Found]:
+def wheels_of(
+    project: str, version: str, pythons: Sequence[str], architecture: str = ARCHITECTURES[0]
+) -> Dict[str, Found]:
     """Upstream's wheel for each Python that has one."""
-    found: Dict[str, Found] = {}
-    known: List[str] = []
-    with step(f"Asking the index for {project} {version}"):
-        for python in pythons:
-            try:
-                found[python] = package_index.find(f"{project}==={version}", python, architecture)
-            except Missing as missing:
-                known += [text for text in missing.versions if text not in known]
+    found, known = _ask(project, version, pythons, architecture)
     if found:
         return found
     for other in ARCHITECTURES:
@@ -87,11 +85,37 @@ def wheels_of(project: str, version: str, pythons: List[str], architecture: str 
                 f"{project} {version} has no wheel for {architecture}; it has one for {other}.",
                 "Only what upstream has wheels of can be built.",
             )
-    newest = sorted((Version(text) for text in known), reverse=True)[:5]
+    newest = sorted(set(map(Version, known)), reverse=True)[:5]
     raise FactoryError(
         f"The package index has no wheel of {project} {version} for Python {', '.join(pythons)}.",
         f"It has {', '.join(map(str, newest))}." if newest else "Check `python -m pip config list`.",
     )
+
+
+def _ask(project: str, version: str, pythons: Sequence[str], architecture: str) -> Tuple[Dict[str, Found], List[str]]:
+    """The wheel for each Python that has one, and the versions that there are for the Pythons without."""
+    found: Dict[str, Found] = {}
+    known: List[str] = []
+    with step(f"Asking the index for {project} {version} on {architecture}"):
+        for python in pythons:
+            try:
+                found[python] = package_index.find(f"{project}==={version}", python, architecture)
+            except Missing as missing:
+                known += missing.versions
+    return found, known
+
+
+def other_processors(project: str, version: str, pythons: Sequence[str], table: Table) -> List[Tuple[str, Found]]:
+    """Upstream's wheels for other processors, with their Pythons, as far as they are CUDA builds.
+
+    A wheel for the CPU alone requires nothing of NVIDIA's on its processor: there is nothing to make a device of.
+    """
+    return [
+        (python, each)
+        for architecture in ARCHITECTURES[1:]
+        for python, each in _ask(project, version, pythons, architecture)[0].items()
+        if each.requires_any(table.nvidia.requirements, architecture)
+    ]
 
 
 def row(python: str, found: Found, project: str = "torch") -> UpstreamWheel:
@@ -112,22 +136,25 @@ def nearest_release(table: Table, version: str) -> Release:
     )
 
 
-def companions_of(release: Found, tested: str, pythons: List[str], table: Table) -> Tuple[Dict[str, str], List[str]]:
-    """Versions of the companions, and the rows of those that are built here and not yet in their table."""
+def companions_of(
+    release: Found, tested: str, pythons: Sequence[str], architectures: Sequence[str], table: Table
+) -> Tuple[Dict[str, str], List[str]]:
+    """Versions of the companions, and the rows of those that are not in their table yet."""
     versions: Dict[str, str] = {}
     rows: List[str] = []
-    wanted = release.requirement(BUILT)
+    wanted = release.requirement(REQUIRED)
     if wanted is not None:
-        newest = package_index.find(f"{BUILT}{wanted.specifier}", tested, ARCHITECTURES[0])
-        versions[BUILT] = newest.version
-        if table.companion(BUILT, newest.version) is None:
-            found = wheels_of(BUILT, newest.version, pythons)
-            rows.append(companion_text(newest.version, [row(python, f, BUILT) for python, f in found.items()], table))
-    for project in NAMED:
+        versions[REQUIRED] = package_index.find(f"{REQUIRED}{wanted.specifier}", tested, ARCHITECTURES[0]).version
+    for project in REQUIRING:
         with step(f"Looking for a {project} that fits"):
             fitting = package_index.beside(project, release, tested, ARCHITECTURES[0])
         if fitting is not None:
             versions[project] = fitting.version
+    for project, version in versions.items():
+        if table.companion(project, version) is None:
+            found = [_ask(project, version, pythons, architecture)[0] for architecture in architectures]
+            wheels = [row(python, each, project) for part in found for python, each in part.items()]
+            rows.append(companion_text(project, version, wheels, table))
     return versions, rows
 
 
@@ -146,10 +173,13 @@ def release_text(
     return head + f'tested = "{tested}"\ncompanions = {{ {named} }}\n' + _wheel_lines(wheels)
 
 
-def companion_text(version: str, wheels: List[UpstreamWheel], table: Table) -> str:
-    like: Companion = max((c for c in table.companions if c.name == BUILT), key=lambda c: Version(c.version))
+def companion_text(project: str, version: str, wheels: List[UpstreamWheel], table: Table) -> str:
+    """A row, treated as the newest one of the project is."""
+    like: Companion = max((c for c in table.companions if c.name == project), key=lambda c: Version(c.version))
     removed = ", ".join(f'"{pattern}"' for pattern in like.remove)
-    return f'\n[[companion]]\nname = "{BUILT}"\nversion = "{version}"\nremove = [{removed}]\n' + _wheel_lines(wheels)
+    wants = "wants_torch = true\n" if like.wants_torch else ""
+    head = f'\n[[companion]]\nname = "{project}"\nversion = "{version}"\n'
+    return f"{head}{wants}remove = [{removed}]\n" + _wheel_lines(wheels)
 
 
 def said(version: str, nearest: Release, result: survey.Survey, companions: Dict[str, str]) -> str:

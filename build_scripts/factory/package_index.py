@@ -3,6 +3,7 @@
 pip's constraints do not count: they say what may be installed on this machine, and here the question is what exists.
 """
 
+import fnmatch
 import json
 import os
 import re
@@ -49,6 +50,16 @@ class Found:
             if canonicalize_name(requirement.name) == project and not in_extra:
                 return requirement
         return None
+
+    def requires_any(self, patterns: Sequence[str], architecture: str) -> bool:
+        """Whether it requires a project of these names (``nvidia-*``) on Linux and that architecture."""
+        where = {"platform_machine": architecture, "platform_system": "Linux", "sys_platform": "linux", "extra": ""}
+        for requirement in map(Requirement, self.requires):
+            here = requirement.marker is None or requirement.marker.evaluate(where)
+            name = canonicalize_name(requirement.name)
+            if here and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                return True
+        return False
 
 
 class Missing(Exception):

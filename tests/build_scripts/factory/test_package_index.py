@@ -9,6 +9,7 @@ from typing import Callable, Sequence
 import pytest
 from packaging.version import Version
 
+from build_scripts import releases
 from build_scripts.commands import add_release
 from build_scripts.errors import FactoryError
 from build_scripts.factory import package_index
@@ -119,3 +120,37 @@ def test_each_python_that_has_a_wheel_gets_a_row(wheel: Make) -> None:
     )
     row = add_release.row("3.13", found["3.13"])
     assert (row.python_tag, row.architecture, row.file) == ("cp313", "x86_64", found["3.13"].file)
+
+
+def test_other_processors_get_rows_where_upstreams_wheel_is_a_cuda_build(wheel: Make) -> None:
+    """Wheels for the CPU alone name NVIDIA's projects as well, for the processor that they are not for."""
+    table = releases.load()
+    arm = "manylinux_2_28_aarch64"
+    wheel("torch", "2.98.0", f"cp311-cp311-{arm}", ["nvidia-cublas-cu12; platform_machine == 'x86_64'", "sympy"])
+    wheel("torch", "2.99.0", f"cp311-cp311-{arm}", ["cuda-toolkit==13.2; platform_system == 'Linux'"])
+    assert add_release.other_processors("torch", "2.98.0", ["3.11"], table) == []
+    found = add_release.other_processors("torch", "2.99.0", ["3.10", "3.11"], table)
+    assert [(python, each.file) for python, each in found] == [("3.11", f"torch-2.99.0-cp311-cp311-{arm}.whl")]
+
+
+def test_a_companion_that_is_new_gets_rows_for_each_processor_as_the_newest_is_treated(
+    wheel: Make, tmp_path: Path
+) -> None:
+    table = releases.load()
+    for machine in ("x86_64", "aarch64"):
+        tag = f"cp311-cp311-manylinux_2_28_{machine}"
+        wheel("torch", "2.99.0", tag, ["triton==3.99.0"])
+        wheel("triton", "3.99.0", tag)
+        wheel("torchvision", "0.99.0", tag, ["torch==2.99.0"])
+    release = package_index.find("torch===2.99.0", "3.11", "x86_64")
+    versions, rows = add_release.companions_of(release, "3.11", ["3.11"], ["x86_64", "aarch64"], table)
+    assert versions == {"triton": "3.99.0", "torchvision": "0.99.0"}
+    for name in (releases.TABLE.name, releases.COMPANIONS):
+        text = releases.TABLE.with_name(name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text + "".join(rows if name == releases.COMPANIONS else []), encoding="utf-8")
+    written = releases.load(tmp_path / releases.TABLE.name)
+    for name, version in versions.items():
+        new = written.companion(name, version)
+        newest = max((c for c in table.companions if c.name == name), key=lambda c: Version(c.version))
+        assert new is not None and (new.remove, new.wants_torch) == (newest.remove, newest.wants_torch)
+        assert [w.architecture for w in new.wheels] == ["x86_64", "aarch64"]

@@ -71,7 +71,7 @@ def test_a_release_that_was_added_is_a_row_that_can_be_read(
     result = survey.Survey("13.2", 1, {"0001-own.patch": "Why.\n", "2.12.1/0002-preload.patch": None})
     result.symbols, result.dtypes = {"cudart/symbols.13.txt": ["cudaNew"]}, "Half = []\n"
     text = add_release.release_text("2.99.0", result, "3.11", {"triton": "3.99.0"}, [wheel])
-    rows = [add_release.companion_text("3.99.0", [part], table)]
+    rows = [add_release.companion_text("triton", "3.99.0", [part], table)]
     add_release.write("2.99.0", result, text, rows, tmp_path)
 
     written = releases.load(tmp_path / "build_scripts" / "releases.toml")

@@ -172,7 +172,7 @@ def run_project(name: str, arguments: argparse.Namespace, table: Table, release:
     companion = table.companion(name, project.version)
     if companion is not None and companion.is_given:
         folder = arguments.output if arguments.wheels is None else arguments.wheels
-        wheels = [*wheels, _one(folder, str(given_wheel.file_name(companion, release, wheel, "*")))]
+        wheels = [*wheels, _one(folder, str(given_wheel.file_name(table, companion, release, wheel, "*")))]
     # Other requirements would make the environment of the conformity runs anew each time.
     prefix = f"conformity-{name}" if project.needs else "conformity"
     results = results_of(project.title.replace(" ", "-"), wheels)

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import FactoryError
-from ..releases import Nvidia, Release, Table
+from ..releases import Companion, Nvidia, Release, Table
 
 GENERATOR = "macatorch build_scripts"
 
@@ -39,6 +39,19 @@ def torch_version(release: Release, sdk_version: str) -> str:
 def local_version(version: str, sdk_version: str) -> str:
     """The version of a wheel that is built from upstream's."""
     return f"{version}+maca{sdk_version}"
+
+
+def companion_version(table: Table, companion: Companion, torch: str, sdk_version: str) -> str:
+    """The version of a companion's wheel beside a torch release.
+
+    The label names the release where wheels of one version fit different ones: libraries that were compiled with it,
+    and upstream's where several releases have that version beside them, as each wheel requires one torch.
+    """
+    own = local_version(companion.version, sdk_version)
+    if companion.wants_torch and companion.source is None:
+        beside = [release for release in table.releases if release.companions.get(companion.name) == companion.version]
+        return f"{own}.torch{torch}" if companion.is_given or len(beside) > 1 else own
+    return own
 
 
 def rewrite(text: str, release: Release, table: Table, sdk_version: str) -> str:
@@ -79,7 +92,7 @@ def rewrite_companion(
 ) -> str:
     """Upstream's METADATA of a companion without NVIDIA's packages, with the SDK.
 
-    ``release``: the one that a companion requires by itself; it then wants our wheel of it.
+    ``release``: the one that a companion requires, whether it says so or not; it then wants our wheel of it.
     ``own``: its version here, if it says more than the SDK's.
     """
 
@@ -90,6 +103,8 @@ def rewrite_companion(
             return f"torch=={torch_version(release, sdk_version)}"
         return None if is_nvidia(requirement, table.nvidia) else str(requirement)
 
+    if release is not None and all(canonicalize_name(each.name) != "torch" for each in requirements(text)):
+        text = with_requirements(text, ["torch"])
     head, body = _rewritten(text, version, own or local_version(version, sdk_version), requirement_line)
     return "\n".join([*head, f"Requires-Dist: {table.sdk.name}=={sdk_version}"]) + body
 

@@ -25,9 +25,9 @@ PT_NOTE = 4
 PHNUM_OFFSET = 56
 
 
-def file_name(companion: Companion, wheel: UpstreamWheel, version: str) -> str:
-    tag = wheel.built_tag
-    return f"{companion.name}-{metadata.local_version(companion.version, version)}-{tag}.whl"
+def file_name(table: Table, companion: Companion, torch: UpstreamWheel, version: str) -> str:
+    own = metadata.companion_version(table, companion, torch.version, version)
+    return f"{companion.name}-{own}-{companion.beside(torch).built_tag}.whl"
 
 
 def build(
@@ -45,12 +45,13 @@ def build(
     patchelf.find()
     there = given is not None and given.is_dir() and (given / wheel.file).is_file()
     source = upstream.obtain(wheel, given if there else None)
-    name = file_name(companion, wheel, version)
+    name = file_name(table, companion, torch, version)
+    own = metadata.companion_version(table, companion, release.torch, version)
     with cache.lock(f"wheel-{name}"), cache.work_folder(f"wheel-{name}") as work, WheelReader(source) as reader:
         if reader.dist_info != f"{companion.name}-{companion.version}.dist-info":
             raise FactoryError(f"{wheel.file} is a foreign wheel: it holds {reader.dist_info}.")
         cache.require_space(work, sum(info.file_size for info in reader.members.values()), f"Unpacking {wheel.file}")
-        writer = WheelWriter(f"{companion.name}-{metadata.local_version(companion.version, version)}.dist-info")
+        writer = WheelWriter(f"{companion.name}-{own}.dist-info")
         manifest: Dict[str, Any] = {
             "name": companion.name,
             "version": companion.version,
@@ -63,7 +64,7 @@ def build(
         }
         with step(f"Taking what is NVIDIA's out of {wheel.file}"):
             _add_members(writer, reader, companion, release, table, work, manifest)
-        _add_metadata(writer, reader, table, release, companion, wheel, version, manifest)
+        _add_metadata(writer, reader, table, release, companion, wheel, own, manifest)
         return sdk_wheel.write_atomically(writer, output, name)
 
 
@@ -97,13 +98,13 @@ def _add_members(
         else:
             content = reader.read(name)
             if name == f"{companion.name}/version.py":
-                content = _labelled(content, companion, manifest["sdk"], reader.path.name)
+                own = metadata.companion_version(table, companion, release.torch, manifest["sdk"])
+                content = _labelled(content, companion, own, reader.path.name)
             writer.add_bytes(name, content, bool((info.external_attr >> 16) & 0o111))
 
 
-def _labelled(content: bytes, companion: Companion, version: str, where: str) -> bytes:
+def _labelled(content: bytes, companion: Companion, own: str, where: str) -> bytes:
     """The module of the version with our label in the place of upstream's, which names a CUDA release."""
-    own = metadata.local_version(companion.version, version)
     text, count = re.subn(r"(?m)^__version__ = (['\"]).*?\1$", f"__version__ = '{own}'", content.decode("utf-8"))
     if count != 1:
         raise FactoryError(f"{where}: {companion.name}/version.py assigns no __version__ that could be ours.")
@@ -135,13 +136,13 @@ def _add_metadata(
     release: Release,
     companion: Companion,
     wheel: UpstreamWheel,
-    version: str,
+    own: str,
     manifest: Dict[str, Any],
 ) -> None:
     text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
     tag = wheel.built_tag
     ours = {
-        "METADATA": metadata.rewrite_companion(text, companion.version, table, version, release),
+        "METADATA": metadata.rewrite_companion(text, companion.version, table, manifest["sdk"], release, own),
         "WHEEL": metadata.wheel_file([tag]),
         MANIFEST: json.dumps(manifest, indent=1, sort_keys=True) + "\n",
     }

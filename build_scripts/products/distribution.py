@@ -85,15 +85,18 @@ def names(table: Table, release: Release, wheel: UpstreamWheel, version: Optiona
     return Distribution(
         Path(torch_wheel.file_name(release, wheel, version)),
         Path(sdk_wheel.file_name(table.sdk, version, platforms.architecture(wheel.architecture))),
-        [Path(_file_name(companion, wheel, version)) for companion in table.built_companions(release, wheel.python)],
-        [Path(given_wheel.file_name(c, release, wheel, version)) for c in table.given_companions(release)],
+        [
+            Path(_file_name(table, companion, wheel, version))
+            for companion in table.built_companions(release, wheel.python)
+        ],
+        [Path(given_wheel.file_name(table, c, release, wheel, version)) for c in table.given_companions(release)],
     )
 
 
-def _file_name(companion: Companion, wheel: UpstreamWheel, version: str) -> str:
+def _file_name(table: Table, companion: Companion, wheel: UpstreamWheel, version: str) -> str:
     if companion.source is not None:
         return source_wheel.file_name(companion, version)
-    return companion_wheel.file_name(companion, companion.beside(wheel), version)
+    return companion_wheel.file_name(table, companion, wheel, version)
 
 
 def projects(table: Table) -> Set[str]:

@@ -8,8 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
-from packaging.requirements import Requirement
-
 from .. import cache, children
 from ..errors import FactoryError
 from ..factory import elf, metadata, native, patchelf
@@ -25,11 +23,9 @@ FORMAT = 1
 FOREIGN = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "TORCH_CUDA_ARCH_LIST", "CUDA_HOME")
 
 
-def file_name(companion: Companion, release: Release, wheel: UpstreamWheel, version: str) -> str:
-    """The release is a part of the label: the libraries in it fit no other."""
-    own = metadata.local_version(companion.version, version)
-    tag = wheel.built_tag
-    return f"{companion.name}-{own}.torch{release.torch}-{tag}.whl"
+def file_name(table: Table, companion: Companion, release: Release, wheel: UpstreamWheel, version: str) -> str:
+    own = metadata.companion_version(table, companion, release.torch, version)
+    return f"{companion.name}-{own}-{wheel.built_tag}.whl"
 
 
 def build(
@@ -48,7 +44,7 @@ def build(
     ``sdk``: the SDK's wheel. ``interpreter``: a Python that has it, our torch and setuptools; asked where it is needed.
     """
     version = sdk_version(checkout)
-    name = file_name(companion, release, wheel, version)
+    name = file_name(table, companion, release, wheel, version)
     with cache.lock(f"given-{name}"), cache.work_folder(f"given-{name}") as work:
         with step(f"Reading the sources of {companion.name} in {source}"):
             top = given_source.copy(source, companion, work)
@@ -140,7 +136,7 @@ def _repack(
     manifest: Dict[str, Any],
     work: Path,
 ) -> None:
-    own = f"{metadata.local_version(companion.version, version)}.torch{release.torch}"
+    own = metadata.companion_version(table, companion, release.torch, version)
     with WheelReader(made) as reader:
         writer = WheelWriter(f"{companion.name}-{own}.dist-info")
         libraries: List[str] = []
@@ -160,8 +156,6 @@ def _repack(
         if not libraries:
             raise FactoryError(f"{companion.name} was built without any extension; its options were not taken.")
         text = reader.read(f"{reader.dist_info}/METADATA").decode("utf-8")
-        if not any(Requirement(each).name == "torch" for each in metadata.parse(text).get_all("Requires-Dist", [])):
-            text = metadata.with_requirements(text, ["torch"])
         tag = wheel.built_tag
         ours = {
             "METADATA": metadata.rewrite_companion(text, companion.version, table, version, release, own),

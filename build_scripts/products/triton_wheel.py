@@ -40,7 +40,7 @@ def build(
     folder = checkout / "patches" / f"{NAME}-{companion.version}"
     series = patches.load(folder, version) if folder.is_dir() else []
     base = _obtain(companion, wheel, given)
-    name = companion_wheel.file_name(companion, wheel, version)
+    name = companion_wheel.file_name(table, companion, torch, version)
     with cache.lock(f"wheel-{name}"), WheelReader(base) as reader:
         changed = patches.apply(series, lambda path: reader.read(path) if path in reader.members else None, folder.name)
         writer = WheelWriter(f"{NAME}-{metadata.local_version(companion.version, version)}.dist-info")

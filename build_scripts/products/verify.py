@@ -270,8 +270,8 @@ def check_companion(wheel: Unpacked, sdk: Optional[Path]) -> Iterator[str]:
         if metadata.is_nvidia(requirement, wheel.table.nvidia):
             yield f"it requires {requirement}"
     version = metadata.parse(wheel.metadata)["Version"]
-    own = metadata.local_version(companion.version, manifest["sdk"])
-    if version != (f"{own}.torch{manifest['torch']}" if companion.is_given else own):
+    own = metadata.companion_version(wheel.table, companion, manifest.get("torch", ""), manifest["sdk"])
+    if version != own:
         yield f"its version is {version}"
     if companion.is_given:
         digest = cache.sha256_of(find_sdk(wheel, sdk))

@@ -103,3 +103,23 @@ def test_a_library_that_upstream_brings_along_is_asked_for_by_its_own_name(table
         "libcusparseLt-f80c68d1.so.0": "libcusparseLt.so.0",
         "libcudart.41118559.so.12": "libcudart.so.12",
     }
+
+
+def test_one_version_beside_two_releases_is_a_wheel_for_each(
+    table: releases.Table, members: Dict[str, bytes], tmp_path: Path
+) -> None:
+    """Each requires its torch, also where upstream's says nothing of one; the label tells them apart."""
+    version = releases.sdk_version()
+    second = dataclasses.replace(table.release("2.6.0"), torch="2.6.9")
+    both = dataclasses.replace(table, releases=(*table.releases, second))
+    head = members["torchvision-0.21.0.dist-info/METADATA"].decode()
+    lines = [line for line in head.split("\n") if not line.startswith("Requires-Dist: torch")]
+    members["torchvision-0.21.0.dist-info/METADATA"] = "\n".join(lines).encode()
+    built = build(both, members, tmp_path / "given")
+    own = f"0.21.0+maca{version}.torch2.6.0"
+    assert built.name == f"torchvision-{own}-cp310-cp310-linux_x86_64.whl"
+    with WheelReader(built) as reader:
+        text = reader.read(f"{reader.dist_info}/METADATA").decode()
+        assert metadata.parse(text)["Version"] == own
+        assert f"torch==2.6.0+maca{version}" in [str(r) for r in metadata.requirements(text)]
+        assert reader.read("torchvision/version.py").startswith(f"__version__ = '{own}'\n".encode())

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any, List, Sequence, Tuple
+from typing import Any, List, NamedTuple, Sequence, Tuple
 
 from packaging.version import Version
 
@@ -21,12 +21,12 @@ from . import options
 
 # Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
 ONCE = ("build_scripts",)
-# What is built for another processor, run by an emulator: on demand, as building it takes many minutes.
+# What is built for another processor, run by an emulator: on demand and in turns, as building it takes many minutes.
 EMULATED = ("emulated",)
 IN_FIRST = ("cu_bridge",)
 # The operator sample, with libraries that have nothing of csrc/fast: for one of the two newest releases, by date.
 PLAIN = ("conformity/test_sweep_sample.py",)
-# Of a release that is not in every run one is taken each day, with what its users meet first.
+# Of the releases that are not in every run one is taken each day, with what its users meet first.
 SHORT = ("api", "extensions", "conformity/test_sweep_sample.py")
 # Long files that say little of one release that they do not say of another: each run takes each in one of its releases.
 BY_TURNS = (
@@ -45,6 +45,14 @@ BY_TURNS = (
     "api/test_checked_memory.py",
     "accuracy/test_files.py",
     "macatorch/test_other_processors.py",
+    "api/test_symmetric_memory.py",
+    "demo/test_demo.py",
+    "macatorch/dispatch/test_failed_captures.py",
+    "conformity/test_fuzz_sample.py",
+    "macatorch/ops/test_dense_products.py",
+    "macatorch/fast/test_onednn_products.py",
+    "macatorch/fast/test_allocator_cache.py",
+    "api/tools/test_memory_tools.py",
 )
 # The container image: once, with the factory's tools; it builds the wheels for its own Python.
 IMAGE = ("docker",)
@@ -84,9 +92,16 @@ def available_wheel(release: Release) -> UpstreamWheel:
     )
 
 
-def todays(table: Table, day: datetime.date) -> List[Tuple[Release, UpstreamWheel]]:
-    """The release that takes part this day besides those of every run, in turns; none without a Python for it."""
-    others = []
+class Turn(NamedTuple):
+    """What takes part for a day besides the releases of every run: one of the others, or the emulated processor."""
+
+    short: List[Tuple[Release, UpstreamWheel]]
+    emulated: bool
+
+
+def todays(table: Table, day: datetime.date) -> Turn:
+    """Each release of which this machine has a Python in turns, then the emulated processor."""
+    others: List[Tuple[Release, UpstreamWheel]] = []
     for release in table.releases:
         if release.every_run or release.trial:
             continue
@@ -94,7 +109,8 @@ def todays(table: Table, day: datetime.date) -> List[Tuple[Release, UpstreamWhee
             others.append((release, available_wheel(release)))
         except FactoryError as problem:
             print(f"torch {release.torch} is never this machine's release of the day: {problem}")
-    return [others[day.toordinal() % len(others)]] if others else []
+    number = day.toordinal() % (len(others) + 1)
+    return Turn(others[number : number + 1], emulated=number == len(others))
 
 
 def left_to_others(number: int, count: int, day: datetime.date) -> List[str]:
@@ -109,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = arguments.torch or [release.torch for release in table.releases if release.every_run]
     chosen: List[Tuple[Release, UpstreamWheel]] = [(r, available_wheel(r)) for r in map(table.release, wanted)]
     today = datetime.date.today()
-    short = [] if arguments.torch else todays(table, today)
+    short, emulated = Turn([], emulated=False) if arguments.torch else todays(table, today)
     # Who names a release, or a test, means all of it.
     turns = len(chosen) if not (arguments.torch or arguments.pytest) else 1
     suites = Suites(arguments.pytest)
@@ -127,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     todo += [Suite(f"torch {release.torch}", str(program), SHORT) for release, program in programs[len(chosen) :]]
     todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
-    if arguments.emulated:
+    if arguments.emulated or emulated:
         todo.append(Suite("aarch64", sys.executable, EMULATED))
     todo.insert(1, Suite("the image", sys.executable, IMAGE))
     if arguments.given:

@@ -89,7 +89,7 @@ def test_a_release_on_trial_is_taken_by_name_alone(table: releases.Table) -> Non
     assert changed.newest_for("3.12").torch == table.newest_for("3.12").torch
     assert changed.release("9.0.0") is tried
     alone = dataclasses.replace(table, releases=(tried,))
-    assert test_command.todays(alone, datetime.date(2026, 1, 1)) == []
+    assert test_command.todays(alone, datetime.date(2026, 1, 1)).short == []
     with pytest.raises(FactoryError, match=r"No release has a wheel for Python 3\.8") as caught:
         table.newest_for("3.8")
     assert "3.8" not in str(caught.value.way_out) and "3.9" in str(caught.value.way_out)
@@ -139,13 +139,14 @@ def test_releases_that_are_not_in_every_run_take_turns(table: releases.Table, mo
     monkeypatch.setattr(test_command, "available_wheel", lambda release: release.wheels[0])
     changed = dataclasses.replace(table, releases=(*table.releases, *rare))
     day = datetime.date(2026, 1, 1)
-    days = [day + datetime.timedelta(days=i) for i in range(6)]
-    others = len([release for release in changed.releases if not release.every_run and not release.trial])
-    found = [test_command.todays(changed, day)[0][0].torch for day in days]
-    assert len(set(found[:others])) == min(others, 6) and not {"2.6.0"}.intersection(found)
-    # Without any other there is none.
+    others = [release.torch for release in changed.releases if not release.every_run and not release.trial]
+    turns = [test_command.todays(changed, day + datetime.timedelta(days=i)) for i in range(len(others) + 1)]
+    assert sorted(release.torch for turn in turns for release, _wheel in turn.short) == sorted(others)
+    # The emulated processor takes a turn of its own.
+    assert sorted((len(turn.short), turn.emulated) for turn in turns) == [(0, True), *[(1, False)] * len(others)]
+    # Without any other release it has all of them.
     whole = [release for release in table.releases if release.every_run]
-    assert test_command.todays(dataclasses.replace(table, releases=tuple(whole)), day) == []
+    assert test_command.todays(dataclasses.replace(table, releases=tuple(whole)), day) == ([], True)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -172,5 +173,5 @@ def test_a_release_without_a_python_here_is_never_the_days(
 
     rare = dataclasses.replace(table.release("2.6.0"), torch="9.0.0", every_run=False)
     monkeypatch.setattr(test_command, "available_wheel", none)
-    assert test_command.todays(dataclasses.replace(table, releases=(rare,)), datetime.date(2026, 1, 1)) == []
+    assert test_command.todays(dataclasses.replace(table, releases=(rare,)), datetime.date(2026, 1, 1)).short == []
     assert "torch 9.0.0 is never" in capsys.readouterr().out

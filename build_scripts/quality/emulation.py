@@ -24,7 +24,19 @@ from ..releases import Table
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 PYTHON = "3.11"
 PACKAGES = ("libc6", "libstdc++6", "libgomp1", f"python{PYTHON}", f"libpython{PYTHON}")
-FORMAT = 1
+FORMAT = 2
+# What Linux says of a processor that is a small Arm server's (Neoverse N1). The emulator shows the machine's own file,
+# of another processor, and the library that upstream asks about processors (cpuinfo) ends the process on that.
+CPUINFO = """processor\t: {number}
+BogoMIPS\t: 50.00
+Features\t: fp asimd aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU variant\t: 0x3
+CPU part\t: 0xd0c
+CPU revision\t: 1
+
+"""
 SPACE = 300_000_000
 
 
@@ -48,7 +60,7 @@ def system(architecture: Architecture) -> Path:
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             raise FactoryError(f"{program} is missing: a system for {architecture.name} comes from Debian's archive.")
-    key = hashlib.sha256(repr((PACKAGES, FORMAT)).encode()).hexdigest()[:16]
+    key = hashlib.sha256(repr((PACKAGES, FORMAT, os.cpu_count())).encode()).hexdigest()[:16]
     final = cache.folder("systems") / f"{architecture.name}-{key}"
     with cache.lock(f"system-{architecture.name}"):
         if cache.whole(final, may_grow=True):
@@ -60,6 +72,10 @@ def system(architecture: Architecture) -> Path:
                 made.mkdir()
                 for package in _packages(architecture, work / "apt"):
                     _run(["dpkg-deb", "--extract", str(package), str(made)])
+                # A file below the emulator's system is opened in the place of the machine's.
+                (made / "proc").mkdir()
+                described = "".join(CPUINFO.format(number=number) for number in range(os.cpu_count() or 1))
+                (made / "proc" / "cpuinfo").write_text(described, encoding="ascii")
             cache.keep(made, final)
     return final
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import release_facts
 import torch
 from torch.autograd import gradcheck
 
@@ -37,6 +38,7 @@ def test_gradients_pass_gradcheck(proofs):
     assert gradcheck(proofs.TiledMatmul.apply, (random(3, 10, grad=True), random(10, 4, grad=True)))
 
 
+@release_facts.wants("opcheck")
 def test_the_operator_passes_opcheck(proofs):
     """Schema, autograd registration, fake tensors and tracing."""
     for sample in (random(8), random(3, 4, dtype=torch.float32, grad=True)):

@@ -9,7 +9,7 @@
 at::Tensor scaled_product(const at::Tensor& a, const at::Tensor& b, double scale) {
   const c10::cuda::CUDAGuard guard(a.device());
   at::Tensor out;
-  auto iterator = at::TensorIteratorConfig().add_output(out).add_const_input(a).add_const_input(b).build();
+  auto iterator = at::TensorIteratorConfig().add_output(out).add_input(a).add_input(b).build();
   AT_DISPATCH_FLOATING_TYPES(iterator.dtype(), "scaled_product", [&] {
     const auto factor = static_cast<scalar_t>(scale);
     at::native::gpu_kernel(iterator,

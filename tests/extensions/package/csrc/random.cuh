@@ -33,7 +33,7 @@ std::tuple<at::Tensor, at::Tensor> philox_dropout(const at::Tensor& x, double p)
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor y = at::empty_like(x), kept = at::empty_like(x, x.options().dtype(at::kBool));
   auto* generator =
-      at::get_generator_or_default<at::CUDAGeneratorImpl>(std::nullopt, at::cuda::detail::getDefaultCUDAGenerator());
+      at::get_generator_or_default<at::CUDAGeneratorImpl>({}, at::cuda::detail::getDefaultCUDAGenerator());
   at::PhiloxCudaState state;
   {
     const std::lock_guard<std::mutex> lock(generator->mutex_);

@@ -7,13 +7,7 @@ from . import _C  # noqa: F401  (registers the operators)
 ops = torch.ops.proofs
 
 
-@torch.library.register_fake("proofs::swish")
-def _(x):
-    return torch.empty_like(x)
-
-
-@torch.library.register_fake("proofs::swish_backward")
-def _(grad, x):
+def _same_shape(x, *others):
     return torch.empty_like(x)
 
 
@@ -25,7 +19,25 @@ def _swish_backward(ctx, grad):
     return ops.swish_backward(grad.contiguous(), ctx.saved_tensors[0])
 
 
-torch.library.register_autograd("proofs::swish", _swish_backward, setup_context=_swish_setup)
+if hasattr(torch.library, "register_autograd"):
+    torch.library.register_fake("proofs::swish", _same_shape)
+    torch.library.register_fake("proofs::swish_backward", _same_shape)
+    torch.library.register_autograd("proofs::swish", _swish_backward, setup_context=_swish_setup)
+else:  # before torch 2.4
+
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            _swish_setup(ctx, (x,), None)
+            with torch._C._AutoDispatchBelowAutograd():
+                return ops.swish(x)
+
+        backward = staticmethod(_swish_backward)
+
+    _library = torch.library.Library("proofs", "IMPL")
+    _library.impl("swish", _same_shape, "Meta")
+    _library.impl("swish_backward", _same_shape, "Meta")
+    _library.impl("swish", Swish.apply, "Autograd")
 
 
 class Lltm(torch.autograd.Function):

@@ -283,3 +283,43 @@ def test_a_profile_with_everything_has_stacks_shapes_modules_and_memory(tmp_path
     events = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
     assert any("nn.Module: Linear_0" in event["name"] for event in of(events, "python_function"))
     assert any(event["name"] == "[memory]" and event["args"]["Device Type"] == 1 for event in events if "args" in event)
+
+
+def test_a_function_has_its_record_with_its_first_kernel(script: Callable[..., str]) -> None:
+    """CUPTI_ACTIVITY_KIND_FUNCTION, which Triton 3.0's profiler asks for."""
+    printed = script(
+        """
+        import ctypes, struct, torch
+        x = torch.ones(8, device="cuda")
+        cupti = ctypes.CDLL("libcupti.so")
+        room, seen, sizes = ctypes.create_string_buffer(1 << 16), [], ctypes.POINTER(ctypes.c_size_t)
+
+        @ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), sizes, sizes)
+        def request(buffer, size, most):
+            buffer[0], size[0], most[0] = ctypes.addressof(room), len(room), 0
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+        def complete(context, stream, buffer, size, used):
+            record = ctypes.c_void_p()
+            arguments = ctypes.c_void_p(buffer), ctypes.c_size_t(used), ctypes.byref(record)
+            while cupti.cuptiActivityGetNextRecord(*arguments) == 0:
+                data = ctypes.string_at(record.value, 32)
+                kind, number, context, module, index, _, name = struct.unpack("<IIIIIIQ", data)
+                seen.append((kind, number, index, ctypes.string_at(name).decode()))
+
+        assert cupti.cuptiActivityRegisterCallbacks(request, complete) == 0
+        assert cupti.cuptiActivityEnable(26) == 0
+        for _ in range(2):
+            (x + 1).relu()
+        torch.cuda.synchronize()
+        x.exp()
+        torch.cuda.synchronize()
+        assert cupti.cuptiActivityDisable(26) == 0
+        x.log()
+        torch.cuda.synchronize()
+        assert cupti.cuptiActivityFlushAll(0) == 0
+        print(*seen, sep=";")
+        """
+    )
+    names = ["maca::add_kernel", "maca::relu_kernel", "maca::exp_kernel"]
+    assert printed.strip() == ";".join(str((26, i, i, name)) for i, name in enumerate(names, 1))

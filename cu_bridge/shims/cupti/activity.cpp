@@ -9,6 +9,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "mc_runtime.h"
@@ -196,6 +198,24 @@ void addKernel(const mcWorkRecord& work) {
   buffers().add(record);
 }
 
+// A function has its record before that of its first kernel. All are of one module, as there is one context.
+void addFunction(const mcWorkRecord& work) {
+  constexpr uint32_t kModule = 1;
+  static auto* const mutex = new std::mutex;
+  // Never destroyed, and none is taken out: records point to the names.
+  static auto* const known = new std::unordered_set<std::string>;
+  if (work.name == nullptr) return;
+  FunctionRecord record{kActivityFunction, 0, kContext, kModule, 0, 0, nullptr};
+  {
+    const std::lock_guard<std::mutex> lock(*mutex);
+    const auto [name, isNew] = known->insert(work.name);
+    if (!isNew) return;
+    record.id = record.functionIndex = static_cast<uint32_t>(known->size());
+    record.name = name->c_str();
+  }
+  buffers().add(record);
+}
+
 void addCopy(const mcWorkRecord& work) {
   MemcpyRecord record{};
   record.kind = kActivityMemcpy;
@@ -276,6 +296,7 @@ void listen(const mcWorkRecord* work) {
       addCall(*work);
       break;
     case mcWorkKernel:
+      if (isOn(kActivityFunction)) addFunction(*work);
       if (isOn(kActivityConcurrentKernel) || isOn(kActivityKernel)) addKernel(*work);
       break;
     case mcWorkCopy:
@@ -297,8 +318,8 @@ uint64_t now() { return timestamp.load(std::memory_order_relaxed)(); }
 constexpr uint64_t bit(int kind) { return uint64_t{1} << kind; }
 constexpr uint64_t kRecorded = bit(kActivityMemcpy) | bit(kActivityMemset) | bit(kActivityKernel) |
                                bit(kActivityDriver) | bit(kActivityRuntime) | bit(kActivityConcurrentKernel) |
-                               bit(kActivityMarker) | bit(kActivityOverhead) | bit(kActivitySynchronization) |
-                               bit(kActivityExternalCorrelation);
+                               bit(kActivityMarker) | bit(kActivityOverhead) | bit(kActivityFunction) |
+                               bit(kActivitySynchronization) | bit(kActivityExternalCorrelation);
 
 std::mutex& changes() {
   static auto* const mutex = new std::mutex;
@@ -340,6 +361,7 @@ size_t sizeOf(uint32_t kind) {
     case kActivityConcurrentKernel: return sizeof(KernelRecord);
     case kActivityDriver:
     case kActivityRuntime: return sizeof(CallRecord);
+    case kActivityFunction: return sizeof(FunctionRecord);
     case kActivityMarker: return sizeof(MarkerRecord);
     case kActivityOverhead: return sizeof(OverheadRecord);
     case kActivitySynchronization: return sizeof(SynchronizationRecord);

@@ -73,6 +73,7 @@ enum ActivityKind {
   kActivityConcurrentKernel = 10,
   kActivityMarker = 12,
   kActivityOverhead = 17,
+  kActivityFunction = 26,
   kActivitySynchronization = 38,
   kActivityExternalCorrelation = 39
 };
@@ -101,6 +102,12 @@ struct alignas(8) KernelRecord {
 };
 static_assert(offsetof(KernelRecord, name) == 104 && offsetof(KernelRecord, correlationId) == 92, "CUPTI's layout");
 static_assert(offsetof(KernelRecord, graphNodeId) == 144 && offsetof(KernelRecord, graphId) == 156, "CUPTI's layout");
+
+struct alignas(8) FunctionRecord {
+  uint32_t kind, id, contextId, moduleId, functionIndex, padding;
+  const char* name;
+};
+static_assert(sizeof(FunctionRecord) == 32 && offsetof(FunctionRecord, name) == 24, "CUPTI's layout");
 
 struct alignas(8) MemcpyRecord {
   uint32_t kind;

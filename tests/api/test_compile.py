@@ -124,7 +124,9 @@ def test_eager_results_need_no_code_of_their_own(compiled):
     made = torch.empty(4, device="cuda")
     for result in (made + 1, made.sum(0, keepdim=True), torch.sort(made)[0], made.clone(), made[1:], made @ x[:4, :4]):
         keys, wanted = (torch._C._dispatch_keys(each) for each in (result, made))
-        assert keys.raw_repr() == wanted.raw_repr(), keys  # torch 2.6 compares identities
+        # Identities are what torch 2.6 compares; up to 2.4 the sets have words alone.
+        said, meant = (getattr(each, "raw_repr", each.__repr__)() for each in (keys, wanted))
+        assert said == meant, keys
     """
     )
 
@@ -204,6 +206,7 @@ def test_asking_for_triton_leaves_the_device_alone(script):
     assert script(code) == "True False"
 
 
+@release_facts.wants("generated_sums_take_whole_rows")
 def test_sums_over_rows_take_whole_rows(compiled):
     """A batch norm over a channels-last image reads rows of 256 channels as a whole; other sums keep their tiles."""
     compiled(

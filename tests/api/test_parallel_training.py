@@ -115,6 +115,7 @@ SHARDED = """
 """
 
 
+@release_facts.wants("fully_shard")
 def test_sharded_parameters_and_a_checkpoint_that_fewer_ranks_go_on_from(tmp_path: pathlib.Path) -> None:
     run_ranks(
         tmp_path,
@@ -139,6 +140,7 @@ def test_sharded_parameters_and_a_checkpoint_that_fewer_ranks_go_on_from(tmp_pat
     )
 
 
+@release_facts.wants("fully_shard")
 def test_tensors_and_data_in_parallel(tmp_path: pathlib.Path) -> None:
     run_ranks(
         tmp_path,
@@ -161,6 +163,7 @@ def test_tensors_and_data_in_parallel(tmp_path: pathlib.Path) -> None:
     )
 
 
+@release_facts.wants("pipeline_stages_without_arguments")
 def test_stages_in_a_pipeline(tmp_path: pathlib.Path) -> None:
     run_ranks(
         tmp_path,

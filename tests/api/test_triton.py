@@ -168,6 +168,7 @@ show(json.load(open({str(tmp_path / "profile.hatchet")!r}))[0], [])
     return sorted(line for line in out.splitlines() if line.startswith("ROOT"))
 
 
+@release_facts.wants("triton_profiles_each_kernel")
 def test_proton_counts_the_kernels_of_each_scope(kernels, tmp_path):
     """Triton's profiler gives a scope the kernels that ran in it, Triton's by name and PyTorch's as operators."""
     code = """
@@ -183,6 +184,7 @@ assert total.item() == 16 * 4096
     assert rows == ["ROOT/outer/inner/maca::sum_kernel 1", "ROOT/outer/inner/scale 1", "ROOT/outer/scale 3"]
 
 
+@release_facts.wants("triton_profiles_each_kernel")
 def test_proton_counts_the_kernels_of_a_graph(kernels, tmp_path):
     """They count where the graph is launched; later releases name the scope that captured them as well."""
     code = """

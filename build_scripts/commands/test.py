@@ -10,11 +10,11 @@ from typing import Any, List, NamedTuple, Sequence, Tuple
 
 from packaging.version import Version
 
-from .. import cache, python_names, releases
+from .. import cache, platforms, python_names, releases
 from ..errors import FactoryError
-from ..factory import index
+from ..factory import index, native
 from ..products import distribution, given_source, torch_wheel, verify
-from ..quality import environment, given, lint, pythons
+from ..quality import emulation, environment, given, lint, pythons
 from ..quality.suites import Suite, Suites
 from ..releases import CHECKOUT, Release, Table, UpstreamWheel
 from . import options
@@ -22,7 +22,7 @@ from . import options
 # Areas that test the factory, and the SDK: once. Every other folder of tests/ runs in each release's environment.
 ONCE = ("build_scripts",)
 # What is built for another processor, run by an emulator: on demand and in turns, as building it takes many minutes.
-EMULATED = ("emulated",)
+EMULATED, EMULATED_PROCESSOR = ("emulated",), "aarch64"
 IN_FIRST = ("cu_bridge",)
 # The operator sample, with libraries that have nothing of csrc/fast: for one of the two newest releases, by date.
 PLAIN = ("conformity/test_sweep_sample.py",)
@@ -71,7 +71,7 @@ def configure(commands: Any) -> None:
     )
     parser.add_argument("--no-lint", action="store_true", help="leave the linters out")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")
-    parser.add_argument("--emulated", action="store_true", help="also build the SDK for aarch64 and run it under qemu")
+    parser.add_argument("--emulated", action="store_true", help="also build wheels for aarch64 and run them under qemu")
     options.add_output(parser)
     options.add_sources(parser)
     parser.set_defaults(run=run)
@@ -143,13 +143,13 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     todo += [Suite(f"torch {release.torch}", str(program), SHORT) for release, program in programs[len(chosen) :]]
     todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
-    if arguments.emulated or emulated:
-        todo.append(Suite("aarch64", sys.executable, EMULATED))
     todo.insert(1, Suite("the image", sys.executable, IMAGE))
     if arguments.given:
         os.environ["MACATORCH_UPSTREAM"] = str(arguments.given)
     with cache.lock("test-plain"), cache.work_folder("test-plain") as folder:
         todo.insert(1, _plain(table, chosen, programs, arguments, folder))
+        if arguments.emulated or emulated:
+            todo.append(_emulated(table, chosen, folder / "wheels", suites))
         suites.run(todo)
     if suites.failed:
         print("failed: " + ", ".join(suites.failed))
@@ -175,6 +175,23 @@ def _plain(
     return Suite(f"torch {release.torch} without fast", str(program), PLAIN, variables)
 
 
+def _emulated(table: Table, chosen: Sequence[Tuple[Release, UpstreamWheel]], folder: Path, suites: Suites) -> Suite:
+    """The suite of the emulated processor, with wheels for it of the newest release that has some."""
+    target = platforms.architecture(EMULATED_PROCESSOR)
+    here = [wheel for release, _wheel in chosen for wheel in release.wheels if wheel.python == emulation.PYTHON]
+    wheels = sorted((w for w in here if w.architecture == target.name), key=lambda w: Version(w.version))
+    try:
+        native.compiler(target)
+        emulation.emulator(target)
+    except FactoryError as problem:
+        print(f"no wheels for {target.name}: {problem}")
+    else:
+        for wheel in wheels[-1:]:
+            # None of the user's files is for that processor.
+            _verify(distribution.build(table, table.release(wheel.version), wheel, folder, None), table, suites)
+    return Suite("aarch64", sys.executable, EMULATED, {"MACATORCH_WHEELS": str(folder)})
+
+
 def _environments(
     table: Table, chosen: Sequence[Tuple[Release, UpstreamWheel]], arguments: argparse.Namespace, suites: Suites
 ) -> List[Tuple[Release, Path]]:
@@ -187,7 +204,11 @@ def _environments(
     index.build(arguments.output)
     programs = []
     for (release, wheel), built in zip(chosen, distributions):
-        for path in (built.torch, *built.companions, *built.given):
-            suites.check(f"verify {path.name}", verify.verify(path, table, built.sdk))
+        _verify(built, table, suites)
         programs.append((release, environment.for_tests("test", release, wheel, built.wheels)))
     return programs
+
+
+def _verify(built: distribution.Distribution, table: Table, suites: Suites) -> None:
+    for path in (built.torch, *built.companions, *built.given):
+        suites.check(f"verify {path.name}", verify.verify(path, table, built.sdk))

@@ -77,7 +77,7 @@ def test_what_is_no_python_version_is_refused(text: str) -> None:
 
 
 def test_the_newest_release_that_fits_is_the_default(table: releases.Table) -> None:
-    assert table.newest_for("3.9").torch == "2.6.0"
+    assert table.newest_for("3.8").torch == "2.4.0" and table.newest_for("3.9").torch == "2.6.0"
     assert table.newest_for("3.12").torch == max(
         (r.torch for r in table.releases if not r.trial), key=lambda t: [int(n) for n in t.split(".")]
     )
@@ -90,8 +90,9 @@ def test_a_release_on_trial_is_taken_by_name_alone(table: releases.Table) -> Non
     assert changed.release("9.0.0") is tried
     alone = dataclasses.replace(table, releases=(tried,))
     assert test_command.todays(alone, datetime.date(2026, 1, 1)).short == []
+    old = [dataclasses.replace(r, trial="3.8" in [w.python for w in r.wheels]) for r in table.releases]
     with pytest.raises(FactoryError, match=r"No release has a wheel for Python 3\.8") as caught:
-        table.newest_for("3.8")
+        dataclasses.replace(table, releases=tuple(old)).newest_for("3.8")
     assert "3.8" not in str(caught.value.way_out) and "3.9" in str(caught.value.way_out)
 
 
@@ -175,3 +176,18 @@ def test_a_release_without_a_python_here_is_never_the_days(
     monkeypatch.setattr(test_command, "available_wheel", none)
     assert test_command.todays(dataclasses.replace(table, releases=(rare,)), datetime.date(2026, 1, 1)).short == []
     assert "torch 9.0.0 is never" in capsys.readouterr().out
+
+
+def test_an_emulated_suite_without_its_tools_says_so_and_builds_nothing(
+    table: releases.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def none(target: object) -> None:
+        raise FactoryError("No emulator for aarch64.", "Install one.")
+
+    monkeypatch.setattr(test_command.native, "compiler", lambda target: "g++")
+    monkeypatch.setattr(test_command.emulation, "emulator", none)
+    release = table.release("2.12.1")
+    chosen = [(release, release.wheel_for("3.11", "x86_64"))]
+    suite = test_command._emulated(table, chosen, tmp_path / "wheels", test_command.Suites([]))
+    assert suite.folders == ("emulated",) and not (tmp_path / "wheels").exists()
+    assert "no wheels for aarch64: No emulator for aarch64." in capsys.readouterr().out

@@ -1,14 +1,11 @@
 #!/bin/sh
-# Install the wheels beside this script into /usr/local, and lay out /opt/maca over the SDK among them.
+# Install the bundle beside this script into /usr/local, and lay out /opt/maca over the SDK in it.
 set -eu
-wheels=$(dirname "$0")/wheels
-export PYTHONHASHSEED=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+export PYTHONHASHSEED=0
 
-# By name, not by path: pip would note where the file lay. The factory has chosen the files; `check` says whether they
-# belong together. Bytecode comes last.
-names=$(for wheel in "$wheels"/*.whl; do basename "$wheel" | cut -d- -f1,2 | sed 's/-/==/'; done)
-# shellcheck disable=SC2086  # a list of words on purpose
-python3 -m pip install --quiet --no-index --find-links "$wheels" --no-deps --no-compile $names
+# The bundle's own script names the wheels by version and hash, not by path: pip would note where a file lay. `check`
+# says whether they belong together. Bytecode comes last.
+PYTHON=python3 sh "$(dirname "$0")/bundle/install.sh" --quiet --no-deps --no-compile --no-cache-dir
 python3 -m pip check
 
 sdk=$(python3 -c 'import mxmaca, pathlib; print(pathlib.Path(mxmaca.__file__).parent)')

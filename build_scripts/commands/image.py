@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any, List, NamedTuple, Tuple
 
 from .. import cache, releases
-from ..container import archive, base, bootstrap, engine, inputs, layers, sbom
+from ..container import archive, base, bootstrap, bundle, engine, inputs, layers, sbom
 from ..container.base import Base
 from ..errors import FactoryError
 from ..factory.metadata import torch_version
@@ -153,9 +153,15 @@ def _build(
         "CREATED": created,
         "BASE_NAME": origin,
     }
-    sources = inputs.stage(wheels, work / "wheels")
+    staged = work / "bundle"
+    sources = inputs.stage(wheels, staged / "wheels")
+    # The image is installed as a user installs the bundle: from the same files, by the same script.
+    hashes = {path.name: cache.sha256_of(path) for path in wheels}
+    bundled = bundle.Bundle(product.release, product.wheel, product.sdk)
+    for name, text in bundle.installer(bundled, version, hashes).items():
+        (staged / name).write_bytes(text)
     with (work / "context.tar").open("w+b") as context:
-        _write_context(context, work / "wheels", epoch)
+        _write_context(context, staged, epoch)
         with step("Preparing the system"):
             system = docker.build(context, "system", arguments)
         with step(f"Installing {len(wheels)} wheels"):
@@ -189,11 +195,12 @@ def _build(
     return [listed, checksum, result]
 
 
-def _write_context(file: "IO[bytes]", wheels: Path, epoch: int) -> None:
-    """What the Dockerfile may copy, as a tar: its own folder's files and the wheels."""
+def _write_context(file: "IO[bytes]", staged: Path, epoch: int) -> None:
+    """What the Dockerfile may copy, as a tar: its own folder's files and the bundle's."""
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as context:
         files = [("Dockerfile", base.FOLDER / "Dockerfile"), *((name, base.FOLDER / name) for name in SCRIPTS)]
-        files += [(f"wheels/{path.name}", path) for path in sorted(wheels.iterdir())]
+        bundled = sorted(path for path in staged.rglob("*") if path.is_file())
+        files += [(f"bundle/{path.relative_to(staged)}", path) for path in bundled]
         for name, path in files:
             info = tarfile.TarInfo(name)
             info.size, info.mtime = path.stat().st_size, epoch

@@ -63,6 +63,12 @@ def lock(digests: Dict[str, str]) -> str:
     return "".join(sorted(lines))
 
 
+def installer(bundle: Bundle, version: str, digests: Dict[str, str]) -> Dict[str, bytes]:
+    """The files beside the folder ``wheels`` that install what lies in it. ``digests``: sha256 by file name."""
+    script = INSTALL.format(version=version, python=bundle.wheel.python, architecture=bundle.wheel.architecture)
+    return {"install.sh": script.encode(), "requirements.txt": lock(digests).encode()}
+
+
 def licences(wheel: Path) -> List[Tuple[str, bytes]]:
     """The licence files of a wheel: a path below ``licenses/`` and the text."""
     project = canonicalize_name(wheel.name.split("-")[0])
@@ -89,10 +95,7 @@ def write(work: Path, bundle: Bundle, version: str, wheels: List[Path], epoch: i
     listed = work / f"{bundle.name}.cdx.json"
     sbom.write_wheels(listed, bundle.name, version, {wheel: digests[wheel.name] for wheel in sorted(wheels)}, epoch)
     texts = {
-        "install.sh": INSTALL.format(
-            version=version, python=bundle.wheel.python, architecture=bundle.wheel.architecture
-        ).encode(),
-        "requirements.txt": lock(digests).encode(),
+        **installer(bundle, version, digests),
         "contents.cdx.json": listed.read_bytes(),
         **{f"licenses/{name}": text for wheel in wheels for name, text in licences(wheel)},
     }

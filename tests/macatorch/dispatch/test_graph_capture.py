@@ -340,10 +340,12 @@ def test_an_operator_of_a_thread_that_takes_no_part_is_refused_by_name(refusals:
 
 def test_another_thread_works_on_its_own_stream_meanwhile() -> None:
     x, results = torch.ones(1000, device="cuda"), []
+    # One behind the other: PyTorch has 32 in turns, and the one that graphs are captured on by default is one of them.
+    captured, own = torch.cuda.Stream(), torch.cuda.Stream()
     stop = threading.Event()
 
     def work() -> None:
-        with torch.cuda.stream(torch.cuda.Stream()):
+        with torch.cuda.stream(own):
             while not stop.is_set():
                 results.append((x * 2).sum())
 
@@ -351,7 +353,7 @@ def test_another_thread_works_on_its_own_stream_meanwhile() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, stream=captured, capture_error_mode="thread_local"):
             y = x + 1
             time.sleep(0.05)
     finally:

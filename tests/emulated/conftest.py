@@ -17,7 +17,7 @@ from build_scripts.factory import native  # noqa: E402
 from build_scripts.quality import emulation  # noqa: E402
 
 # The emulator takes ten times as long as the processor, and more.
-TIMEOUT = 600
+TIMEOUT = 1800
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -170,7 +170,7 @@ def release_text(
 ) -> str:
     named = ", ".join(f'{name} = "{companions[name]}"' for name in sorted(companions))
     head = f'\n[[release]]\ntorch = "{version}"\ncuda = "{result.cuda}"\ncxx11_abi = {result.cxx11_abi}\n'
-    return head + f'tested = "{tested}"\ncompanions = {{ {named} }}\n' + _wheel_lines(wheels)
+    return head + f'tested = "{tested}"\ntrial = true\ncompanions = {{ {named} }}\n' + _wheel_lines(wheels)
 
 
 def companion_text(project: str, version: str, wheels: List[UpstreamWheel], table: Table) -> str:

@@ -78,6 +78,8 @@ def test_a_release_that_was_added_is_a_row_that_can_be_read(
     release = written.release("2.99.0")
     assert (release.cuda, release.cxx11_abi, release.tested, release.every_run) == ("13.2", 1, "3.11", False)
     assert release.wheel_for("3.11") == wheel
+    # No default before its tests have been passed.
+    assert release.trial and written.newest_for("3.11") == table.newest_for("3.11")
     assert [(c.name, c.version) for c in written.built_companions(release)] == [("triton", "3.99.0")]
     folder = tmp_path / "patches" / "2.99.0"
     assert (folder / "series").read_text() == "0001-own.patch\n2.12.1/0002-preload.patch\n"

@@ -35,7 +35,8 @@ def test_no_test_knows_releases_by_their_first_letters() -> None:
 def test_a_row_that_every_release_has_is_none() -> None:
     table = releases.load()
     oldest = {"torch": min(release_facts.numbers(release.torch) for release in table.releases)}
-    oldest["triton"] = min(release_facts.numbers(c.version) for c in table.companions if c.name == "triton")
+    for name in {companion.name for companion in table.companions}:
+        oldest[name] = min(release_facts.numbers(c.version) for c in table.companions if c.name == name)
     for name, row in release_facts.ROWS.items():
         assert release_facts.numbers(row["since"]) > oldest[row.get("package", "torch")], name
         assert row["reason"], name

@@ -39,11 +39,11 @@ def run(arguments: argparse.Namespace) -> int:
     tested = tested if tested in found else next(iter(found))
     release = found[tested]
     wheels = [row(python, each) for python, each in found.items()]
-    others = other_processors("torch", version, pythons, table)
+    others = other_processors("torch", version, list(found), table)
     wheels += [row(python, each) for python, each in others]
     nearest = nearest_release(table, version)
     architectures = [name for name in ARCHITECTURES if any(wheel.architecture == name for wheel in wheels)]
-    companions, rows = companions_of(release, tested, pythons, architectures, table)
+    companions, rows = companions_of(release, tested, list(found), architectures, table)
     path = upstream.obtain(next(wheel for wheel in wheels if wheel.python == tested), arguments.given)
     with cache.lock("add-release"), cache.work_folder("add-release") as work:
         result = survey.survey(path, version, nearest, table, work / "wheel")

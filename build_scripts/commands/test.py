@@ -148,7 +148,8 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ["MACATORCH_UPSTREAM"] = str(arguments.given)
     with cache.lock("test-plain"), cache.work_folder("test-plain") as folder:
         todo.insert(1, _plain(table, chosen, programs, arguments, folder))
-        if arguments.emulated or emulated:
+        # Who names a test does not wait for another processor's wheels.
+        if arguments.emulated or (emulated and not arguments.pytest):
             todo.append(_emulated(table, chosen, folder / "wheels", suites))
         suites.run(todo)
     if suites.failed:

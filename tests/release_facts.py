@@ -56,6 +56,14 @@ def cpp_standard() -> str:
     return "-std=c++20" if has("headers_in_cpp20") else "-std=c++17"
 
 
+def grad_scaler(**options: Any) -> Any:
+    """Of the simulated device. Up to torch 2.2 it has its older name alone, torch.cuda.amp.GradScaler."""
+    import torch
+
+    of_any_device = getattr(torch.amp, "GradScaler", None)
+    return of_any_device("cuda", **options) if of_any_device else torch.cuda.amp.GradScaler(**options)
+
+
 def attention_by(*backends: str) -> ContextManager[Any]:
     """A context in which these backends alone compute attention, by their names in SDPBackend."""
     if has("attention_backends_by_name"):

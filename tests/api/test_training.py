@@ -120,12 +120,6 @@ def test_lstm():
 # Mixed precision
 
 
-def grad_scaler(**options):
-    """Up to torch 2.2 it has its older name alone."""
-    of_any_device = getattr(torch.amp, "GradScaler", None)
-    return of_any_device("cuda", **options) if of_any_device else torch.cuda.amp.GradScaler(**options)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast_with_gradient_scaling(dtype):
     torch.manual_seed(0)
@@ -136,7 +130,7 @@ def test_autocast_with_gradient_scaling(dtype):
     reference = losses_of(model, lambda m, d: F.cross_entropy(m(images), labels), "cpu")
     model = model.cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    scaler = grad_scaler(enabled=dtype is torch.float16)
+    scaler = release_facts.grad_scaler(enabled=dtype is torch.float16)
     losses = []
     for _ in range(5):
         optimizer.zero_grad()
@@ -157,7 +151,7 @@ def test_autocast_with_gradient_scaling(dtype):
 def test_gradient_scaling_skips_a_step_with_infinities():
     weight = nn.Parameter(torch.ones(3, device="cuda"))
     optimizer = torch.optim.SGD([weight], lr=1.0)
-    scaler = grad_scaler(init_scale=1024.0)
+    scaler = release_facts.grad_scaler(init_scale=1024.0)
     scaler.scale(weight.sum() * float("inf")).backward()
     scaler.step(optimizer)
     scaler.update()

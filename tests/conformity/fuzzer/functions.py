@@ -112,7 +112,7 @@ def functional_module(writer: Writer) -> List[Step]:
     ):
         steps.append(
             Step(
-                f"sum(v.float().pow(3).sum() for v in torch.utils._pytree.tree_leaves({result}) if v is not None).backward()",
+                f"sum(v.float().pow(3).sum() for v in torch.utils._pytree.tree_flatten({result})[0] if v is not None).backward()",
                 f"backward of {called}",
             )
         )
@@ -170,7 +170,7 @@ def trained(writer: Writer) -> List[Step]:
     ))  # fmt: skip
     text = (
         f"opt = torch.optim.{optimizer.format(p=f'list({name}.parameters())')}\nfor _ in range(3):\n    opt.zero_grad()\n"
-        f"    sum(v.pow(2).sum() for v in torch.utils._pytree.tree_leaves({name}({', '.join(a + '.detach()' for a in arguments)})) if v is not None).backward()\n    opt.step()"
+        f"    sum(v.pow(2).sum() for v in torch.utils._pytree.tree_flatten({name}({', '.join(a + '.detach()' for a in arguments)}))[0] if v is not None).backward()\n    opt.step()"
     )
     return [*steps, Step(text, f"optimizer {optimizer.split('(')[0]}")]
 

@@ -223,7 +223,7 @@ for device in ("cpu", "cuda"):
     except Exception as error:
         print(device, type(error).__name__, error)
         continue
-    for value in torch.utils._pytree.tree_leaves(result):
+    for value in torch.utils._pytree.tree_flatten(result)[0]:
         print(device, value)
         if isinstance(value, torch.Tensor):
             print("   ", value.device, value.dtype, tuple(value.shape), value.stride(), value.storage_offset(), value._version, value.grad_fn)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, List, Optional, Sequence
 
 import torch
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten
 
 from . import literals
 from .clean import Clean
@@ -140,7 +140,7 @@ def freeze(step: Step, snapshot: Snapshot) -> Optional[List[Step]]:
         value = snapshot.values.get(name)
         if not isinstance(value, torch.Tensor):
             return None
-        if any(leaf.numel() > LARGEST or leaf.layout != torch.strided for leaf in tree_leaves(value)):
+        if any(leaf.numel() > LARGEST or leaf.layout != torch.strided for leaf in tree_flatten(value)[0]):
             return None
         key = value.untyped_storage()._cdata
         kept = snapshot.content[key]

@@ -220,7 +220,7 @@ def _written(writer: Writer, op: Any, dtype: torch.dtype, chosen: Any, gradients
     wanted = [n for s in made.steps if s.callee == "requires_grad_" for n in s.uses]
     if gradients and wanted and kind != "layout":
         steps.append(Step(
-            f"{writer.fresh()} = torch.autograd.grad(sum(torch.view_as_real(v).sum() if v.is_complex() else (v * v).sum() for v in torch.utils._pytree.tree_leaves({name}) if isinstance(v, torch.Tensor) and v.requires_grad), "
+            f"{writer.fresh()} = torch.autograd.grad(sum(torch.view_as_real(v).sum() if v.is_complex() else (v * v).sum() for v in torch.utils._pytree.tree_flatten({name})[0] if isinstance(v, torch.Tensor) and v.requires_grad), "
             f"[{', '.join(wanted)}], allow_unused=True)", f"gradient of {callee}"))  # fmt: skip
     return steps
 

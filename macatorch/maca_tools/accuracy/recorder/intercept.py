@@ -2,14 +2,16 @@
 
 Note [What sees what]
 A torch function mode sees every function of torch, whenever and under whatever name it was imported, operators and
-indexing, methods, attributes, factory functions and _foreach_*. `Module.__call__` makes a module one operator: what
-runs inside is passed through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through
-torch's own step hooks. Collectives and the making of a nested tensor from a list have no torch function protocol: their
-functions are replaced in every module that holds them. A module that torch.compile made is one operator; of a function
-that it made only what the compiled code calls back in Python is seen. A mode belongs to a thread, so each thread that
-starts later gets its own, with its own numbers and folder. A thread that runs already gets it when it first calls what
-is replaced for all threads: a module, backward, an optimizer's step or a collective. DistributedDataParallel exchanges
-gradients in C++: its parameters get hooks that see each gradient before the exchange (exchange.py).
+indexing, methods, attributes, factory functions and _foreach_* (torch 2.1 passes on indexing by several indices or a
+list, and not by one number, slice or tensor; a __getitem__ of ours would make every tensor a sequence there, which
+torch.tensor([...]) of scalars refuses). `Module.__call__` makes a module one operator: what runs inside is passed
+through. Hooks on autograd's nodes (backward.py) see gradients. Optimizers are seen through torch's own step hooks.
+Collectives and the making of a nested tensor from a list have no torch function protocol: their functions are replaced
+in every module that holds them. A module that torch.compile made is one operator; of a function that it made only what
+the compiled code calls back in Python is seen. A mode belongs to a thread, so each thread that starts later gets its
+own, with its own numbers and folder. A thread that runs already gets it when it first calls what is replaced for all
+threads: a module, backward, an optimizer's step or a collective. DistributedDataParallel exchanges gradients in C++:
+its parameters get hooks that see each gradient before the exchange (exchange.py).
 """
 
 import contextlib
@@ -29,6 +31,13 @@ from maca_tools.accuracy import names
 _reads_a_function: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None) or getattr(
     getattr(torch, "_utils", None), "is_compiling", lambda: False
 )
+# Of torch 2.1; later releases have torch.compiler.is_compiling, and a function of ours that asks it is read as a whole.
+_eval_frame: Any = (
+    None
+    if hasattr(getattr(torch, "compiler", None), "is_compiling")
+    else getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+)
+_guards: Any = None if _eval_frame is None else getattr(torch, "_guards", None)
 # What torch.jit.trace of this thread notes down.
 _traces: Callable[[], Any] = getattr(torch._C, "_get_tracing_state", lambda: None)
 _dispatch_modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
@@ -45,7 +54,31 @@ def compiling() -> bool:
     """Whether torch.compile or a tracer is at work: it must not find the recorder, whose work would join the trace."""
     if _reads_a_function() or _traces() is not None:
         return True
+    if _guards is not None and _guards.TracingContext.get() is not None:
+        return True
     return _dispatch_mode is not None and _dispatch_modes() > 0 and any(_dispatch_mode(key) for key in _TRACERS)
+
+
+def _never_compiled(function: Callable[..., Any]) -> None:
+    """For torch 2.1: torch.compile shall not begin with this function; it still reads it as a part of others.
+
+    There a backend's graph is a module that torch.compile has made again, with compilation off. What it would make of
+    a function that calls this module is a graph of one call, which is made into a module again, without end.
+    """
+    if _eval_frame is not None:
+        _eval_frame.skip_code(function.__code__)
+
+
+def _compiles_frames() -> bool:
+    """For torch 2.1: whether functions that this thread calls are compiled; the recorder's own must not be."""
+    if _eval_frame is None:
+        return False
+    callback = _eval_frame.set_eval_frame(None)
+    _eval_frame.set_eval_frame(callback)
+    return callback is not None
+
+
+_never_compiled(_compiles_frames)
 
 
 class Mode(TorchFunctionMode):  # type: ignore[misc]
@@ -238,13 +271,14 @@ class Installation:
         def make(original: Any) -> Any:
             @functools.wraps(original)
             def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-                if compiling():
+                if compiling() or _compiles_frames():
                     return original(module, *args, **kwargs)
                 stream = current()
                 if stream is None:
                     return original(module, *args, **kwargs)
                 return stream.module(original, module, args, kwargs)
 
+            _never_compiled(call)
             return call
 
         self._replace(torch.nn.Module, "__call__", make)

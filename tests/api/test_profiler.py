@@ -184,6 +184,10 @@ def test_lists_that_are_alike_are_one_kernel_of_cudas_name(tmp_path: pathlib.Pat
     assert is_one(lambda: torch._foreach_exp(alike)) == (dtype != torch.int32)
     assert is_one(lambda: torch._foreach_div(alike, alike)) == (dtype != torch.int32)
     assert is_one(lambda: torch._foreach_zero_(alike))
+    # Of these it has none of integers at all, and none of complex numbers, which have no order.
+    if not dtype.is_complex:
+        assert is_one(lambda: torch._foreach_clamp_max(alike, alike)) == (dtype != torch.int32)
+        assert is_one(lambda: torch._foreach_sign(alike)) == (dtype != torch.int32)
 
 
 def test_a_schedule_records_its_active_steps(tmp_path: pathlib.Path) -> None:

@@ -85,8 +85,7 @@ bool has_one_kernel(std::string_view name, const torch::jit::Stack& stack, size_
   const bool is_power_of_number = is_one_of(name, {"pow"}) && first.isScalar();
   const auto is_integer = [](const at::Tensor& t) { return at::isIntegralType(t.scalar_type(), true); };
   const bool takes_integers =
-      is_power_of_number || is_one_of(name, {"add", "sub", "mul", "clamp_max", "clamp_min", "maximum", "minimum",
-                                             "zero", "neg", "abs", "sign", "max", "clone"});
+      is_power_of_number || is_one_of(name, {"add", "sub", "mul", "zero", "neg", "abs", "max", "clone"});
   if (!takes_integers && std::any_of(lists[0].begin(), lists[0].end(), is_integer)) {
     return false;
   }

@@ -71,7 +71,9 @@ def make(checkout: Path, command: str, given: Dict[str, str], environment: Dict[
     # The tools count as installed: `true` says so.
     given = {"HOST_PYTHON": "true", **given}
     words = ["make", "-C", str(checkout), command, *(f"{name}={value}" for name, value in given.items())]
-    kept = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL")}
+    # `make test TORCH=2.4.0` hands its variables on to these tests.
+    outer = {"MAKEFLAGS", "MAKELEVEL", "ARCH", "SOURCES", *(name for taken in TAKEN.values() for name in taken)}
+    kept = {key: value for key, value in os.environ.items() if key not in outer}
     done = subprocess.run(words, env={**kept, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
     found = (checkout / "arguments").read_bytes().decode("utf-8").split("\0")[:-1]

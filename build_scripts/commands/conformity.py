@@ -1,6 +1,7 @@
 """``conformity``: upstream's own tests and a sweep over all operators, on the simulated device."""
 
 import argparse
+import difflib
 import hashlib
 import json
 import os
@@ -294,7 +295,10 @@ def chosen_files(only: Any, files: List[str], release: Release) -> List[str]:
     for name in only or []:
         if name not in there:
             why = "" if release.tests is not None else f" torch {release.torch} has no source of upstream's tests."
-            raise FactoryError(f"--only {name}: there is no such file.{why}", "Choose from: " + ", ".join(there))
+            # There are some 260 for most releases: too many to name them all where one is near.
+            near = difflib.get_close_matches(name, there, n=3)
+            hint = f"Did you mean {' or '.join(near)}?" if near else "Choose from: " + ", ".join(there)
+            raise FactoryError(f"--only {name}: there is no such file.{why}", hint)
     own = len(conformity.OWN)
     return list(only) if only else [*there[own:], *there[:own]]
 

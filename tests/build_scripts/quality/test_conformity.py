@@ -275,6 +275,17 @@ def test_files_that_a_release_does_not_have_are_left_out_unless_named(tmp_path: 
     assert command.there_are(files, tmp_path, ["test_named.py"]) == ["test_here.py", "sweep", "test_named.py"]
 
 
+def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
+    release = next(release for release in releases.load().releases if release.tests is not None)
+    for name, hint in (
+        ("test_foreach", "Did you mean test_foreach.py"),
+        ("qqq", "Choose from: sweep, fuzz, test_foreach"),
+    ):
+        with pytest.raises(FactoryError) as raised:
+            command.chosen_files([name], ["test_foreach.py", "test_ops.py"], release)
+        assert f"--only {name}: there is no such file." in str(raised.value) and hint in str(raised.value)
+
+
 def test_each_file_is_listed_once_with_one_number_of_devices() -> None:
     table = command.tomllib.loads((conformity.TESTS / "files.toml").read_text(encoding="utf-8"))
     listed = [*table["files"], *(file for group in table["groups"].values() for file in group["files"])]

@@ -7,10 +7,12 @@ import pickle
 import re
 import subprocess
 import sys
+import textwrap
 from typing import Any, Dict
 
 import numpy as np
 import pytest
+import release_facts
 
 torch = pytest.importorskip("torch", reason="needs the torch wheel")
 # Where there is no wheel, this folder is importable as `triton`.
@@ -34,6 +36,26 @@ INTERPRETER_TOLERANCE = {"f": 1e-4, "i": 0, "u": 0, "b": 0}
 # Where the interpreter differs from Triton on a GPU, which NumPy's expectation follows: it truncates to bfloat16,
 # NumPy's minimum and maximum give NaN, and its sums of int8 do not wrap where those of Triton 3.2 do.
 INTERPRETER_DIFFERS = re.compile(r"bfloat16|float_binary\[(max|min|maxnan)-|clamp|reduction\[sum-int8-")
+
+
+def test_the_interpreter_computes_or_says_which_numpy_it_wants() -> None:
+    # With a NumPy that it was not built for, Triton 3.0's loads and stores nothing.
+    program = """
+        import os, sys
+        os.environ["TRITON_INTERPRET"] = "1"
+        import numpy
+        numpy.__version__ = "2.0.0"
+        sys.path.insert(0, sys.argv[1])
+        from registry import CASES
+        import cases_elementwise
+        print(sum(abs(next(iter(CASES.values()))("cpu").got)) > 0)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(pathlib.Path(__file__).parent)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if release_facts.has("triton_interprets_with_numpy_2"):
+        assert done.stdout.split() == ["True"], done.stderr
+    else:
+        assert done.returncode != 0 and 'pip install "numpy<2"' in done.stderr
 
 
 @pytest.fixture(scope="session")

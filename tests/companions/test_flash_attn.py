@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import release_facts
 import torch
 
 flash_attn = pytest.importorskip("flash_attn")
@@ -301,6 +302,10 @@ def test_five_steps_of_training_equal_the_cpus(compiled):
     on_device.load_state_dict(on_cpu.state_dict())
     on_device.cuda()
     wrapped = torch.compile(on_device, fullgraph=True) if compiled else None
+    if compiled and not release_facts.has("compiled_operators_have_buffers_of_their_own"):
+        with pytest.raises(RuntimeError, match="dq, dk and dv are the same memory"):
+            five_losses(on_device, x.cuda(), wrapped)
+        return
     want, got = five_losses(on_cpu, x), five_losses(on_device, x.cuda(), wrapped)
     assert want[-1] < want[0]
     torch.testing.assert_close(got, want, rtol=2e-3, atol=1e-4)

@@ -68,6 +68,14 @@ static inline unsigned barrier(int kind, int predicate, const char* file, int li
   return ::__cudaBlockBarrier(kind, predicate, file, line);
 }
 
+// One of the block's sixteen barriers, at which `threads` threads meet (0: all). How many of them had the predicate; 0
+// where the thread only arrives.
+static inline unsigned named_barrier(unsigned number, unsigned threads, bool arrive = false, bool predicate = false,
+                                     const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const Waiting waiting;
+  return ::__cudaBlockNamedBarrier(number, threads, arrive, predicate, file, line);
+}
+
 static inline unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value,
                                           unsigned from, const char* file, int line) {
   const Waiting waiting;
@@ -386,6 +394,13 @@ static inline int __syncthreads_or(int predicate, MXMACA_SITE) {
 }
 static inline int __syncthreads_and(int predicate, MXMACA_SITE) {
   return mxmaca::barrier(mcBarrierPlain, !predicate, file, line) == 0;
+}
+
+static inline void __barrier_sync(unsigned number, MXMACA_SITE) {
+  mxmaca::named_barrier(number, 0, false, false, file, line);
+}
+static inline void __barrier_sync_count(unsigned number, unsigned threads, MXMACA_SITE) {
+  mxmaca::named_barrier(number, threads, false, false, file, line);
 }
 
 // Threads of a block run on one processor and blocks meet at the end of the launch, so a fence has nothing to add but

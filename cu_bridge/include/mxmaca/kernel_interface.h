@@ -21,6 +21,8 @@ int __cudaLaunchChild(void (*function)(void), const char* name, const unsigned i
 mcKernelContext* __cudaKernelEnter(void);
 void __cudaThreadPark(unsigned int thread);
 unsigned int __cudaBlockBarrier(int kind, int predicate, const char* file, int line);
+unsigned int __cudaBlockNamedBarrier(unsigned int number, unsigned int threads, int arrive, int predicate,
+                                     const char* file, int line);
 unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
                                       unsigned int lane, const char* file, int line);
 unsigned int __cudaWarpActive(const char* file, int line);

@@ -94,6 +94,11 @@ MC_API void mcThreadPark(unsigned int thread);
 enum { mcBarrierPlain = 0, mcBarrierGrid = 1 };
 // Waits for all threads of the block that have not ended; returns how many had a predicate that is not 0.
 MC_API unsigned int mcBlockBarrier(int kind, int predicate, const char* file, int line);
+// PTX's barriers of a block, by number (0 to 15): comes to the one at which `threads` threads meet, a multiple of 32
+// (0: all of the block that have not ended), and waits for them unless `arrive`. Returns how many of them had a
+// predicate that is not 0; to a thread that does not wait, 0.
+MC_API unsigned int mcBlockNamedBarrier(unsigned int number, unsigned int threads, int arrive, int predicate,
+                                        const char* file, int line);
 
 // Lanes that meet must call operations of one number. Several numbers do the same for different functions of CUDA.
 typedef enum mcWarpOperation {

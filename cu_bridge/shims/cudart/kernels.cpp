@@ -80,6 +80,10 @@ void __cudaThreadPark(unsigned int thread) { mcThreadPark(thread); }
 unsigned int __cudaBlockBarrier(int kind, int predicate, const char* file, int line) {
   return mcBlockBarrier(kind, predicate, file, line);
 }
+unsigned int __cudaBlockNamedBarrier(unsigned int number, unsigned int threads, int arrive, int predicate,
+                                     const char* file, int line) {
+  return mcBlockNamedBarrier(number, threads, arrive, predicate, file, line);
+}
 unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
                                       unsigned int lane, const char* file, int line) {
   return mcWarpExchange(operation, mask, value, lane, file, line);

@@ -79,6 +79,17 @@ __global__ void two_masks(int* out) {
   if (threadIdx.x < 16) out[0] = __shfl_sync(0xffffffffu, 1, 0);
   else out[1] = __shfl_sync(0xfffffff0u, 1, 16);
 }
+__device__ void meet(int barrier, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(barrier), "r"(threads)); }
+__global__ void stuck_at_a_barrier(int* out) {
+  if (threadIdx.x < 32) meet(3, 64);
+  out[threadIdx.x] = 1;
+}
+__global__ void barrier_of_40(int*) { meet(1, 40); }
+__global__ void barrier_16(int*) { meet(threadIdx.x / 2, 64); }
+__global__ void barrier_of_two_numbers(int*) { meet(5, threadIdx.x < 32 ? 64 : 32); }
+__global__ void arrives_twice(int*) {
+  for (int i = 0; i < 2; ++i) asm volatile("bar.arrive 1, 64;");
+}
 // What cucc makes of a loop that waits, if the threads were not to count alike.
 __global__ void disagrees(int* out) {
   mxmaca::Agreed asked;
@@ -114,6 +125,11 @@ int main(int count, char** arguments) {
   RUN(different_votes, 32, 0);
   RUN(stuck_in_a_loop, 32, 0);
   RUN(two_masks, 32, 0);
+  RUN(stuck_at_a_barrier, 64, 0);
+  RUN(barrier_of_40, 64, 0);
+  RUN(barrier_16, 64, 0);
+  RUN(barrier_of_two_numbers, 64, 0);
+  RUN(arrives_twice, 32, 0);
   RUN(disagrees, 1, 0);
   RUN(runs_away, 1024, 0);
   RUN(meets_for_ever, 64, 0);
@@ -169,6 +185,15 @@ def wrong(wrong_program: pathlib.Path) -> Callable[..., str]:
             ["wait for each other", "0xffffffff", "names thread (16, 0, 0)"],
         ),
         ("two_masks", "cudaErrorLaunchFailure", ["wait for each other", "0xffffffff", "names thread (16, 0, 0)"]),
+        (
+            "stuck_at_a_barrier",
+            "cudaErrorLaunchFailure",
+            ["wait for each other", "thread (0, 0, 0)", "barrier 3, to which 32 of 64 threads have come"],
+        ),
+        ("barrier_of_40", "cudaErrorLaunchFailure", ["barrier 1 for 40 threads", "a multiple of 32"]),
+        ("barrier_16", "cudaErrorLaunchFailure", ["barrier 16 for 64 threads", "barriers 0 to 15"]),
+        ("barrier_of_two_numbers", "cudaErrorLaunchFailure", ["for 32 threads, where others have come for 64"]),
+        ("arrives_twice", "cudaErrorLaunchFailure", ["thread (0, 0, 0)", "barrier 1", "again"]),
         ("disagrees", "cudaErrorLaunchFailure", ["not the same for all threads"]),
         ("wrong_mask", "cudaErrorLaunchFailure", ["mask 0x00000001", "thread (1, 0, 0)"]),
         ("out_of_bounds", "cudaErrorIllegalAddress", []),

@@ -31,6 +31,10 @@ void mcThreadPark(unsigned int thread) { Worker::current()->park(thread); }
 unsigned int mcBlockBarrier(int kind, int predicate, const char* file, int line) {
   return Worker::current()->barrier(kind, predicate, file, line);
 }
+unsigned int mcBlockNamedBarrier(unsigned int number, unsigned int threads, int arrive, int predicate, const char* file,
+                                 int line) {
+  return Worker::current()->namedBarrier(number, threads, arrive != 0, predicate, file, line);
+}
 unsigned long long mcWarpExchange(mcWarpOperation operation, unsigned int mask, unsigned long long value,
                                   unsigned int lane, const char* file, int line) {
   return Worker::current()->exchange(operation, mask, value, lane, file, line);

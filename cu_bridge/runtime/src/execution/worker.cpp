@@ -201,6 +201,7 @@ void Worker::runBlocks(uint64_t first, uint64_t count) {
     split_ = false;
     blocksLeft_ = 0;
     yields_ = 0;
+    forgetNamedBarriers();
     const bool forward = launch_->schedule.order == Schedule::kForward;
     if (forward && !passesIntMax(launch_->grid, launch_->block, context_.block.x)) {
       order_.clear();
@@ -260,6 +261,7 @@ void Worker::reset() {
   ready_.clear();
   barrier_.clear();
   arrived_ = trueCount_ = activeWaiting_ = 0;
+  forgetNamedBarriers();
   std::memset(inWarp_, 0, sizeof inWarp_);
   idle_.clear();
   for (Fiber& fiber : fibers_) {

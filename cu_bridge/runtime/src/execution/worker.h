@@ -58,6 +58,7 @@ class Worker {
   Launch& launch() { return *launch_; }
   void park(unsigned thread);
   unsigned barrier(int kind, int predicate, const char* file, int line);
+  unsigned namedBarrier(unsigned number, unsigned threads, bool arrive, int predicate, const char* file, int line);
   unsigned long long exchange(mcWarpOperation operation, unsigned mask, unsigned long long value, unsigned lane,
                               const char* file, int line);
   unsigned activeLanes(const char* file, int line);
@@ -86,7 +87,7 @@ class Worker {
   uintptr_t kernelAddress() const { return reinterpret_cast<uintptr_t>(launch_->function); }
 
  private:
-  enum class State : uint8_t { kIdle, kLoop, kReady, kBarrier, kWarp, kActive, kYielded };
+  enum class State : uint8_t { kIdle, kLoop, kReady, kBarrier, kNamedBarrier, kWarp, kActive, kYielded };
 
   struct alignas(64) Fiber {
     void* stackPointer;
@@ -138,6 +139,13 @@ class Worker {
     void clear() { head = tail = nullptr; }
   };
 
+  struct NamedBarrier {
+    Queue waiting;
+    unsigned expected = 0;  // threads; 0: all that have not ended
+    unsigned arrived = 0, trueCount = 0;
+    uint32_t lanes[kMaxThreads / kWarpSize] = {};  // that have arrived
+  };
+
   static void fiberMain();
   void loop();  // of fiberMain
   void begin(Launch& launch);
@@ -160,6 +168,9 @@ class Worker {
   void reorder(std::vector<Element>& elements);  // as the schedule says
   void release(Queue& waiting);
   void releaseBarrierIfComplete();
+  void releaseIfComplete(NamedBarrier& barrier);
+  void forgetNamedBarriers();
+  bool isComplete(const NamedBarrier& barrier) const;
   void meetElsewhere(const Fiber* self, const Fiber* first, int kind);
   void completeWarp(unsigned warp, unsigned mask);
   void checkPartners(unsigned warp, const Fiber* leader, const Fiber* elsewhere, uint32_t there);
@@ -202,6 +213,8 @@ class Worker {
   unsigned arrived_ = 0, trueCount_ = 0;
   int barrierKind_ = mcBarrierPlain;
   bool severalPlaces_ = false;  // the threads that wait at the barrier do so in more than one
+  NamedBarrier named_[limits::kNamedBarriers];
+  bool namedUsed_ = false;  // by the block
 
   std::vector<Fiber> fibers_;
   std::vector<Stack> stacks_;

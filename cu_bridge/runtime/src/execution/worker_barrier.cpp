@@ -1,4 +1,4 @@
-// Barriers of blocks and grids.
+// Barriers of blocks, by name too, and of grids.
 
 #include "execution/worker.h"
 
@@ -30,6 +30,9 @@ void Worker::meetElsewhere(const Fiber* self, const Fiber* first, int kind) {
 }
 
 void Worker::releaseBarrierIfComplete() {
+  if (namedUsed_) {
+    for (NamedBarrier& barrier : named_) releaseIfComplete(barrier);
+  }
   if (arrived_ == 0 || arrived_ < live_) return;
   if (barrierKind_ == mcBarrierGrid && !launch_->gridBarrier->wait()) {
     failed_ = true;
@@ -63,6 +66,84 @@ unsigned Worker::barrier(int kind, int predicate, const char* file, int line) {
   barrier_.push(self);
   if (arrived_ >= live_) releaseBarrierIfComplete();
   if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(self->thread / kWarpSize);
+  Fiber* const next = pickNext();
+  if (__builtin_expect(next == nullptr, 0)) {
+    reportStuck();
+    leaveForScheduler();
+  }
+  switchTo(next);
+  return static_cast<unsigned>(self->value);
+}
+
+// Note: named barriers
+// ~~~~~~~~~~~~~~~~~~~~
+// PTX gives a block sixteen barriers, 0 being that of `__syncthreads()`. At each of them a number of threads meets that
+// the program says, so groups of warps wait for each other, and a producer arrives where consumers wait. A barrier
+// counts whole warps: lanes that a warp has not, or has no more, are there as soon as all that it has are.
+void Worker::forgetNamedBarriers() {
+  if (!namedUsed_) return;
+  // What has arrived when a block ends, and nobody has waited for, is no error.
+  for (NamedBarrier& barrier : named_) barrier = {};
+  namedUsed_ = false;
+}
+
+bool Worker::isComplete(const NamedBarrier& barrier) const {
+  if (barrier.arrived == 0) return false;
+  if (barrier.expected == 0) return barrier.arrived >= live_;
+  unsigned warps = 0;
+  for (unsigned warp = 0; warp * kWarpSize < threads_; ++warp) {
+    warps += barrier.lanes[warp] != 0 && (liveLanes(warp) & ~barrier.lanes[warp]) == 0;
+  }
+  return warps * kWarpSize >= barrier.expected;
+}
+
+void Worker::releaseIfComplete(NamedBarrier& barrier) {
+  if (!isComplete(barrier)) return;
+  for (Fiber* fiber = barrier.waiting.head; fiber != nullptr; fiber = fiber->next) {
+    fiber->value = barrier.trueCount;
+    fiber->state = State::kReady;
+  }
+  release(barrier.waiting);
+  barrier = {};
+}
+
+unsigned Worker::namedBarrier(unsigned number, unsigned threads, bool arrive, int predicate, const char* file,
+                              int line) {
+  Fiber* const self = currentFiber_;
+  const unsigned warp = self->thread / kWarpSize;
+  const uint32_t lane = 1U << (self->thread % kWarpSize);
+  self->file = file;
+  self->line = line;
+  const auto refuse = [&](const std::string& why) {
+    failHere(mcErrorLaunchFailure, place(self, " comes") + " to barrier " + std::to_string(number) + " for " +
+                                       std::to_string(threads) + " threads" + why);
+  };
+  if (number >= limits::kNamedBarriers) refuse(": a block has barriers 0 to 15");
+  if (threads % kWarpSize != 0) refuse(": whole warps meet there, so it must be a multiple of 32");
+  const bool whole = threads == 0 || threads >= (threads_ + kWarpSize - 1) / kWarpSize * kWarpSize;
+  if (number == 0 && whole && !arrive) return barrier(mcBarrierPlain, predicate, file, line);
+  if (arrive && threads == 0) refuse(" and does not wait, which needs a number");
+  if (arrive && number == 0) refuse(" and does not wait: on this device barriers from 1 on can do that");
+  NamedBarrier& meeting = named_[number];
+  if (meeting.arrived != 0 && meeting.expected != threads) {
+    refuse(", where others have come for " + std::to_string(meeting.expected));
+  }
+  if ((meeting.lanes[warp] & lane) != 0) refuse(" again, before these have met there");
+  namedUsed_ = true;
+  meeting.expected = threads;
+  meeting.lanes[warp] |= lane;
+  ++meeting.arrived;
+  meeting.trueCount += predicate != 0;
+  const bool warpIsThere = threads == 0 || (liveLanes(warp) & ~meeting.lanes[warp]) == 0;
+  if (arrive) {
+    if (warpIsThere) releaseIfComplete(meeting);
+    return 0;
+  }
+  self->state = State::kNamedBarrier;
+  self->value = number;
+  meeting.waiting.push(self);
+  if (warpIsThere) releaseIfComplete(meeting);
+  if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(warp);
   Fiber* const next = pickNext();
   if (__builtin_expect(next == nullptr, 0)) {
     reportStuck();

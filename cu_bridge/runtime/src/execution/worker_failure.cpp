@@ -35,15 +35,24 @@ void Worker::reportStuck() {
   std::string text = "threads of the block wait for each other for ever: ";
   const Fiber* const atBarrier = barrier_.head;
   const Fiber* atWarp = nullptr;
-  for (unsigned thread = 0; thread < threads_ && atWarp == nullptr; ++thread) {
+  const Fiber* atNamed = nullptr;
+  for (unsigned thread = 0; thread < threads_; ++thread) {
     const Fiber* const fiber = byThread_[thread];
-    if (fiber != nullptr && fiber->state == State::kWarp) atWarp = fiber;
+    if (fiber == nullptr) continue;
+    if (atWarp == nullptr && fiber->state == State::kWarp) atWarp = fiber;
+    if (atNamed == nullptr && fiber->state == State::kNamedBarrier) atNamed = fiber;
   }
   if (atBarrier != nullptr) text += place(atBarrier) + " (__syncthreads())";
+  if (atNamed != nullptr) {
+    const NamedBarrier& barrier = named_[atNamed->value];
+    const unsigned expected = barrier.expected != 0 ? barrier.expected : live_;
+    text += (atBarrier != nullptr ? ", " : "") + place(atNamed) + " (barrier " + std::to_string(atNamed->value) +
+            ", to which " + std::to_string(barrier.arrived) + " of " + std::to_string(expected) + " threads have come)";
+  }
   if (atWarp != nullptr) {
     char mask[64];
     std::snprintf(mask, sizeof mask, " (warp operation with mask 0x%08x)", atWarp->mask);
-    text += (atBarrier != nullptr ? ", " : "") + place(atWarp) + mask;
+    text += (atBarrier != nullptr || atNamed != nullptr ? ", " : "") + place(atWarp) + mask;
     const unsigned warp = atWarp->thread / kWarpSize;
     for (uint32_t rest = atWarp->mask & liveLanes(warp); rest != 0; rest &= rest - 1) {
       const Fiber* const other = byThread_[warp * kWarpSize + static_cast<unsigned>(__builtin_ctz(rest))];

@@ -222,7 +222,8 @@ void Worker::resolveActive(unsigned warp) {
     if (fiber == nullptr) return;
     if (fiber->state == State::kActive) {
       if (first == nullptr) first = fiber;
-    } else if (fiber->state != State::kWarp && fiber->state != State::kBarrier) {
+    } else if (fiber->state != State::kWarp && fiber->state != State::kBarrier &&
+               fiber->state != State::kNamedBarrier) {
       return;
     }
   }

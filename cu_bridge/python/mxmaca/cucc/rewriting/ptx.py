@@ -86,10 +86,6 @@ class Translation(Operands):
             "W": table.WIDER.get(short, ""),
         }
         wanted = list(row.operands)
-        if wanted == ["zero"]:
-            if arguments != ["0"]:
-                raise Unsupported(f"{name} {', '.join(arguments)} (only barrier 0 with all threads)")
-            return row.expression + ";"
         if wanted == ["address"]:
             return row.expression + ";"
         given = arguments[1:] if row.result else arguments

@@ -265,7 +265,6 @@ ROWS: List[Row] = [
     _row(r"redux\.sync\.(?P<f>and|or|xor)\.(?P<t>b32)", "T", "T u32", "__reduce_{f}_sync(b, a)"),
     _row(r"bar\.warp\.sync", "", "u32", "__syncwarp(a)"),
     # ---- block, order, time
-    _row(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?", "", "zero", "__syncthreads()"),
     _row(r"membar\.cta|fence(?:\.sc|\.acq_rel)?\.cta", "", "", "__threadfence_block()"),
     _row(r"membar\.gl|fence(?:\.sc|\.acq_rel)?\.gpu", "", "", "__threadfence()"),
     _row(r"membar\.sys|fence(?:\.sc|\.acq_rel)?\.sys", "", "", "__threadfence_system()"),

@@ -1,11 +1,14 @@
-"""Barriers of blocks with a vote, mbarrier objects, and what lanes exchange with a predicate beside the result."""
+"""Barriers of blocks by number, mbarrier objects, and what lanes exchange with a predicate beside the result."""
 
 import re
-from typing import List, Optional
+from typing import List, Match, Optional
 
 from .operands import Operands
 
-VOTE = re.compile(r"(?:bar|barrier)(?:\.cta)?\.red\.(popc|and|or)(?:\.aligned)?\.(u32|pred)")
+NAMED = re.compile(
+    r"(?:bar|barrier)(?:\.cta)?\.(?:(?P<f>sync|arrive)(?:\.aligned)?|red\.(?:(?P<count>popc)|(?P<vote>and|or))"
+    r"(?:\.aligned)?(?(count)\.u32|\.pred))"
+)
 SHUFFLE = re.compile(r"shfl\.sync\.(idx|up|down|bfly)\.b32")
 SHUFFLES = {"idx": "mcWarpShuffle", "up": "mcWarpShuffleUp", "down": "mcWarpShuffleDown", "bfly": "mcWarpShuffleXor"}
 ORDER = r"(?:\.(?:release|acquire|relaxed))?(?:\.(?:cta|cluster))?"
@@ -35,15 +38,26 @@ def translate(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
         value, mask = work.value(arguments[1], f"uint{match.group(1)}_t"), work.value(arguments[2], "uint32_t")
         call = f"int same; const uint32_t lanes = __match_all_sync({mask}, {value}, &same);"
         return _pair(work, arguments[0], call, "lanes", "same != 0")
-    match = VOTE.fullmatch(name)
-    if match is not None and len(arguments) == 3 and arguments[1] == "0":
-        if (match.group(1) == "popc") != (match.group(2) == "u32"):
-            return None
-        function = {"popc": "count", "and": "and", "or": "or"}[match.group(1)]
-        call = f"__syncthreads_{function}({work.value(arguments[2], 'bool')})"
-        result = f"static_cast<uint32_t>({call})" if function == "count" else f"({call} != 0)"
-        return f"mxmaca::ptx::put({work.target(arguments[0])}, {result});"
-    return None
+    match = NAMED.fullmatch(name)
+    return None if match is None else _named(work, match, arguments)
+
+
+def _named(work: Operands, match: Match[str], arguments: List[str]) -> Optional[str]:
+    """One of a block's sixteen barriers, at which a number of threads meets, or all."""
+    function, vote = match.group("f"), match.group("vote")
+    if arguments == ["0"] and function == "sync":
+        return "__syncthreads();"
+    place = arguments if function else arguments[1:-1]
+    if len(place) not in ((2,) if function == "arrive" else (1, 2)):
+        return None
+    number, *counts = (work.value(text, "uint32_t") for text in place)
+    threads = counts[0] if counts else "0"
+    if function:
+        return f"mxmaca::named_barrier({number}, {threads}, {str(function == 'arrive').lower()});"
+    predicate = work.value(arguments[-1], "bool")
+    call = f"mxmaca::named_barrier({number}, {threads}, false, {'!' if vote == 'and' else ''}({predicate}))"
+    result = {"and": f"({call} == 0)", "or": f"({call} != 0)"}.get(vote or "", call)
+    return f"mxmaca::ptx::put({work.target(arguments[0])}, {result});"
 
 
 def _pair(work: Operands, targets: str, call: str, result: str, predicate: str) -> str:

@@ -1,7 +1,7 @@
 // Inline PTX: special registers, integers, floating point, half, memory, atomics, copies to shared memory.
 #include <cstdint>
 
-#include "../check.h"
+#include "../../check.h"
 
 __device__ unsigned lane() {
   unsigned result;

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../check.h"
+#include "../../check.h"
 
 // A is 16 x 16 in rows, B 16 x 8 in rows (so its fragment is loaded transposed), C 16 x 8.
 template <bool brain, class T>

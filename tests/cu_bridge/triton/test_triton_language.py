@@ -316,13 +316,13 @@ def test_printing_and_assertions(tmp_path: pathlib.Path) -> None:
     done = run_program(
         tmp_path,
         """
-        @triton.jit
+        @triton.jit(debug=True)
         def kernel(x, N: tl.constexpr):
             a = tl.load(x + tl.arange(0, N))
             tl.device_print("value 5%s", a)
             tl.device_assert(a < 3, "too large")
 
-        kernel[(1,)](torch.arange(4, dtype=torch.int32, device="cuda"), N=4, debug=True)
+        kernel[(1,)](torch.arange(4, dtype=torch.int32, device="cuda"), N=4)
         torch.cuda.synchronize()
         """,
     )

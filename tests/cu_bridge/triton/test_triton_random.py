@@ -1,6 +1,6 @@
 """Random kernels leave on the device exactly what Triton's interpreter leaves; each day others.
 
-Triton 3.2's interpreter has more gaps than the generator avoids, so it gets the same ones each day.
+The interpreters up to Triton 3.2 have more gaps than the generator avoids, so they get the same kernels each day.
 """
 
 import datetime
@@ -8,6 +8,7 @@ import pathlib
 import sys
 
 import pytest
+import release_facts
 
 torch = pytest.importorskip("torch", reason="needs the torch wheel")
 # Where there is no wheel, this folder is importable as `triton`.
@@ -29,4 +30,5 @@ def test_random_kernels_leave_what_the_interpreter_leaves(tmp_path: pathlib.Path
     seed = int(datetime.date.today().strftime("%Y%m%d")) if newer else 20261123
     compared, wrong = compare(seed, COUNT, tmp_path)
     assert not wrong, f"python {HERE / 'random_triton.py'} {seed} {COUNT}\n" + "\n".join(wrong)
-    assert compared >= COUNT * 3 // 4
+    least = 3 if release_facts.has("triton_interprets_most_kernels") else 2
+    assert compared >= COUNT * least // 4

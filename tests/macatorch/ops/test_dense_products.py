@@ -131,7 +131,10 @@ def test_a_product_in_panels_takes_the_memory_of_its_result_and_one_panel(
     product = a @ b
     needed = product.numel() * 4
     assert needed <= torch.cuda.memory_allocated() - before < needed + (1 << 20)
-    assert needed + panel * 4 <= torch.cuda.max_memory_allocated() - before < needed + panel * 4 + (1 << 20)
+    beside = panel * 4
+    if release_facts.has("workspaces_of_one_product"):  # it is taken and given back before the panel is
+        beside = max(beside, torch.backends.cuda.cublas_workspace_size())
+    assert needed + panel * 4 <= torch.cuda.max_memory_allocated() - before < needed + beside + (1 << 20)
 
 
 def test_a_captured_product_in_panels_is_computed_at_each_launch() -> None:

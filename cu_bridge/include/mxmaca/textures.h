@@ -291,8 +291,9 @@ static inline cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y
   const cudaError_t error = cudaMemcpy2DToArrayAsync(to, x, y, from, pitch, width, height, kind);
   return error != cudaSuccess ? error : ::cudaStreamSynchronize(0);
 }
-static inline cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                                size_t width, size_t height, cudaMemcpyKind kind) {
+static inline cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                                     size_t width, size_t height, cudaMemcpyKind kind,
+                                                     cudaStream_t stream = 0) {
   if (to == nullptr || from == nullptr || width > pitch) return cudaErrorInvalidValue;
   const size_t unit = mxmaca::element_bytes(from->format);
   if (x % unit != 0 || width % unit != 0) return cudaErrorInvalidValue;
@@ -302,7 +303,12 @@ static inline cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArra
   p.dstPtr = make_cudaPitchedPtr(to, pitch, width, height);
   p.extent = make_cudaExtent(width / unit, height, 1);
   p.kind = kind;
-  return cudaMemcpy3D(&p);
+  return cudaMemcpy3DAsync(&p, stream);
+}
+static inline cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                                size_t width, size_t height, cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpy2DFromArrayAsync(to, pitch, from, x, y, width, height, kind);
+  return error != cudaSuccess ? error : ::cudaStreamSynchronize(0);
 }
 static inline cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t x, size_t y, cudaArray_const_t from,
                                                    size_t fromX, size_t fromY, size_t width, size_t height,
@@ -321,19 +327,29 @@ static inline cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t x, siz
   return cudaMemcpy3D(&p);
 }
 // Contiguous bytes from the place (x, y) on, over the ends of rows.
-static inline cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t count,
-                                            cudaMemcpyKind kind) {
+static inline cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from, size_t count,
+                                                 cudaMemcpyKind kind, cudaStream_t stream = 0) {
   if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   const size_t row = to->extent.width * mxmaca::element_bytes(to->format), start = y * row + x;
   if (start + count > row * mxmaca::at_least_one(to->extent.height)) return cudaErrorInvalidValue;
-  return ::cudaMemcpy(to->memory + start, from, count, kind);
+  return ::cudaMemcpyAsync(to->memory + start, from, count, kind, stream);
 }
-static inline cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t count,
-                                              cudaMemcpyKind kind) {
+static inline cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t count,
+                                            cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpyToArrayAsync(to, x, y, from, count, kind);
+  return error != cudaSuccess ? error : ::cudaStreamSynchronize(0);
+}
+static inline cudaError_t cudaMemcpyFromArrayAsync(void* to, cudaArray_const_t from, size_t x, size_t y, size_t count,
+                                                   cudaMemcpyKind kind, cudaStream_t stream = 0) {
   if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   const size_t row = from->extent.width * mxmaca::element_bytes(from->format), start = y * row + x;
   if (start + count > row * mxmaca::at_least_one(from->extent.height)) return cudaErrorInvalidValue;
-  return ::cudaMemcpy(to, from->memory + start, count, kind);
+  return ::cudaMemcpyAsync(to, from->memory + start, count, kind, stream);
+}
+static inline cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t count,
+                                              cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpyFromArrayAsync(to, from, x, y, count, kind);
+  return error != cudaSuccess ? error : ::cudaStreamSynchronize(0);
 }
 static inline cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t x, size_t y, cudaArray_const_t from,
                                                  size_t fromX, size_t fromY, size_t count,

@@ -122,6 +122,10 @@ int main() {
   CHECK(cudaMemcpyArrayToArray(copied, 0, 1, array, 8, 0, 16) == cudaSuccess);
   CHECK(cudaMemcpy2DFromArray(cells, 16, copied, 0, 0, 16, 2, cudaMemcpyDeviceToHost) == cudaSuccess);
   CHECK(cells[1] == 10.5f && cells[3] == 12.5f && cells[4] == 2.5f && cells[6] == 10.5f);
+  CHECK(cudaMemcpyToArrayAsync(copied, 4, 1, cells, 8, cudaMemcpyHostToDevice, 0) == cudaSuccess);
+  CHECK(cudaMemcpy2DFromArrayAsync(cells, 16, copied, 4, 1, 8, 1, cudaMemcpyDeviceToHost, 0) == cudaSuccess);
+  CHECK(cudaMemcpyFromArrayAsync(cells + 4, copied, 8, 0, 8, cudaMemcpyDeviceToHost, 0) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess && cells[1] == 10.5f && cells[4] == 11.5f && cells[5] == 12.5f);
   CHECK(cudaMemcpy2DArrayToArray(copied, 3, 0, array, 0, 1, 12, 1) == cudaErrorInvalidValue);
   CHECK(cudaMemcpyArrayToArray(copied, 0, 0, array, 4, 1, 16) == cudaErrorInvalidValue);
   CHECK(cudaFreeArray(copied) == cudaSuccess);

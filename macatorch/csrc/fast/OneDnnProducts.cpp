@@ -31,8 +31,8 @@ namespace {
 // The least number of multiplications: 256 x 256 x 256 and 128 x 128 x 128.
 constexpr int64_t kLeastWork = int64_t{1} << 24;
 constexpr int64_t kLeastBfloat16Work = int64_t{1} << 21;
-// Upstream's bridge takes bfloat16 alone in old releases.
-constexpr bool kMultipliesFloats = MACATORCH_TORCH_AT_LEAST(2, 4);
+// In old releases upstream's bridge takes bfloat16 alone, and in 2.4 it computes floats in bfloat16 where AMX is there.
+constexpr bool kMultipliesFloats = MACATORCH_TORCH_AT_LEAST(2, 5);
 constexpr int64_t kLeastSide = 8;  // rows and columns of a result: below, a product is bound by what it reads
 
 struct Choice {

@@ -1,8 +1,27 @@
-// cuFFT with types chosen at run time, and callbacks. Several devices and callbacks of nvrtc are refused.
+// cuFFT with types chosen at run time, and callbacks. Several devices are refused; callbacks of nvrtc are not there.
 #pragma once
 #define _CUFFTXT_H_
 
+#include "cudalibxt.h"
 #include "cufft.h"
+
+typedef enum cufftXtSubFormat_t {
+  CUFFT_XT_FORMAT_INPUT = 0x00,
+  CUFFT_XT_FORMAT_OUTPUT = 0x01,
+  CUFFT_XT_FORMAT_INPLACE = 0x02,
+  CUFFT_XT_FORMAT_INPLACE_SHUFFLED = 0x03,
+  CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED = 0x04,
+  CUFFT_XT_FORMAT_DISTRIBUTED_INPUT = 0x05,
+  CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT = 0x06,
+  CUFFT_FORMAT_UNDEFINED = 0x07
+} cufftXtSubFormat;
+
+typedef enum cufftXtCopyType_t {
+  CUFFT_COPY_HOST_TO_DEVICE = 0x00,
+  CUFFT_COPY_DEVICE_TO_HOST = 0x01,
+  CUFFT_COPY_DEVICE_TO_DEVICE = 0x02,
+  CUFFT_COPY_UNDEFINED = 0x03
+} cufftXtCopyType;
 
 typedef enum cufftXtCallbackType_t {
   CUFFT_CB_LD_COMPLEX = 0x0,
@@ -49,6 +68,19 @@ cufftResult cufftXtSetCallback(cufftHandle plan, void** callback_routine, cufftX
                                void** caller_info);
 cufftResult cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType cbType);
 cufftResult cufftXtSetCallbackSharedSize(cufftHandle plan, cufftXtCallbackType cbType, size_t sharedSize);
+// Of several devices: CUFFT_NOT_SUPPORTED.
+cufftResult cufftXtSetGPUs(cufftHandle handle, int nGPUs, int* whichGPUs);
+cufftResult cufftXtSetWorkArea(cufftHandle plan, void** workArea);
+cufftResult cufftXtMalloc(cufftHandle plan, cudaLibXtDesc** descriptor, cufftXtSubFormat format);
+cufftResult cufftXtFree(cudaLibXtDesc* descriptor);
+cufftResult cufftXtMemcpy(cufftHandle plan, void* dstPointer, void* srcPointer, cufftXtCopyType type);
+cufftResult cufftXtExecDescriptor(cufftHandle plan, cudaLibXtDesc* input, cudaLibXtDesc* output, int direction);
+cufftResult cufftXtExecDescriptorC2C(cufftHandle plan, cudaLibXtDesc* input, cudaLibXtDesc* output, int direction);
+cufftResult cufftXtExecDescriptorZ2Z(cufftHandle plan, cudaLibXtDesc* input, cudaLibXtDesc* output, int direction);
+cufftResult cufftXtExecDescriptorR2C(cufftHandle plan, cudaLibXtDesc* input, cudaLibXtDesc* output);
+cufftResult cufftXtExecDescriptorD2Z(cufftHandle plan, cudaLibXtDesc* input, cudaLibXtDesc* output);
+cufftResult cufftXtExecDescriptorC2R(cufftHandle plan, cudaLibXtDesc* input, cudaLibXtDesc* output);
+cufftResult cufftXtExecDescriptorZ2D(cufftHandle plan, cudaLibXtDesc* input, cudaLibXtDesc* output);
 #ifdef __cplusplus
 }
 #endif

@@ -40,11 +40,15 @@ cusolverStatus_t cusolverDnDestroySyevjInfo(syevjInfo_t info);
 cusolverStatus_t cusolverDnXsyevjSetTolerance(syevjInfo_t info, double tolerance);
 cusolverStatus_t cusolverDnXsyevjSetMaxSweeps(syevjInfo_t info, int max_sweeps);
 cusolverStatus_t cusolverDnXsyevjSetSortEig(syevjInfo_t info, int sort_eig);
+cusolverStatus_t cusolverDnXsyevjGetResidual(cusolverDnHandle_t handle, syevjInfo_t info, double* residual);
+cusolverStatus_t cusolverDnXsyevjGetSweeps(cusolverDnHandle_t handle, syevjInfo_t info, int* executed_sweeps);
 cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t* info);
 cusolverStatus_t cusolverDnDestroyGesvdjInfo(gesvdjInfo_t info);
 cusolverStatus_t cusolverDnXgesvdjSetTolerance(gesvdjInfo_t info, double tolerance);
 cusolverStatus_t cusolverDnXgesvdjSetMaxSweeps(gesvdjInfo_t info, int max_sweeps);
 cusolverStatus_t cusolverDnXgesvdjSetSortEig(gesvdjInfo_t info, int sort_svd);
+cusolverStatus_t cusolverDnXgesvdjGetResidual(cusolverDnHandle_t handle, gesvdjInfo_t info, double* residual);
+cusolverStatus_t cusolverDnXgesvdjGetSweeps(cusolverDnHandle_t handle, gesvdjInfo_t info, int* executed_sweeps);
 
 cusolverStatus_t cusolverDnIRSParamsCreate(cusolverDnIRSParams_t* params);
 cusolverStatus_t cusolverDnIRSParamsDestroy(cusolverDnIRSParams_t params);

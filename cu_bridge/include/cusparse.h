@@ -133,6 +133,10 @@ cusparseStatus_t cusparseCreateSpVec(cusparseSpVecDescr_t* descr, int64_t size, 
                                      void* values, cusparseIndexType_t idxType, cusparseIndexBase_t idxBase,
                                      cudaDataType valueType);
 cusparseStatus_t cusparseDestroySpVec(cusparseConstSpVecDescr_t descr);
+cusparseStatus_t cusparseSpVecGet(cusparseSpVecDescr_t descr, int64_t* size, int64_t* nnz, void** indices,
+                                  void** values, cusparseIndexType_t* idxType, cusparseIndexBase_t* idxBase,
+                                  cudaDataType* valueType);
+cusparseStatus_t cusparseSpVecGetIndexBase(cusparseConstSpVecDescr_t descr, cusparseIndexBase_t* idxBase);
 cusparseStatus_t cusparseSpVecSetValues(cusparseSpVecDescr_t descr, void* values);
 cusparseStatus_t cusparseSpVecGetValues(cusparseSpVecDescr_t descr, void** values);
 cusparseStatus_t cusparseCreateDnVec(cusparseDnVecDescr_t* descr, int64_t size, void* values, cudaDataType valueType);
@@ -332,6 +336,10 @@ cusparseStatus_t cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int m, 
                                                 const int* csrColIndA, size_t* pBufferSizeInBytes);
 cusparseStatus_t cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int nnz, const cusparseMatDescr_t descrA,
                                   const int* csrRowPtrA, int* csrColIndA, int* P, void* pBuffer);
+cusparseStatus_t cusparseXcscsort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* cscColPtrA,
+                                                const int* cscRowIndA, size_t* pBufferSizeInBytes);
+cusparseStatus_t cusparseXcscsort(cusparseHandle_t handle, int m, int n, int nnz, const cusparseMatDescr_t descrA,
+                                  const int* cscColPtrA, int* cscRowIndA, int* P, void* pBuffer);
 cusparseStatus_t cusparseCsr2cscEx2_bufferSize(cusparseHandle_t handle, int m, int n, int nnz, const void* csrVal,
                                                const int* csrRowPtr, const int* csrColInd, void* cscVal, int* cscColPtr,
                                                int* cscRowInd, cudaDataType valType, cusparseAction_t copyValues,

@@ -12,6 +12,13 @@ Status set(Info* info, Value JacobiLimits::* field, Value value, bool valid) {
   info->*field = value;
   return CUSOLVER_STATUS_SUCCESS;
 }
+template <class Info, class Value>
+Status get(cusolverDnHandle_t handle, const Info* info, Value* value) {
+  if (!live(handle)) return CUSOLVER_STATUS_NOT_INITIALIZED;
+  MXMACA_REQUIRE(live(info) && value != nullptr);
+  *value = 0;
+  return CUSOLVER_STATUS_SUCCESS;
+}
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -45,15 +52,22 @@ Status cusolverDnCreateSyevjInfo(syevjInfo_t* info) { return createDescriptor<St
 Status cusolverDnDestroySyevjInfo(syevjInfo_t info) { return destroyDescriptor<Status>(info); }
 Status cusolverDnCreateGesvdjInfo(gesvdjInfo_t* info) { return createDescriptor<Status>(info); }
 Status cusolverDnDestroyGesvdjInfo(gesvdjInfo_t info) { return destroyDescriptor<Status>(info); }
-#define JACOBI_LIMITS(method)                                                       \
-  Status cusolverDnX##method##SetTolerance(method##Info_t info, double tolerance) { \
-    return set(info, &JacobiLimits::tolerance, tolerance, tolerance >= 0);          \
-  }                                                                                 \
-  Status cusolverDnX##method##SetMaxSweeps(method##Info_t info, int sweeps) {       \
-    return set(info, &JacobiLimits::sweeps, sweeps, sweeps >= 0);                   \
-  }                                                                                 \
-  Status cusolverDnX##method##SetSortEig(method##Info_t info, int sort) {           \
-    return set(info, &JacobiLimits::sort, sort, sort == 0 || sort == 1);            \
+// LAPACK's methods stand for Jacobi's: no sweep is made, and what is left off the diagonal is 0.
+#define JACOBI_LIMITS(method)                                                                                 \
+  Status cusolverDnX##method##SetTolerance(method##Info_t info, double tolerance) {                           \
+    return set(info, &JacobiLimits::tolerance, tolerance, tolerance >= 0);                                    \
+  }                                                                                                           \
+  Status cusolverDnX##method##SetMaxSweeps(method##Info_t info, int sweeps) {                                 \
+    return set(info, &JacobiLimits::sweeps, sweeps, sweeps >= 0);                                             \
+  }                                                                                                           \
+  Status cusolverDnX##method##SetSortEig(method##Info_t info, int sort) {                                     \
+    return set(info, &JacobiLimits::sort, sort, sort == 0 || sort == 1);                                      \
+  }                                                                                                           \
+  Status cusolverDnX##method##GetResidual(cusolverDnHandle_t handle, method##Info_t info, double* residual) { \
+    return get(handle, info, residual);                                                                       \
+  }                                                                                                           \
+  Status cusolverDnX##method##GetSweeps(cusolverDnHandle_t handle, method##Info_t info, int* sweeps) {        \
+    return get(handle, info, sweeps);                                                                         \
   }
 JACOBI_LIMITS(syevj)
 JACOBI_LIMITS(gesvdj)

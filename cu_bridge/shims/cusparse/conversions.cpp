@@ -46,6 +46,60 @@ Status checkSort(int m, int n, int nnz, const int* first, const int* second) {
   return CUSPARSE_STATUS_SUCCESS;
 }
 
+// Which row each element of a matrix in CSR lies in, or column in CSC.
+std::vector<int> expanded(const int* offsets, int count, int nnz, int base) {
+  std::vector<int> result(static_cast<size_t>(nnz));
+  for (int i = 0; i < count; ++i) {
+    std::fill(result.begin() + (offsets[i] - base), result.begin() + (offsets[i + 1] - base), i);
+  }
+  return result;
+}
+
+// What is left of a matrix without its small elements. Of a complex tolerance the real part counts.
+template <class T>
+bool isKept(T value, T tolerance) {
+  return std::abs(value) > std::real(tolerance);
+}
+template <class T>
+Status countKept(int m, const cusparseMatDescr_t descriptor, const T* values, const int* offsets, int* counts,
+                 int* total, T tolerance) {
+  MXMACA_REQUIRE(m >= 0 && live(descriptor) && offsets != nullptr && counts != nullptr && total != nullptr);
+  MXMACA_REQUIRE(std::real(tolerance) >= 0);
+  reachData();
+  const int base = descriptor->base, nnz = offsets[m] - base;
+  checkOffsets(offsets, m, nnz, base);
+  MXMACA_REQUIRE(nnz == 0 || values != nullptr);
+  int all = 0;
+  for (int row = 0; row < m; ++row) {
+    counts[row] = 0;
+    for (int i = offsets[row] - base; i < offsets[row + 1] - base; ++i) counts[row] += isKept(values[i], tolerance);
+    all += counts[row];
+  }
+  *total = all;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+template <class T>
+Status compress(int m, int n, const cusparseMatDescr_t descriptor, const T* values, const int* columns,
+                const int* offsets, int nnz, const int* counts, T* outValues, int* outColumns, int* outOffsets,
+                T tolerance) {
+  MXMACA_REQUIRE(m >= 0 && n >= 0 && nnz >= 0 && live(descriptor) && std::real(tolerance) >= 0);
+  MXMACA_REQUIRE(counts != nullptr && outOffsets != nullptr);
+  MXMACA_REQUIRE(nnz == 0 || (values != nullptr && outValues != nullptr && outColumns != nullptr));
+  const int base = descriptor->base;
+  MXMACA_RETURN_IF_FAILED(checkCsr(m, n, nnz, offsets, columns, base));
+  int next = 0;
+  for (int row = 0; row < m; ++row) {
+    outOffsets[row] = next + base;
+    for (int i = offsets[row] - base; i < offsets[row + 1] - base; ++i) {
+      if (!isKept(values[i], tolerance)) continue;
+      outValues[next] = values[i];
+      outColumns[next++] = columns[i];
+    }
+  }
+  outOffsets[m] = next + base;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+
 // Columns of the sum of two rows, each with what `visit` is told about its places in A and B (-1: none).
 template <class Visit>
 void mergeRow(const int* columnsA, int beginA, int endA, int baseA, const int* columnsB, int beginB, int endB,
@@ -178,15 +232,20 @@ MXMACA_EXPORT Status cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int
     MXMACA_RETURN_IF_FAILED(checkSort(m, n, nnz, offsets, columns));
     MXMACA_REQUIRE(live(descriptor) && offsets != nullptr && buffer != nullptr);
     checkOffsets(offsets, m, nnz, descriptor->base);
-    std::vector<int> rows(static_cast<size_t>(nnz));
-    for (int row = 0; row < m; ++row) {
-      for (int i = offsets[row] - descriptor->base; i < offsets[row + 1] - descriptor->base; ++i) {
-        rows[static_cast<size_t>(i)] = row;
-      }
-    }
+    std::vector<int> rows = expanded(offsets, m, nnz, descriptor->base);
     sortCoordinates(nnz, rows.data(), columns, p);
     return CUSPARSE_STATUS_SUCCESS;
   });
+}
+// The same for columns after each other.
+MXMACA_EXPORT Status cusparseXcscsort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int* offsets,
+                                                    const int* rows, size_t* bytes) {
+  return cusparseXcsrsort_bufferSizeExt(handle, n, m, nnz, offsets, rows, bytes);
+}
+MXMACA_EXPORT Status cusparseXcscsort(cusparseHandle_t handle, int m, int n, int nnz,
+                                      const cusparseMatDescr_t descriptor, const int* offsets, int* rows, int* p,
+                                      void* buffer) {
+  return cusparseXcsrsort(handle, n, m, nnz, descriptor, offsets, rows, p, buffer);
 }
 MXMACA_EXPORT Status cusparseCsr2cscEx2_bufferSize(cusparseHandle_t handle, int m, int n, int nnz, const void*,
                                                    const int*, const int*, void*, int*, int*, cudaDataType type,
@@ -278,3 +337,29 @@ GEAM(S, float)
 GEAM(D, double)
 GEAM(C, cuComplex)
 GEAM(Z, cuDoubleComplex)
+
+// ---- Small elements left out ----------------------------------------------------------------------------------------
+#define COMPRESSION(letter, T)                                                                                         \
+  MXMACA_EXPORT Status cusparse##letter##nnz_compress(cusparseHandle_t handle, int m,                                  \
+                                                      const cusparseMatDescr_t descriptor, const T* values,            \
+                                                      const int* offsets, int* counts, int* total, T tolerance) {      \
+    MXMACA_LATER(Status, cusparse##letter##nnz_compress, handle, m, descriptor, values, offsets, counts,               \
+                 resultOf(handle, total), tolerance);                                                                  \
+    return guarded(handle, [&]() -> Status {                                                                           \
+      return countKept(m, descriptor, native(values), offsets, counts, total, native(tolerance));                      \
+    });                                                                                                                \
+  }                                                                                                                    \
+  MXMACA_EXPORT Status cusparse##letter##csr2csr_compress(                                                             \
+      cusparseHandle_t handle, int m, int n, const cusparseMatDescr_t descriptor, const T* values, const int* columns, \
+      const int* offsets, int nnz, const int* counts, T* outValues, int* outColumns, int* outOffsets, T tolerance) {   \
+    MXMACA_LATER(Status, cusparse##letter##csr2csr_compress, handle, m, n, descriptor, values, columns, offsets, nnz,  \
+                 counts, outValues, outColumns, outOffsets, tolerance);                                                \
+    return guarded(handle, [&]() -> Status {                                                                           \
+      return compress(m, n, descriptor, native(values), columns, offsets, nnz, counts, native(outValues), outColumns,  \
+                      outOffsets, native(tolerance));                                                                  \
+    });                                                                                                                \
+  }
+COMPRESSION(S, float)
+COMPRESSION(D, double)
+COMPRESSION(C, cuComplex)
+COMPRESSION(Z, cuDoubleComplex)

@@ -142,6 +142,25 @@ MXMACA_EXPORT Status cusparseCreateSpVec(cusparseSpVecDescr_t* descriptor, Index
 MXMACA_EXPORT Status cusparseDestroySpVec(cusparseConstSpVecDescr_t descriptor) {
   return destroyDescriptor<Status>(descriptor);
 }
+MXMACA_EXPORT Status cusparseSpVecGet(cusparseSpVecDescr_t descriptor, Index* size, Index* nnz, void** indices,
+                                      void** values, cusparseIndexType_t* indexType, cusparseIndexBase_t* base,
+                                      cudaDataType* type) {
+  MXMACA_REQUIRE(live(descriptor) && size != nullptr && nnz != nullptr && indices != nullptr && values != nullptr);
+  MXMACA_REQUIRE(indexType != nullptr && base != nullptr && type != nullptr);
+  *size = descriptor->size;
+  *nnz = descriptor->nnz;
+  *indices = descriptor->indices;
+  *values = descriptor->values;
+  *indexType = descriptor->indexType;
+  *base = descriptor->base;
+  *type = descriptor->type;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+MXMACA_EXPORT Status cusparseSpVecGetIndexBase(cusparseConstSpVecDescr_t descriptor, cusparseIndexBase_t* base) {
+  MXMACA_REQUIRE(live(descriptor) && base != nullptr);
+  *base = descriptor->base;
+  return CUSPARSE_STATUS_SUCCESS;
+}
 MXMACA_EXPORT Status cusparseSpVecSetValues(cusparseSpVecDescr_t descriptor, void* values) {
   return setValues(descriptor, values);
 }

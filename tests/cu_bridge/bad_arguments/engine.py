@@ -313,11 +313,12 @@ class Child:
 
     def make_struct(self, recipe: Dict[str, Any], names: Dict[str, int]) -> Any:
         """Bytes by address, or fields by value."""
-        values = [self.make(value, names) for value in recipe["values"]]
+        values = [value if isinstance(value, float) else self.make(value, names) for value in recipe["values"]]
         if "struct" in recipe:
             packed = struct.pack(recipe["struct"], *values)
             return self.address(ctypes.create_string_buffer(packed, max(len(packed), 1) + 64))
         types = {"i": ctypes.c_int, "I": ctypes.c_uint, "q": ctypes.c_int64, "Q": ctypes.c_uint64}
+        types.update(f=ctypes.c_float, d=ctypes.c_double)
         fields = [(f"field{index}", types[letter]) for index, letter in enumerate(recipe["by_value"])]
         return type("ByValue", (ctypes.Structure,), {"_fields_": fields})(*values)
 

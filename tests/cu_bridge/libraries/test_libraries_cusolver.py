@@ -195,6 +195,10 @@ def test_eigenvalues(solver: Solver, letter: str, uplo: int) -> None:
         assert solver.info[0] == 0
         close(W, expected)
         close((wide(matrix) @ wide(A)).astype(kind), wide(A) * wide(W))
+    left, sweeps = ctypes.c_double(-1), ctypes.c_int(-1)
+    solver.run("XsyevjGetResidual", parameters, ctypes.byref(left))
+    solver.run("XsyevjGetSweeps", parameters, ctypes.byref(sweeps))
+    assert (left.value, sweeps.value) == (0, 0)  # the method is LAPACK's
     batch = solver.device(numpy.stack([hermitian(kind, n) for _ in range(3)], axis=-1))
     originals, W = batch.copy(order="F"), solver.zeros(real_of(kind), n, 3)
     solver.run(f"{letter}{name}evjBatched", 1, uplo, n, batch, n, W, solver.work, 1, solver.info, parameters, 3)

@@ -288,6 +288,78 @@ def test_coordinates_are_sorted_and_compressed(sparse: Sparse) -> None:
     assert (column_offsets == csc.indptr).all() and (again == csc.indices).all() and (out == csc.data).all()
 
 
+def test_rows_within_columns_are_sorted(sparse: Sparse) -> None:
+    m, n = 5, 6
+    csc = scipy.sparse.csc_matrix(random_sparse(numpy.float64, m, n))
+    orders = [begin + GENERATOR.permutation(end - begin) for begin, end in zip(csc.indptr, csc.indptr[1:])]
+    order = numpy.concatenate(orders)
+    offsets, rows = (sparse.device(each.astype(numpy.int32)) for each in (csc.indptr + 1, csc.indices[order] + 1))
+    description = ctypes.c_void_p()
+    sparse.call("cusparseCreateMatDescr", ctypes.byref(description))
+    sparse.call("cusparseSetMatIndexBase", description, 1)
+    size = ctypes.c_size_t()
+    sparse.run("Xcscsort_bufferSizeExt", m, n, csc.nnz, offsets, rows, ctypes.byref(size))
+    permutation = sparse.device(numpy.arange(csc.nnz, dtype=numpy.int32))
+    room = sparse.device(numpy.zeros(size.value, numpy.uint8))
+    sparse.run("Xcscsort", m, n, csc.nnz, description, offsets, rows, permutation, room)
+    assert (rows == csc.indices + 1).all() and (order[permutation] == numpy.arange(csc.nnz)).all()
+
+
+class SingleComplex(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_float), ("y", ctypes.c_float)]
+
+
+class DoubleComplex(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_double), ("y", ctypes.c_double)]
+
+
+TOLERANCES = {
+    "S": ctypes.c_float(0.75),
+    "D": ctypes.c_double(0.75),
+    "C": SingleComplex(0.75, 9),
+    "Z": DoubleComplex(0.75, 9),
+}
+
+
+@pytest.mark.parametrize("letter", "SDCZ")
+def test_small_elements_are_left_out(sparse: Sparse, letter: str) -> None:
+    m, n, kind = 17, 19, TYPES[letter]
+    csr = scipy.sparse.csr_matrix(random_sparse(kind, m, n))
+    kept = csr.copy()
+    kept.data[abs(kept.data) <= 0.75] = 0
+    kept.eliminate_zeros()
+    assert 0 < kept.nnz < csr.nnz
+    description = ctypes.c_void_p()
+    sparse.call("cusparseCreateMatDescr", ctypes.byref(description))
+    sparse.call("cusparseSetMatIndexBase", description, 1)
+    values = sparse.device(csr.data.astype(kind))
+    offsets, columns = (sparse.device((each + 1).astype(numpy.int32)) for each in (csr.indptr, csr.indices))
+    counts, total = sparse.device(numpy.zeros(m, numpy.int32)), ctypes.c_int()
+    tolerance = TOLERANCES[letter]
+    sparse.run(f"{letter}nnz_compress", m, description, values, offsets, counts, ctypes.byref(total), tolerance)
+    assert total.value == kept.nnz and (counts == numpy.diff(kept.indptr)).all()
+    left = sparse.device(numpy.zeros(kept.nnz, kind))
+    left_offsets, left_columns = (sparse.device(numpy.zeros(size, numpy.int32)) for size in (m + 1, kept.nnz))
+    given = m, n, description, values, columns, offsets, csr.nnz, counts
+    sparse.run(f"{letter}csr2csr_compress", *given, left, left_columns, left_offsets, tolerance)
+    assert (left_offsets == kept.indptr + 1).all() and (left_columns == kept.indices + 1).all()
+    assert (left == kept.data.astype(kind)).all()
+
+
+def test_what_a_sparse_vector_was_made_of(sparse: Sparse) -> None:
+    indices = sparse.device(numpy.array([1, 3, 8], numpy.int32))
+    values = sparse.device(numpy.ones(3))
+    vector = sparse.made("SpVec", ctypes.c_int64(9), ctypes.c_int64(3), indices, values, 2, 1, 1)
+    size, count = ctypes.c_int64(), ctypes.c_int64()
+    places, numbers = ctypes.c_void_p(), ctypes.c_void_p()
+    index, base, kind = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    sparse.call("cusparseSpVecGet", vector, *map(ctypes.byref, (size, count, places, numbers, index, base, kind)))
+    assert (size.value, count.value, index.value, base.value, kind.value) == (9, 3, 2, 1, 1)
+    assert (places.value, numbers.value) == (indices.ctypes.data, values.ctypes.data)
+    sparse.call("cusparseSpVecGetIndexBase", vector, ctypes.byref(kind))
+    assert kind.value == 1
+
+
 @pytest.mark.parametrize("letter", "SDCZ")
 def test_sums_of_sparse_matrices(sparse: Sparse, letter: str) -> None:
     kind, m, n = TYPES[letter], 5, 6

@@ -21,6 +21,11 @@ cusparseStatus_t cusparseXcsr2bsrNnz(cusparseHandle_t handle, cusparseDirection_
   cusparseStatus_t cusparse##L##nnz(cusparseHandle_t handle, cusparseDirection_t direction, int m, int n,            \
                                     const cusparseMatDescr_t descrA, const T* A, int lda, int* nnzPerRowColumn,      \
                                     int* nnz);                                                                       \
+  cusparseStatus_t cusparse##L##nnz_compress(cusparseHandle_t handle, int m, const cusparseMatDescr_t descr,         \
+                                             const T* valA, const int* rowsA, int* nnzPerRow, int* nnzC, T tol);     \
+  cusparseStatus_t cusparse##L##csr2csr_compress(                                                                    \
+      cusparseHandle_t handle, int m, int n, const cusparseMatDescr_t descrA, const T* valA, const int* colsA,       \
+      const int* rowsA, int nnzA, const int* nnzPerRow, T* valC, int* colsC, int* rowsC, T tol);                     \
   cusparseStatus_t cusparse##L##gemvi_bufferSize(cusparseHandle_t handle, cusparseOperation_t op, int m, int n,      \
                                                  int nnz, int* bytes);                                               \
   cusparseStatus_t cusparse##L##gemvi(cusparseHandle_t handle, cusparseOperation_t op, int m, int n, const T* alpha, \

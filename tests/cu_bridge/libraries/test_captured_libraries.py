@@ -25,7 +25,7 @@ REFUSED = {
     "cusolver": (r"Dn[SDCZ]gesvdaStridedBatched", 50),
     "cusolver_eigen": (r"Dn[SDCZ](sy|he)(ev|gv)dx|DnXsyevdx", 20),
     "cusolver_sparse": (r"Sp.*", 0),
-    "cusparse": (r"DenseToSparse_analysis|SpGEMM_(compute|copy)|SpVV|Xcsrgeam2Nnz", 15),
+    "cusparse": (r"DenseToSparse_analysis|SpGEMM_(compute|copy)|SpVV|Xcsrgeam2Nnz|[SDCZ]nnz_compress", 15),
     "cusparse_blocks": (r"[SDCZ]((csr|bsr)\w+2_analysis|nnz)|X\w+(_zeroPivot|Nnz)", 30),
     "cusparse_tridiagonal": (r"", 16),
 }

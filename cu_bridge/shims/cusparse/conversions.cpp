@@ -55,10 +55,10 @@ std::vector<int> expanded(const int* offsets, int count, int nnz, int base) {
   return result;
 }
 
-// What is left of a matrix without its small elements. Of a complex tolerance the real part counts.
+// What is left of a matrix without its small elements, NaN among it. Of a complex tolerance the real part counts.
 template <class T>
 bool isKept(T value, T tolerance) {
-  return std::abs(value) > std::real(tolerance);
+  return !(std::abs(value) <= std::real(tolerance));
 }
 template <class T>
 Status countKept(int m, const cusparseMatDescr_t descriptor, const T* values, const int* offsets, int* counts,

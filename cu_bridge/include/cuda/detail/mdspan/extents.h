@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
 #include <type_traits>
 
 #include "../../../host_defines.h"
@@ -13,6 +16,17 @@ namespace cuda {
 namespace std {
 
 namespace mdspan_detail {
+
+// What the standard leaves undefined: lengths and strides that are not those of the type.
+__host__ __device__ constexpr void require(bool right) {
+  if (right) return;
+#ifdef __CUDA_ARCH__
+  __trap();
+#else
+  ::std::fputs("cuda::std::mdspan: a length or stride is not that of the type that it is converted to\n", stderr);
+  ::std::abort();
+#endif
+}
 
 template <class Index, ::std::size_t Count>
 struct Numbers {
@@ -89,7 +103,7 @@ class extents {
                          int> = 0>
   __host__ __device__ constexpr extents(const extents<Other, Theirs...>& other) noexcept {
     for (rank_type r = 0; r < rank(); ++r) {
-      if (static_extent(r) == dynamic_extent) dynamic_.set(place(r), static_cast<index_type>(other.extent(r)));
+      set(r, static_cast<index_type>(other.extent(r)));
     }
   }
 
@@ -115,11 +129,18 @@ class extents {
     for (rank_type i = 0; i < r; ++i) found += static_extent(i) == dynamic_extent;
     return found;
   }
+  __host__ __device__ constexpr void set(rank_type r, index_type extent) {
+    if (static_extent(r) == dynamic_extent) {
+      dynamic_.set(place(r), extent);
+    } else {
+      mdspan_detail::require(static_cast<::std::size_t>(extent) == static_extent(r));
+    }
+  }
   template <class Given>
   __host__ __device__ constexpr void take(const Given* given, ::std::size_t count) {
     for (rank_type r = 0; r < rank(); ++r) {
-      if (static_extent(r) != dynamic_extent) continue;
-      dynamic_.set(place(r), static_cast<index_type>(given[count == rank() ? r : place(r)]));
+      if (count != rank() && static_extent(r) != dynamic_extent) continue;
+      set(r, static_cast<index_type>(given[count == rank() ? r : place(r)]));
     }
   }
 

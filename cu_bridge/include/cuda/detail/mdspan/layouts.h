@@ -68,6 +68,24 @@ class DenseMapping {
   __host__ __device__ static constexpr bool is_exhaustive() noexcept { return true; }
   __host__ __device__ static constexpr bool is_strided() noexcept { return true; }
 
+  template <class Other>
+  __host__ __device__ friend constexpr bool operator==(const DenseMapping& a,
+                                                       const DenseMapping<Layout, Other, kRight>& b) noexcept {
+    return a.extents() == b.extents();
+  }
+  template <class Other>
+  __host__ __device__ friend constexpr bool operator!=(const DenseMapping& a,
+                                                       const DenseMapping<Layout, Other, kRight>& b) noexcept {
+    return !(a == b);
+  }
+
+ protected:
+  // For a conversion from a layout with strides, which must be those of this one.
+  template <class Strided>
+  __host__ __device__ constexpr void require_strides_of(const Strided& other) const {
+    for (rank_type r = 0; r < Extents::rank(); ++r) require(static_cast<index_type>(other.stride(r)) == stride(r));
+  }
+
  private:
   [[no_unique_address]] Extents extents_;
 };
@@ -86,17 +104,10 @@ class layout_right::mapping : public mdspan_detail::DenseMapping<layout_right, E
   template <class Other, ::std::enable_if_t<Extents::rank() <= 1 && ::std::is_constructible_v<Extents, Other>, int> = 0>
   __host__ __device__ constexpr mapping(const layout_left::mapping<Other>& other) noexcept
       : mapping(Extents(other.extents())) {}
-  // The strides must be those of this layout.
   template <class Other, ::std::enable_if_t<::std::is_constructible_v<Extents, Other>, int> = 0>
   __host__ __device__ constexpr explicit mapping(const layout_stride::mapping<Other>& other) noexcept
-      : mapping(Extents(other.extents())) {}
-  template <class Other>
-  __host__ __device__ friend constexpr bool operator==(const mapping& a, const mapping<Other>& b) noexcept {
-    return a.extents() == b.extents();
-  }
-  template <class Other>
-  __host__ __device__ friend constexpr bool operator!=(const mapping& a, const mapping<Other>& b) noexcept {
-    return !(a == b);
+      : mapping(Extents(other.extents())) {
+    this->require_strides_of(other);
   }
 };
 
@@ -113,14 +124,8 @@ class layout_left::mapping : public mdspan_detail::DenseMapping<layout_left, Ext
       : mapping(Extents(other.extents())) {}
   template <class Other, ::std::enable_if_t<::std::is_constructible_v<Extents, Other>, int> = 0>
   __host__ __device__ constexpr explicit mapping(const layout_stride::mapping<Other>& other) noexcept
-      : mapping(Extents(other.extents())) {}
-  template <class Other>
-  __host__ __device__ friend constexpr bool operator==(const mapping& a, const mapping<Other>& b) noexcept {
-    return a.extents() == b.extents();
-  }
-  template <class Other>
-  __host__ __device__ friend constexpr bool operator!=(const mapping& a, const mapping<Other>& b) noexcept {
-    return !(a == b);
+      : mapping(Extents(other.extents())) {
+    this->require_strides_of(other);
   }
 };
 

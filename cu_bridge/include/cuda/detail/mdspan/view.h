@@ -64,6 +64,14 @@ class mdspan {
   using data_handle_type = typename Accessor::data_handle_type;
   using reference = typename Accessor::reference;
 
+ private:
+  template <class OtherLayout, class Theirs>
+  using MappingOf = typename OtherLayout::template mapping<Theirs>;
+  template <class OtherLayout, class Theirs, class OtherAccessor>
+  static constexpr bool kConverts = ::std::is_constructible_v<mapping_type, const MappingOf<OtherLayout, Theirs>&> &&
+                                    ::std::is_constructible_v<Accessor, const OtherAccessor&>;
+
+ public:
   constexpr mdspan() = default;
   template <class... Given,
             ::std::enable_if_t<
@@ -89,12 +97,18 @@ class mdspan {
       : data_(data), mapping_(mapping) {}
   __host__ __device__ constexpr mdspan(data_handle_type data, const mapping_type& mapping, const Accessor& accessor)
       : data_(data), mapping_(mapping), accessor_(accessor) {}
+  // Implicit where that of the mappings is: one that has strides may have others than a dense layout.
   template <class Other, class Theirs, class OtherLayout, class OtherAccessor,
-            ::std::enable_if_t<
-                ::std::is_constructible_v<mapping_type, const typename OtherLayout::template mapping<Theirs>&>&& ::std::
-                    is_constructible_v<Accessor, const OtherAccessor&>,
-                int> = 0>
+            ::std::enable_if_t<kConverts<OtherLayout, Theirs, OtherAccessor>&& ::std::is_convertible_v<
+                                   const MappingOf<OtherLayout, Theirs>&, mapping_type>,
+                               int> = 0>
   __host__ __device__ constexpr mdspan(const mdspan<Other, Theirs, OtherLayout, OtherAccessor>& other)
+      : data_(other.data_handle()), mapping_(other.mapping()), accessor_(other.accessor()) {}
+  template <class Other, class Theirs, class OtherLayout, class OtherAccessor,
+            ::std::enable_if_t<kConverts<OtherLayout, Theirs, OtherAccessor> &&
+                                   !::std::is_convertible_v<const MappingOf<OtherLayout, Theirs>&, mapping_type>,
+                               int> = 0>
+  __host__ __device__ constexpr explicit mdspan(const mdspan<Other, Theirs, OtherLayout, OtherAccessor>& other)
       : data_(other.data_handle()), mapping_(other.mapping()), accessor_(other.accessor()) {}
 
   // Several indices in brackets came with C++23; in parentheses they are taken by every language.

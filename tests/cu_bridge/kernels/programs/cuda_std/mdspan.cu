@@ -5,6 +5,8 @@
 #include <cuda/std/span>
 #include <cuda/std/type_traits>
 #include <cuda/std/utility>
+#include <cstdlib>
+#include <string>
 
 #include "../../check.h"
 
@@ -19,6 +21,11 @@ static_assert(sizeof(mdspan<float, dextents<int, 2>>) == sizeof(float*) + 8);
 static_assert(extents<int, 3, cs::dynamic_extent>::rank_dynamic() == 1 && extents<int>::rank() == 0);
 static_assert(cs::is_same_v<cs::dims<2>, dextents<cs::size_t, 2>>);
 static_assert(!cs::is_constructible_v<extents<int, 3>, extents<int, 4>>);
+// Strides are not dropped unasked.
+using Strided = mdspan<int, dextents<int, 1>, cs::layout_stride>;
+static_assert(cs::is_convertible_v<mdspan<int, extents<int, 3>>, Strided>);
+static_assert(!cs::is_convertible_v<Strided, mdspan<int, dextents<int, 1>>>);
+static_assert(cs::is_constructible_v<mdspan<int, dextents<int, 1>>, Strided>);
 
 using Rows = mdspan<float, dextents<int, 2>>;
 using Columns = mdspan<const float, dextents<int, 2>, cs::layout_left>;
@@ -67,7 +74,19 @@ __global__ void parts() {
   EXPECT(columns(0, 0) == 10 && columns.extent(1) == 3);
 }
 
-int main() {
+// Neither are they dropped when asked for and wrong, nor a length.
+__global__ void wrong_stride(int* data) {
+  const mdspan<int, extents<int, 4, 5>> rows(data);
+  const auto column = cs::submdspan(rows, full_extent, 1);
+  *data = mdspan<int, dextents<int, 1>>(column)(1);
+}
+__global__ void wrong_length(int* data) { *data = mdspan<int, extents<int, 5>>(mdspan(data, 4))(0); }
+
+int main(int count, char** arguments) {
+  if (count > 1) {  // what the device cannot go on behind
+    (arguments[1][0] == 's' ? wrong_stride : wrong_length)<<<1, 1>>>(nullptr);
+    return cudaDeviceSynchronize() == cudaErrorLaunchFailure ? 7 : 1;
+  }
   const int m = 37, k = 19, n = 23;
   float *a, *b, *c;
   CHECK(cudaMallocManaged(&a, m * k * sizeof(float)) == cudaSuccess);
@@ -98,5 +117,10 @@ int main() {
   const cs::array<int, 2> lengths{2, 3};
   const mdspan<int, extents<int, 2, cs::dynamic_extent>> two(five, lengths), same(five, 3);
   CHECK(two.extents() == same.extents() && two(1, 0) == 4);
+  const auto part = cs::submdspan(mdspan<int, extents<int, 1, 5>>(five), 0, cs::strided_slice{0, 5, 1});
+  CHECK((mdspan<int, dextents<int, 1>>(part)(3) == 4));
+  for (const char* mistake : {" stride", " length"}) {
+    CHECK(WEXITSTATUS(std::system((std::string(arguments[0]) + mistake).c_str())) == 7);
+  }
   return summary();
 }

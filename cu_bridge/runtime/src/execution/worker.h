@@ -163,6 +163,17 @@ class Worker {
   void giveFiber(Fiber* fiber);
   Fiber* pickNext();
   [[noreturn]] void leaveForScheduler();
+  // The calling thread has noted what it waits for, and goes on when that has come. Returns what it gets.
+  unsigned long long waitForOthers(Fiber* self) {
+    if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(self->thread / kWarpSize);
+    Fiber* const next = pickNext();
+    if (__builtin_expect(next == nullptr, 0)) {
+      reportStuck();
+      leaveForScheduler();
+    }
+    switchTo(next);
+    return self->value;
+  }
   void switchTo(Fiber* next);
   template <class Element>
   void reorder(std::vector<Element>& elements);  // as the schedule says

@@ -1,4 +1,4 @@
-// Barriers of blocks, by name too, and of grids.
+// Barriers of blocks, by number too, and of grids.
 
 #include "execution/worker.h"
 
@@ -65,14 +65,7 @@ unsigned Worker::barrier(int kind, int predicate, const char* file, int line) {
   trueCount_ += predicate != 0;
   barrier_.push(self);
   if (arrived_ >= live_) releaseBarrierIfComplete();
-  if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(self->thread / kWarpSize);
-  Fiber* const next = pickNext();
-  if (__builtin_expect(next == nullptr, 0)) {
-    reportStuck();
-    leaveForScheduler();
-  }
-  switchTo(next);
-  return static_cast<unsigned>(self->value);
+  return static_cast<unsigned>(waitForOthers(self));
 }
 
 // Note: named barriers
@@ -143,14 +136,7 @@ unsigned Worker::namedBarrier(unsigned number, unsigned threads, bool arrive, in
   self->value = number;
   meeting.waiting.push(self);
   if (warpIsThere) releaseIfComplete(meeting);
-  if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(warp);
-  Fiber* const next = pickNext();
-  if (__builtin_expect(next == nullptr, 0)) {
-    reportStuck();
-    leaveForScheduler();
-  }
-  switchTo(next);
-  return static_cast<unsigned>(self->value);
+  return static_cast<unsigned>(waitForOthers(self));
 }
 
 }  // namespace mc

@@ -186,14 +186,7 @@ unsigned long long Worker::exchange(mcWarpOperation operation, unsigned mask, un
   inWarp_[warp] |= own;
   // Only the last one to come finds the group complete.
   if ((mask & liveLanes(warp) & ~inWarp_[warp]) == 0) completeWarp(warp, mask);
-  if (__builtin_expect(activeWaiting_ != 0, 0)) resolveActive(warp);
-  Fiber* const next = pickNext();
-  if (__builtin_expect(next == nullptr, 0)) {
-    reportStuck();
-    leaveForScheduler();
-  }
-  switchTo(next);
-  return self->value;
+  return waitForOthers(self);
 }
 
 // Which lanes are active is known when no lane of the warp can come any more: those that then ask at the same place

@@ -54,6 +54,12 @@ def test_what_is_no_cuda_stays_as_it_is(rewrite: Rewrite, text: str, device: boo
     assert rewrite("int y; " + text if text[0] != "#" else text, device).endswith(text)
 
 
+def test_a_system_header_stays_one_behind_a_kernel(rewrite: Rewrite) -> None:
+    text = '# 1 "a.h" 3\n__mxmaca_global__ void k(int* p) {\n  p[0] = 1; __syncthreads(); p[1] = 2;\n}\nint after;\n'
+    markers = re.findall(r'# \d+ "a.h"(.*)', rewrite(text, device=True))
+    assert len(markers) > 1 and set(markers) == {" 3"}
+
+
 @pytest.mark.parametrize("device", [True, False], ids=["device", "host"])
 def test_no_line_moves(rewrite: Rewrite, device: bool) -> None:
     text = (

@@ -17,7 +17,7 @@
 
 #include "../check.h"
 
-#if !defined(__DRIVER_TYPES_H__) || !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) ||     \
+#if !defined(__DRIVER_TYPES_H__) || !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) ||      \
     !defined(__cuda_cuda_h__) || !defined(CUBLAS_API_H_) || !defined(CUBLAS_V2_H_) || !defined(_CUFFT_H_) || \
     !defined(CURAND_H_) || !defined(CUSPARSE_H_) || !defined(CUSPARSEAPI) || !defined(__VECTOR_TYPES_H__)
 #error a header lacks the word by which programs ask whether it was included
@@ -156,6 +156,48 @@ static void graphs() {
   CHECK(cudaFree(values) == cudaSuccess);
 }
 
+// Members with the names of the types that they are declared by: nvcc's front end knows the types by all their scopes.
+namespace others {
+inline namespace v1 {
+template <class T, int size>
+struct Exchange {
+  T place[size];
+};
+enum class Kind { one, two };
+template <class T, int size>
+struct Load {
+  template <int way, int more>
+  struct Internal {
+    using Exchange = Exchange<T, size>;
+    Exchange exchange;
+  };
+  static constexpr Kind Kind() { return others::Kind::two; }
+};
+template <class Policy>
+struct Wrapped : Policy {
+  static constexpr Kind Kind() { return Policy::kind; }
+};
+}  // namespace v1
+}  // namespace others
+struct FirstKind {
+  static constexpr auto kind = others::Kind::one;
+};
+static_assert(sizeof(others::Load<double, 3>::Internal<0, 1>::Exchange) == 24, "the template of the namespace");
+static_assert(others::Load<int, 1>::Kind() == others::Kind::two, "a function");
+static_assert(others::Wrapped<FirstKind>::Kind() == others::Kind::one, "with a base");
+
+// A template's parameters have any name.
+template <class T, class U, class W>
+__device__ T added(T a, U b, W c) {
+  unsigned old = 0;
+  asm("add.u32 %0, %1, %2;" : "=r"(old) : "r"(static_cast<unsigned>(a)), "r"(static_cast<unsigned>(b)));
+  __shared__ unsigned place;
+  place = static_cast<unsigned>(c);
+  asm volatile("red.add.u32 [%0], %1;" ::"l"(&place), "r"(old) : "memory");
+  return static_cast<T>(place);
+}
+__global__ void parameters_of_a_template() { EXPECT(added(1.0f, 2L, static_cast<short>(4)) == 7.0f); }
+
 static_assert(INT_MAX == 2147483647 && UINT_MAX == 4294967295U, "nvcc includes limits.h by itself");
 static_assert(static_cast<int>(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) == cudaDevAttrComputeMode, "one numbering");
 static_assert(static_cast<int>(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) == cudaDevAttrTextureAlignment, "one numbering");
@@ -168,6 +210,7 @@ int main() {
   shared_memory();
   boxes();
   graphs();
+  parameters_of_a_template<<<1, 1>>>();
 #if CUDART_VERSION < 13000
   CHECK(cudaThreadSynchronize() == cudaSuccess);
 #endif

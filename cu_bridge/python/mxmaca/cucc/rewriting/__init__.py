@@ -24,6 +24,7 @@ from . import (
     kernels,
     launches,
     phases,
+    redeclared,
     shared_memory,
     variables,
     waits,
@@ -95,6 +96,7 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     shared = shared_memory.edits(source)
     bold = named_casts = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
+    edits += redeclared.edits(source)
     if device:
         of_arithmetic = find_arithmetic(source, type_names(source) if choices.bold else None)
         bold = named_casts = of_arithmetic.named

@@ -1,10 +1,9 @@
-"""Inline PTX: known statements become C++ (ptx_table.py says which), all others an error that names the instruction."""
+"""Inline PTX: known statements become C++ (assembly/table.py says which), all others an error with its name."""
 
 import re
 from typing import List, Optional
 
-from . import ptx_table as table
-from .assembly import TRANSLATORS
+from .assembly import TRANSLATORS, table
 from .assembly.operands import Operand, Operands, Unsupported
 
 # PTX writes types behind dots (mov.u32, ld.global.ca.f32) or is one of these words; x86 and Arm code is neither.
@@ -101,9 +100,8 @@ class Translation(Operands):
         expression = row.expression.replace("{r}", table.ROUNDINGS[groups.get("r") or "n"]).replace(
             "{f}", groups.get("f") or ""
         )
-        for letter, cpp in kinds.items():
-            if cpp:
-                lines.append(f"using {letter} [[maybe_unused]] = {cpp};")
+        # In the place of a name for the type: the program's templates have parameters of every name.
+        expression = re.sub(r"\b[TUW]\b", lambda found: kinds[found.group()], expression)
         if not row.result:
             return "{ " + " ".join(lines) + f" {expression}; }}"
         cpp = kinds.get(row.result) or table.TYPES[row.result]

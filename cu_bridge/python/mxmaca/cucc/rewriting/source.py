@@ -344,9 +344,12 @@ class Source:
         return CuccError(f"{self.where(place)}: error: {text}")
 
     def marker(self, place: int, quiet: bool = True) -> str:
-        """A line marker for text from this place that is written elsewhere; quiet: without warnings."""
-        file, line, _ = self.line(place)
-        return f'\n# {line} "{file}"{" 3" if quiet else ""}\n' if file else "\n"
+        """A line marker for text from this place that is written elsewhere; quiet: without warnings.
+
+        A system header stays one: compilers take things there that they refuse elsewhere.
+        """
+        file, line, system = self.line(place)
+        return f'\n# {line} "{file}"{" 3" if quiet or system else ""}\n' if file else "\n"
 
     def flat(self, start: int, end: int, edits: Iterable[Edit] = ()) -> str:
         """The text between the places on one line, without line markers, as the edits leave it."""

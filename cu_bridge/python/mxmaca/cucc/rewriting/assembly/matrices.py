@@ -3,7 +3,7 @@
 import re
 from typing import Dict, List, NamedTuple, Optional
 
-from .. import ptx_table as table
+from . import table
 from .operands import Operands
 
 LAYOUT = re.compile(r"(?:ld|st)matrix\.sync\.aligned((?:\.(?:m8n8|x[124]|trans|shared(?:::cta)?))+)\.b16")

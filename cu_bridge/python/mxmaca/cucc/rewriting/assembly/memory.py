@@ -3,7 +3,7 @@
 import re
 from typing import List, NamedTuple, Optional
 
-from .. import ptx_table as table
+from . import table
 from .operands import Operands
 
 ORDERS = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
@@ -104,20 +104,20 @@ def _atomic(work: Operands, known: Modifiers, fetch: bool, arguments: List[str])
             return None
         expression = f"mxmaca::ptx::{known.function}(old, b)"
     else:
-        expression = table.ATOMICS[known.function]
+        expression = table.ATOMICS[known.function].replace("T", kind)
     place = work.address(arguments[1 if fetch else 0], known.space)
     vectors = [work.vector(text) if text.startswith("{") else [text] for text in rest]
     targets = work.vector(arguments[0]) if fetch and arguments[0].startswith("{") else arguments[:1]
     if any(len(vector) != count for vector in vectors) or (fetch and len(targets) != count):
         return None
-    lines = [f"using T = {kind}; char* const place = static_cast<char*>({place});"]
+    lines = [f"char* const place = static_cast<char*>({place});"]
     if known.function in ("cas", "exch"):
         lines.append("::mxmaca::spun();")  # programs wait for a lock by them
     for i in range(count):
-        values = [f"const T {letter} = {work.value(vector[i], kind)};" for letter, vector in zip("bc", vectors)]
+        values = [f"const {kind} {letter} = {work.value(vector[i], kind)};" for letter, vector in zip("bc", vectors)]
         call = (
-            f"mxmaca::ptx::atomic<T>(place + {i} * sizeof(T), "
-            f"[&](T old) {{ (void)old; return static_cast<T>({expression}); }})"
+            f"mxmaca::ptx::atomic<{kind}>(place + {i} * sizeof({kind}), "
+            f"[&]({kind} old) {{ (void)old; return static_cast<{kind}>({expression}); }})"
         )
         done = f"mxmaca::ptx::put({work.target(targets[i])}, {call});" if fetch else f"{call};"
         lines.append("{ " + " ".join([*values, done]) + " }")

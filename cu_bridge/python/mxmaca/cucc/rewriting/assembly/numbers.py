@@ -3,7 +3,7 @@
 import re
 from typing import List, Optional
 
-from .. import ptx_table as table
+from . import table
 from .operands import Operands
 
 PAIR = re.compile(r"cvt\.r(?P<r>[nz])(?P<relu>\.relu)?\.(?P<t>b?f16)x2\.f32")

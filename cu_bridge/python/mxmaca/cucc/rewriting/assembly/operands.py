@@ -4,7 +4,7 @@ import re
 import struct
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from .. import ptx_table as table
+from . import table
 
 
 class Unsupported(Exception):

@@ -296,6 +296,15 @@ ROWS: List[Row] = [
     _row(r"cvta(?:\.global|\.const|\.local|\.param)?\.u64", "u64", "u64", "a"),
     _row(r"cvta\.to(?:\.global|\.const|\.local|\.param)\.u64", "u64", "u64", "a"),
     _row(r"cvta\.to\.shared\.u64", "u64", "u64", "mxmaca::ptx::shared_address(reinterpret_cast<const void*>(a))"),
+    *[
+        _row(rf"isspacep\.{space}", "pred", "u64", f"{function}(reinterpret_cast<const void*>(a)) != 0")
+        for space, function in (
+            ("global", "__isGlobal"),
+            (r"shared(?:::cta|::cluster)?", "__isShared"),
+            ("local", "__isLocal"),
+            ("const", "__isConstant"),
+        )
+    ],
     _row(r"cvta\.shared\.u64", "u64", "u64", "reinterpret_cast<uint64_t>(mxmaca::ptx::shared_pointer(a))"),
 ]
 

@@ -234,6 +234,12 @@ typedef struct CUdevResource_st {
 
 typedef enum { CU_GREEN_CTX_DEFAULT_STREAM = 1 } CUgreenCtxCreate_flags;
 
+typedef enum CUdriverProcAddress_flags_enum {
+  CU_GET_PROC_ADDRESS_DEFAULT = 0,
+  CU_GET_PROC_ADDRESS_LEGACY_STREAM = 1 << 0,
+  CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 1 << 1,
+} CUdriverProcAddress_flags;
+
 typedef enum CUdriverProcAddressQueryResult_enum {
   CU_GET_PROC_ADDRESS_SUCCESS = 0,
   CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
@@ -407,6 +413,9 @@ CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context);
+CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green);
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id);
+CUresult cuStreamGetDevice(CUstream stream, CUdevice* device);
 CUresult cuStreamGetPriority(CUstream stream, int* priority);
 CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags);
 CUresult cuStreamIsCapturing(CUstream stream, enum cudaStreamCaptureStatus* status);

@@ -74,11 +74,14 @@ typedef CUuuid cudaUUID_t;
 #define cudaPeerAccessDefault 0x00
 #define cudaCpuDeviceId ((int)-1)
 #define cudaInvalidDeviceId ((int)-2)
-#define cudaEnableDefault 0
-#define cudaEnableLegacyStream 1
-#define cudaEnablePerThreadDefaultStream 2
 #define cudaGraphKernelNodePortDefault 0
 #define cudaGraphKernelNodePortProgrammatic 1
+
+enum cudaGetDriverEntryPointFlags {
+  cudaEnableDefault = 0x0,
+  cudaEnableLegacyStream = 0x1,
+  cudaEnablePerThreadDefaultStream = 0x2
+};
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,

@@ -236,6 +236,10 @@ MC_API mcError_t mcStreamGetPriority(mcStream_t stream, int* priority);
 MC_API mcError_t mcStreamGetFlags(mcStream_t stream, unsigned int* flags);
 MC_API mcError_t mcStreamGetDevice(mcStream_t stream, int* device);
 MC_API mcError_t mcStreamGetId(mcStream_t stream, unsigned long long* id);
+// Bytes that a library keeps with a stream under a number, to say what the program has set. `count` 0: none any more.
+// NotSupported: there are none, or not so many.
+MC_API mcError_t mcStreamKeep(mcStream_t stream, int number, const void* bytes, size_t count);
+MC_API mcError_t mcStreamKept(mcStream_t stream, int number, void* bytes, size_t count);
 MC_API void mcStreamPriorityRange(int* least, int* greatest);
 MC_API mcError_t mcLaunchHostFunction(mcStream_t stream, void (*function)(void*), void* argument);
 
@@ -341,6 +345,7 @@ typedef struct mcKernelLaunch {
   mcDim3 grid, block;
   size_t sharedBytes;
   void** arguments;
+  int cooperative;
 } mcKernelLaunch;
 MC_API mcError_t mcGraphKernelLaunch(mcGraphNode_t node, mcKernelLaunch* launch);
 MC_API mcError_t mcGraphExecReplace(mcGraphExec_t exec, mcGraphNode_t node, mcGraphNode_t by);
@@ -357,6 +362,9 @@ MC_API mcError_t mcGraphMemoryResetHigh(int device, mcGraphMemory which);  // to
 // a node whose work is replaced gets those of the other. NotSupported: there are none, or not so many.
 MC_API mcError_t mcGraphNodeDescribe(mcGraphNode_t node, const void* bytes, size_t count);
 MC_API mcError_t mcGraphNodeDescription(mcGraphNode_t node, void* bytes, size_t count);
+// The same under a number, as mcStreamKeep. They stay where a node's work is replaced.
+MC_API mcError_t mcGraphNodeKeep(mcGraphNode_t node, int number, const void* bytes, size_t count);
+MC_API mcError_t mcGraphNodeKept(mcGraphNode_t node, int number, void* bytes, size_t count);
 typedef enum mcGraphUpdateResult {
   mcGraphUpdateSuccess = 0,
   mcGraphUpdateError = 1,

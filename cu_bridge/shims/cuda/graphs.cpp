@@ -1,7 +1,7 @@
 // Graphs that programs build node by node, and what is asked about their nodes.
 
 #include "contexts.h"
-#include "launching/graph_nodes.h"
+#include "launching/kept_attributes.h"
 #include "profiling/node_types.h"
 
 namespace {
@@ -370,6 +370,16 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* p
   params->sharedMemBytes = static_cast<unsigned>(launch.sharedBytes);
   params->kernelParams = launch.arguments;
   return CUDA_SUCCESS;
+}
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+                                       const CUkernelNodeAttrValue* value) {
+  return result(setNodeAttribute(own(node), attribute, reinterpret_cast<const cudaLaunchAttributeValue*>(value)));
+}
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue* value) {
+  return result(getNodeAttribute(own(node), attribute, reinterpret_cast<cudaLaunchAttributeValue*>(value)));
+}
+CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
+  return result(copyNodeAttributes(own(to), own(from)));
 }
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* params) {
   return show(node, CU_GRAPH_NODE_TYPE_MEMCPY, params);

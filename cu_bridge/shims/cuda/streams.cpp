@@ -1,6 +1,7 @@
 // Streams, events and captures.
 
 #include "contexts.h"
+#include "launching/kept_attributes.h"
 #include "profiling/told.h"
 
 #pragma GCC visibility push(default)
@@ -35,6 +36,24 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   if (error == mcSuccess) *context = primaryContext(device);
   return result(error);
 }
+// The one of *context and *green that the stream has no part of is NULL.
+CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green) {
+  RETURN_IF_NULL(context);
+  RETURN_IF_NULL(green);
+  const CUresult error = cuStreamGetGreenCtx(stream, green);
+  *context = nullptr;
+  return error != CUDA_SUCCESS || *green != nullptr ? error : cuStreamGetCtx(stream, context);
+}
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) { return result(mcStreamGetId(own(stream), id)); }
+CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) { return result(mcStreamGetDevice(own(stream), device)); }
+static_assert(sizeof(CUstreamAttrValue) == sizeof(cudaLaunchAttributeValue), "one layout in both interfaces");
+CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID attribute, const CUstreamAttrValue* value) {
+  return result(setStreamAttribute(own(stream), attribute, reinterpret_cast<const cudaLaunchAttributeValue*>(value)));
+}
+CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID attribute, CUstreamAttrValue* value) {
+  return result(getStreamAttribute(own(stream), attribute, reinterpret_cast<cudaLaunchAttributeValue*>(value)));
+}
+CUresult cuStreamCopyAttributes(CUstream to, CUstream from) { return result(copyStreamAttributes(own(to), own(from))); }
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
   RETURN_IF_WRONG(checkFlags(flags, cudaEventRecordExternal));
   return result((flags & cudaEventRecordExternal) != 0 ? mcEventRecordExternal(own(event), own(stream))

@@ -7,6 +7,8 @@
 #include "memory.h"
 
 typedef struct CUuserObject_st* CUuserObject;
+#include "launch.h"
+
 typedef unsigned long long CUgraphConditionalHandle;
 typedef cudaGraphEdgeData CUgraphEdgeData;
 
@@ -239,6 +241,10 @@ CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event);
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* params);
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* pointer);
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+                                       const CUkernelNodeAttrValue* value);
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue* value);
+CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from);
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params);
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* params);
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params);

@@ -84,6 +84,7 @@ void copyNodes(const mcGraph& from, mcGraph& to) {
         addNode(&to, {node->kind, node->label, node->work, node->device, node->flags, node->launch});
     copy->clonedFrom = node->id;
     copy->description = node->description;
+    copy->kept = node->kept;
     copy->condition = node->condition;
     copy->conditionKind = node->conditionKind;
     for (const auto& body : node->bodies) copyNodes(*body, *addBody(copy));
@@ -179,6 +180,17 @@ mcError_t mcGraphNodeDescription(mcGraphNode_t node, void* bytes, size_t count) 
   if (node->description.size() != count) return mcErrorNotSupported;  // no error: the caller has words for it
   std::copy(node->description.begin(), node->description.end(), static_cast<unsigned char*>(bytes));
   return mcSuccess;
+}
+
+mcError_t mcGraphNodeKeep(mcGraphNode_t node, int number, const void* bytes, size_t count) {
+  if (!nodeHandles.contains(node) || (bytes == nullptr && count != 0)) return fail(mcErrorInvalidValue);
+  node->kept.set(number, bytes, count);
+  return mcSuccess;
+}
+
+mcError_t mcGraphNodeKept(mcGraphNode_t node, int number, void* bytes, size_t count) {
+  if (!nodeHandles.contains(node) || bytes == nullptr) return fail(mcErrorInvalidValue);
+  return node->kept.get(number, bytes, count);
 }
 
 namespace {

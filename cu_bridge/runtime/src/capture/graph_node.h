@@ -10,6 +10,7 @@
 #include "capture/user_objects.h"
 #include "handle_table.h"
 #include "mc_runtime.h"
+#include "state/kept_bytes.h"
 
 // The value that decides whether, how often or which body of a conditional node runs.
 struct mcGraphCondition {
@@ -41,6 +42,7 @@ struct mcGraphNode {
   // The arguments as the program has asked for them. It may write there, so no launch reads them.
   std::shared_ptr<mc::KeptArguments> shown{};
   std::vector<unsigned char> description{};  // mcGraphNodeDescribe
+  mc::KeptBytes kept{};
 };
 
 namespace mc {

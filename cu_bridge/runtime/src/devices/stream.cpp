@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <map>
 
 #include "capture/capture.h"
 #include "capture/resources.h"
 #include "devices/device.h"
 #include "profile/profile.h"
 #include "queue/queue.h"
+#include "state/kept_bytes.h"
+#include "state/locked.h"
 #include "state/parts.h"
 #include "state/state.h"
 #include "state/stream_table.h"
@@ -18,6 +21,11 @@ using namespace mc;
 namespace {
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
+
+// By the stream's number, which is never given twice; the default streams are no objects.
+struct KeptOfStreams {
+  std::map<unsigned long long, KeptBytes> byId;
+};
 
 template <class Value, class Answer>
 mcError_t ask(mcStream_t stream, Value* to, Answer&& answer) {
@@ -55,6 +63,7 @@ mcError_t mcStreamDestroy(mcStream_t stream) {
   if (isDefaultStream(stream) || !isStream(stream)) return fail(mcErrorInvalidResourceHandle);
   tellOfStream(mcStreamDestroys, stream);
   if (capturing()) captureForget(stream);
+  Writing<KeptOfStreams>()->byId.erase(stream->id);
   return streams.destroy(stream) ? checkSticky() : fail(mcErrorInvalidResourceHandle);
 }
 
@@ -108,6 +117,26 @@ mcError_t mcStreamGetDevice(mcStream_t stream, int* device) {
 
 mcError_t mcStreamGetId(mcStream_t stream, unsigned long long* id) {
   return ask(stream, id, [=] { return isDefaultStream(stream) ? reinterpret_cast<uintptr_t>(stream) : stream->id; });
+}
+
+mcError_t mcStreamKeep(mcStream_t stream, int number, const void* bytes, size_t count) {
+  unsigned long long id = 0;
+  const mcError_t error = mcStreamGetId(stream, &id);
+  if (error != mcSuccess) return error;
+  if (bytes == nullptr && count != 0) return fail(mcErrorInvalidValue);
+  const Writing<KeptOfStreams> all;
+  all->byId[id].set(number, bytes, count);
+  return mcSuccess;
+}
+
+mcError_t mcStreamKept(mcStream_t stream, int number, void* bytes, size_t count) {
+  unsigned long long id = 0;
+  const mcError_t error = mcStreamGetId(stream, &id);
+  if (error != mcSuccess) return error;
+  if (bytes == nullptr) return fail(mcErrorInvalidValue);
+  const Reading<KeptOfStreams> all;
+  const auto found = all->byId.find(id);
+  return found == all->byId.end() ? mcErrorNotSupported : found->second.get(number, bytes, count);
 }
 
 void mcStreamPriorityRange(int* least, int* greatest) {

@@ -251,6 +251,7 @@ mcError_t mcGraphKernelLaunch(mcGraphNode_t node, mcKernelLaunch* launch) {
     node->shown = std::move(shown);
   }
   const KernelLaunch& kernel = *node->launch;
-  *launch = {kernel.hostFunction, kernel.grid, kernel.block, kernel.sharedBytes, node->shown->pointers()};
+  *launch = {kernel.hostFunction,       kernel.grid, kernel.block, kernel.sharedBytes, node->shown->pointers(),
+             kernel.cooperative ? 1 : 0};
   return mcSuccess;
 }

@@ -104,6 +104,12 @@ MXMACA_HD __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp
   __host__ __device__ explicit __nv_fp8_##name(type x)                                            \
       : __x(mxmaca::to_fp8(mxmaca::integer_odd(static_cast<wide>(x)), __NV_SATFINITE, format)) {} \
   MXMACA_TO_INTEGER(format, type)
+#if MXMACA_CUDA_MAJOR >= 13
+#define MXMACA_FROM_DOUBLES(name, vector) \
+  __host__ __device__ explicit name(const vector& x) : name(make_double4(x.x, x.y, x.z, x.w)) {}
+#else
+#define MXMACA_FROM_DOUBLES(name, vector)
+#endif
 #define MXMACA_FP8(name, format)                                                                                     \
   struct __nv_fp8_##name {                                                                                           \
     __nv_fp8_storage_t __x;                                                                                          \
@@ -157,6 +163,8 @@ MXMACA_HD __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp
         : __nv_fp8x4_##name(__nv_fp8x2_##name(make_float2(x.x, x.y)), __nv_fp8x2_##name(make_float2(x.z, x.w))) {}   \
     __host__ __device__ explicit __nv_fp8x4_##name(double4 x)                                                        \
         : __nv_fp8x4_##name(__nv_fp8x2_##name(make_double2(x.x, x.y)), __nv_fp8x2_##name(make_double2(x.z, x.w))) {} \
+    MXMACA_FROM_DOUBLES(__nv_fp8x4_##name, double4_16a)                                                              \
+    MXMACA_FROM_DOUBLES(__nv_fp8x4_##name, double4_32a)                                                              \
     __host__ __device__ explicit __nv_fp8x4_##name(__half2 low, __half2 high)                                        \
         : __nv_fp8x4_##name(__nv_fp8x2_##name(low), __nv_fp8x2_##name(high)) {}                                      \
     __host__ __device__ explicit __nv_fp8x4_##name(__nv_bfloat162 low, __nv_bfloat162 high)                          \
@@ -177,4 +185,7 @@ MXMACA_FP8(e5m2, __NV_E5M2)
 #undef MXMACA_FP8
 #undef MXMACA_INTEGER
 #undef MXMACA_TO_INTEGER
+
+#include "mxmaca/arithmetic/fp8_scales.h"
+#undef MXMACA_FROM_DOUBLES
 #endif

@@ -1,5 +1,5 @@
-// Its contents come with the CUDA runtime header.
+// How conversions round, for those that are told.
 #pragma once
 #define __DEVICE_TYPES_H__
 
-#include "cuda_runtime.h"
+enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };

@@ -3,6 +3,7 @@
 #define __VECTOR_TYPES_H__
 
 #include "host_defines.h"
+#include "mxmaca_cuda_version.h"
 
 typedef struct char1 {
   signed char x;
@@ -148,6 +149,39 @@ typedef struct double3 {
 typedef struct __attribute__((aligned(16))) double4 {
   double x, y, z, w;
 } double4;
+#if MXMACA_CUDA_MAJOR >= 13
+// CUDA 13's names for the vectors of 32 bytes say how they are aligned.
+typedef struct __attribute__((aligned(16))) long4_16a {
+  long x, y, z, w;
+} long4_16a;
+typedef struct __attribute__((aligned(32))) long4_32a {
+  long x, y, z, w;
+} long4_32a;
+typedef struct __attribute__((aligned(16))) ulong4_16a {
+  unsigned long x, y, z, w;
+} ulong4_16a;
+typedef struct __attribute__((aligned(32))) ulong4_32a {
+  unsigned long x, y, z, w;
+} ulong4_32a;
+typedef struct __attribute__((aligned(16))) longlong4_16a {
+  long long x, y, z, w;
+} longlong4_16a;
+typedef struct __attribute__((aligned(32))) longlong4_32a {
+  long long x, y, z, w;
+} longlong4_32a;
+typedef struct __attribute__((aligned(16))) ulonglong4_16a {
+  unsigned long long x, y, z, w;
+} ulonglong4_16a;
+typedef struct __attribute__((aligned(32))) ulonglong4_32a {
+  unsigned long long x, y, z, w;
+} ulonglong4_32a;
+typedef struct __attribute__((aligned(16))) double4_16a {
+  double x, y, z, w;
+} double4_16a;
+typedef struct __attribute__((aligned(32))) double4_32a {
+  double x, y, z, w;
+} double4_32a;
+#endif
 
 typedef struct dim3 {
   unsigned int x, y, z;

@@ -28,6 +28,7 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
 unsigned int __cudaWarpActive(const char* file, int line);
 unsigned int __cudaThreadYield(void);
 void __cudaThreadFence(void);
+mcAddressSpace __cudaAddressSpace(const void* address);
 void __cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value);
 __attribute__((noreturn)) void __cudaKernelFail(int error, const char* what);
 // Takes the place of the C library's function, and so is declared as that is.

@@ -8,6 +8,8 @@
 
 #include "nvToolsExt.h"
 
+#define NVTX3_CPP_DEFINITIONS_V1_0  // programs ask whether the namespace v1 is there
+
 namespace nvtx3 {
 inline namespace v1 {
 

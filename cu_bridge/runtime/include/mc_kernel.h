@@ -136,6 +136,10 @@ MC_API void mcThreadFence(void);
 // Memory of the calling worker for one program: `bytes`, aligned to a page and followed by one that nobody can touch.
 // It stays until the worker's next call; what is in it is undefined.
 MC_API void* mcKernelScratch(size_t bytes);
+// Where an address lies as PTX's `isspacep` tells it. Parameters are in the local memory of their thread, and what is
+// in no other space is global.
+typedef enum mcAddressSpace { mcAddressGlobal, mcAddressShared, mcAddressLocal, mcAddressConstant } mcAddressSpace;
+MC_API mcAddressSpace mcKernelAddressSpace(const void* address);
 // Writes text to the standard output in one piece, in the order of the calls of this block.
 MC_API void mcKernelPrint(const char* text, size_t bytes);
 // A launch from device code, which runs later: see the note in execution/child_launch.h. Its configuration is checked

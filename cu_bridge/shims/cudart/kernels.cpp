@@ -91,6 +91,7 @@ unsigned long long __cudaWarpExchange(mcWarpOperation operation, unsigned int ma
 unsigned int __cudaWarpActive(const char* file, int line) { return mcWarpActive(file, line); }
 unsigned int __cudaThreadYield(void) { return mcThreadYield(); }
 void __cudaThreadFence(void) { mcThreadFence(); }
+mcAddressSpace __cudaAddressSpace(const void* address) { return mcKernelAddressSpace(address); }
 void __cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value) {
   const mcError_t error = mcGraphConditionSet(handle, value);
   if (error != mcSuccess) mcKernelFail(error, "cudaGraphSetConditional() of an unknown handle");

@@ -45,6 +45,8 @@ void mcThreadFence(void) { Worker::current()->letWarpCatchUp(); }
 
 void* mcKernelScratch(size_t bytes) { return Worker::current()->scratch(bytes); }
 
+mcAddressSpace mcKernelAddressSpace(const void* address) { return Worker::current()->addressSpace(address); }
+
 void mcKernelPrint(const char* text, size_t bytes) { std::fwrite(text, 1, bytes, stdout); }
 
 void mcKernelCheckAccess(const void* address, size_t bytes, int write, const char* where) {

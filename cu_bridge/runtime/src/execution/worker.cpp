@@ -1,5 +1,6 @@
 #include "execution/worker.h"
 
+#include <link.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <cstring>
 #include <numeric>
 #include <thread>
+
+#include "kernels/kernel_registry.h"
 
 // Of the sanitizers' runtime, there if the program was compiled with one.
 extern "C" {
@@ -87,10 +90,56 @@ void* Worker::scratch(size_t bytes) {
   return scratch_.last((bytes + page - 1) / page * page);
 }
 
+// The __shared__ variables of a kernel are thread-local ones of its library (cucc's shared_memory.py).
+bool Worker::inStaticShared(uintptr_t address) {
+  if (staticSharedOf_ != kernelAddress()) {
+    struct Search {
+      uintptr_t code, begin;
+      size_t bytes;
+    } search{kernelAddress(), 0, 0};
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, size_t, void* data) {
+          auto* const wanted = static_cast<Search*>(data);
+          bool holdsCode = false;
+          size_t bytes = 0;
+          for (unsigned i = 0; i < library->dlpi_phnum; ++i) {
+            const auto& part = library->dlpi_phdr[i];
+            if (part.p_type == PT_LOAD && wanted->code - (library->dlpi_addr + part.p_vaddr) < part.p_memsz) {
+              holdsCode = true;
+            }
+            if (part.p_type == PT_TLS) bytes = part.p_memsz;
+          }
+          if (!holdsCode) return 0;
+          wanted->begin = reinterpret_cast<uintptr_t>(library->dlpi_tls_data);
+          wanted->bytes = bytes;
+          return 1;
+        },
+        &search);
+    // A thread has no variables of a library before it comes to one of them, and no address there either.
+    if (search.begin == 0) return false;
+    staticShared_ = search.begin;
+    staticSharedBytes_ = search.bytes;
+    staticSharedOf_ = search.code;
+  }
+  return address - staticShared_ < staticSharedBytes_;
+}
+
+mcAddressSpace Worker::addressSpace(const void* address) {
+  const auto number = reinterpret_cast<uintptr_t>(address);
+  if (number - reinterpret_cast<uintptr_t>(context_.dynamicShared) < context_.dynamicSharedBytes)
+    return mcAddressShared;
+  for (const Stack& stack : stacks_) {
+    if (address >= stack.bottom && address < stack.top) return mcAddressLocal;
+  }
+  if (inStaticShared(number)) return mcAddressShared;
+  return insideConstant(address) ? mcAddressConstant : mcAddressGlobal;
+}
+
 uint64_t Worker::random() { return randomState_ = mix(randomState_); }
 
 void Worker::begin(Launch& launch) {
   launch_ = &launch;
+  staticSharedOf_ = 0;
   context_.arguments = launch.arguments;
   context_.gridDim = launch.grid;
   context_.blockDim = launch.block;

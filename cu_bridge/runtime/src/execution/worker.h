@@ -66,6 +66,7 @@ class Worker {
   unsigned yield();
   void letWarpCatchUp();
   void* scratch(size_t bytes);
+  mcAddressSpace addressSpace(const void* address);
   [[noreturn]] void failHere(mcError_t error, const std::string& what);
 
   // From the signal handler: whether a kernel is running here, and where to go on after it failed.
@@ -191,6 +192,7 @@ class Worker {
   void resolveActive(unsigned warp);
   void reportStuck();
   bool stacksOverran() const;
+  bool inStaticShared(uintptr_t address);
   void reset();
   unsigned liveLanes(unsigned warp) const;
   std::string place(const Fiber* fiber, const char* does = "") const;
@@ -231,6 +233,9 @@ class Worker {
   std::vector<Stack> stacks_;
   std::vector<Fiber*> idle_;
   GuardedMemory shared_, scratch_;
+  // Variables of the worker's own in the library of a kernel, and the code of the kernel that asked for them.
+  uintptr_t staticShared_ = 0, staticSharedOf_ = 0;
+  size_t staticSharedBytes_ = 0;
   uint64_t randomState_ = 0;
 
   std::atomic<uint64_t> launchNumber_{0}, ending_{0};

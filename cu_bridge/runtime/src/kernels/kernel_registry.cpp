@@ -127,14 +127,26 @@ Kernel findKernelAround(const void* inside) {
 
 mcError_t failMissing(const Kernel& kernel) { return failMissing("kernel", kernel.name, mcErrorInvalidDeviceFunction); }
 
+namespace {
+const mcVariableEntry* variableAround(const Registry& all, const void* address) {
+  for (const auto& [host, variable] : all.variables) {
+    (void)host;
+    if (numberOf(address) - numberOf(variable.entry->address) < variable.entry->bytes) return variable.entry;
+  }
+  return nullptr;
+}
+}  // namespace
+
 bool insideVariable(const void* address, size_t bytes) {
   const Reading<Registry> all;
-  for (const auto& [host, variable] : all->variables) {
-    (void)host;
-    const uintptr_t offset = numberOf(address) - numberOf(variable.entry->address);
-    if (offset < variable.entry->bytes) return bytes <= variable.entry->bytes - offset;
-  }
-  return false;
+  const mcVariableEntry* const found = variableAround(*all, address);
+  return found != nullptr && bytes <= found->bytes - (numberOf(address) - numberOf(found->address));
+}
+
+bool insideConstant(const void* address) {
+  const Reading<Registry> all;
+  const mcVariableEntry* const found = variableAround(*all, address);
+  return found != nullptr && (found->flags & mcVariableConstant) != 0;
 }
 
 }  // namespace mc

@@ -47,5 +47,7 @@ mcError_t failMissing(const Kernel& kernel);
 // Whether [address, address + bytes) lies in a variable of device code. A walk over all of them: for addresses that are
 // no allocation's.
 bool insideVariable(const void* address, size_t bytes);
+// Whether the address lies in a __constant__ variable. The same walk.
+bool insideConstant(const void* address);
 
 }  // namespace mc

@@ -1,6 +1,8 @@
-// The two FP8 formats: every value there and back, rounding, saturation.
+// The two FP8 formats and the scale factors of E8M0: every value there and back, rounding, saturation.
 #include <cuda_fp8.h>
 
+#include <climits>
+#include <cmath>
 #include <initializer_list>
 
 #include "../check.h"
@@ -47,7 +49,62 @@ __global__ void four_of_pairs() {
   EXPECT(both.x == 1 && both.y == -0.5f);
 }
 
+// Every scale is a power of two; numbers between two of them go where the mode says.
+__global__ void scales() {
+  const __nv_fp8_storage_t bits = static_cast<__nv_fp8_storage_t>(threadIdx.x);
+  __nv_fp8_e8m0 scale;
+  scale.__x = bits;
+  const double value = static_cast<double>(scale);
+  if (bits == 0xff) {
+    EXPECT(value != value && __nv_cvt_double_to_e8m0(value, __NV_SATFINITE, cudaRoundZero) == 0xff);
+    return;
+  }
+  EXPECT(value == ldexp(1.0, static_cast<int>(bits) - 127) && static_cast<bool>(scale));
+  EXPECT(static_cast<float>(static_cast<__nv_bfloat16>(scale)) == static_cast<float>(value));
+  const __nv_fp8_storage_t above = bits == 0xfe ? 0xfe : bits + 1;
+  EXPECT(__nv_cvt_double_to_e8m0(-value, __NV_SATFINITE, cudaRoundPosInf) == bits);
+  EXPECT(__nv_cvt_float_to_e8m0(static_cast<float>(value) * 1.001f, __NV_SATFINITE, cudaRoundZero) == bits);
+  EXPECT(__nv_cvt_double_to_e8m0(value * (1 + 0x1p-52), __NV_SATFINITE, cudaRoundPosInf) == above);
+  EXPECT(__nv_cvt_bfloat16raw_to_e8m0(__float2bfloat16(static_cast<float>(value) * 1.5f), __NV_SATFINITE,
+                                      cudaRoundPosInf) == above);
+}
+static void check_scales() {
+  scales<<<1, 256>>>();
+  CHECK(__nv_cvt_float_to_e8m0(0x1.8p127f, __NV_SATFINITE, cudaRoundPosInf) == 0xfe);
+  CHECK(__nv_cvt_float_to_e8m0(0x1.8p127f, __NV_NOSAT, cudaRoundPosInf) == 0xff);
+  CHECK(__nv_cvt_float_to_e8m0(0x1.8p127f, __NV_NOSAT, cudaRoundZero) == 0xfe);
+  CHECK(__nv_cvt_double_to_e8m0(HUGE_VAL, __NV_SATFINITE, cudaRoundZero) == 0xfe);
+  CHECK(__nv_cvt_float_to_e8m0(0.0f, __NV_NOSAT, cudaRoundPosInf) == 0);
+  CHECK(__nv_cvt_double_to_e8m0(5e-324, __NV_NOSAT, cudaRoundPosInf) == 0);
+  CHECK(static_cast<float>(__nv_fp8_e8m0(-5)) == 8 && static_cast<float>(__nv_fp8_e8m0(3.0f)) == 4);
+  // One more than a power of two, which no double is.
+  CHECK(static_cast<double>(__nv_fp8_e8m0((1ULL << 60) + 1)) == 0x1p61);
+  CHECK(static_cast<double>(__nv_fp8_e8m0(1LL << 60)) == 0x1p60);
+  const __nv_fp8_e8m0 large(0x1p40f), small(0.25f);
+  CHECK(static_cast<int>(large) == INT_MAX && static_cast<unsigned char>(large) == 255 &&
+        static_cast<long>(large) == 1L << 40);
+  CHECK(static_cast<int>(small) == 0 && __half2float(static_cast<__half>(large)) == HUGE_VALF);
+  const float2 both = static_cast<float2>(__nv_fp8x2_e8m0(make_float2(3, 0.5f)));
+  CHECK(both.x == 4 && both.y == 0.5f);
+  const float4 four = static_cast<float4>(__nv_fp8x4_e8m0(make_float4(1, 2, 3, 5)));
+  CHECK(four.x == 1 && four.y == 2 && four.z == 4 && four.w == 8);
+  const __nv_bfloat162_raw pair = __nv_cvt_e8m0x2_to_bf162raw(0x8000);
+  CHECK(pair.x == 0x40 && pair.y == 0x4000);
+}
+
+// Of 32 bytes: CUDA 13 has two of each.
+static void check_large_vectors() {
+#if CUDART_VERSION >= 13000
+  static_assert(alignof(double4_16a) == 16 && alignof(double4_32a) == 32 && sizeof(ulonglong4_32a) == 32, "as named");
+  static_assert(alignof(long4_16a) == 16 && alignof(longlong4_32a) == 32, "as named");
+  const float4 four = static_cast<float4>(__nv_fp8x4_e5m2(make_double4_32a(0, 2, 3, -1e9)));
+  CHECK(four.y == 2 && four.w == -57344 && make_ulong4_16a(1, 2, 3, 4).w == 4);
+#endif
+}
+
 int main() {
+  check_scales();
+  check_large_vectors();
   round_trip<<<1, 256>>>();
   // 1 + 1/16 lies between 1 and 1 + 1/8 of E4M3: to even.
   CHECK(static_cast<float>(__nv_fp8_e4m3(1.0625f)) == 1.0f && static_cast<float>(__nv_fp8_e4m3(1.1875f)) == 1.25f);

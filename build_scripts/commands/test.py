@@ -142,12 +142,13 @@ def run(arguments: argparse.Namespace) -> int:
         for i, (release, program) in enumerate(programs[: len(chosen)])
     ]
     todo += [Suite(f"torch {release.torch}", str(program), SHORT) for release, program in programs[len(chosen) :]]
-    todo += [Suite("the SDK", str(programs[0][1]), IN_FIRST), Suite("the factory", sys.executable, ONCE)]
-    todo.insert(1, Suite("the image", sys.executable, IMAGE))
+    # The longest first: at the end none is left that one processor works at while the other one has nothing.
+    todo.insert(0, Suite("the SDK", str(programs[0][1]), IN_FIRST))
+    todo += [Suite("the image", sys.executable, IMAGE), Suite("the factory", sys.executable, ONCE)]
     if arguments.given:
         os.environ["MACATORCH_UPSTREAM"] = str(arguments.given)
     with cache.lock("test-plain"), cache.work_folder("test-plain") as folder:
-        todo.insert(1, _plain(table, chosen, programs, arguments, folder))
+        todo.append(_plain(table, chosen, programs, arguments, folder))
         # Who names a test does not wait for another processor's wheels.
         if arguments.emulated or (emulated and not arguments.pytest):
             todo.append(_emulated(table, chosen, folder / "wheels", suites))

@@ -234,6 +234,17 @@ typedef struct CUdevResource_st {
 
 typedef enum { CU_GREEN_CTX_DEFAULT_STREAM = 1 } CUgreenCtxCreate_flags;
 
+typedef enum CUdevice_P2PAttribute_enum {
+  CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK = 1,
+  CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED = 2,
+  CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3,
+  CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED = 4,
+  CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED = 4,
+#if MXMACA_CUDA_MAJOR >= 13
+  CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED = 5,
+#endif
+} CUdevice_P2PAttribute;
+
 typedef enum CUdriverProcAddress_flags_enum {
   CU_GET_PROC_ADDRESS_DEFAULT = 0,
   CU_GET_PROC_ADDRESS_LEGACY_STREAM = 1 << 0,
@@ -311,6 +322,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
 CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice device);
 CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* id);
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device);
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to);
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer);
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease(CUdevice device);
@@ -329,6 +341,8 @@ CUresult cuCtxPushCurrent(CUcontext context);
 CUresult cuCtxPopCurrent(CUcontext* context);
 CUresult cuCtxGetDevice(CUdevice* device);
 CUresult cuCtxSynchronize(void);
+CUresult cuCtxGetId(CUcontext context, unsigned long long* id);
+CUresult cuCtxResetPersistingL2Cache(void);
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version);
 CUresult cuCtxGetFlags(unsigned int* flags);
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest);

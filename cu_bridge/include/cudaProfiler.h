@@ -2,7 +2,12 @@
 #pragma once
 
 #include "cuda.h"
-#include "cuda_runtime_api.h"
 
-static inline CUresult cuProfilerStart(void) { return (CUresult)cudaProfilerStart(); }
-static inline CUresult cuProfilerStop(void) { return (CUresult)cudaProfilerStop(); }
+#ifdef __cplusplus
+extern "C" {
+#endif
+CUresult cuProfilerStart(void);
+CUresult cuProfilerStop(void);
+#ifdef __cplusplus
+}  // extern "C"
+#endif

@@ -59,6 +59,57 @@ inline mcError_t checkManagedRange(const void* pointer, size_t bytes) {
   return valueError(bytes <= attributes.size - offset);
 }
 
+// What is between two devices, by the numbers that both interfaces have: all share the host's memory, so that one
+// reaches another's as its own.
+inline mcError_t peerAttribute(int* value, int attribute, int from, int to) {
+  constexpr int kPerformanceRank = 1, kAccess = 2, kNativeAtomics = 3, kArrays = 4, kPartialAtomics = 5;
+  int reached = 0;
+  if (value == nullptr) return mcErrorInvalidValue;
+  const mcError_t error = mcDeviceCanAccessPeer(&reached, from, to);
+  if (error != mcSuccess) return error;
+  if (from == to) return mcErrorInvalidDevice;
+  switch (attribute) {
+    case kPerformanceRank: *value = 0; return mcSuccess;
+    case kAccess:
+    case kNativeAtomics:
+    case kArrays: *value = reached; return mcSuccess;
+    case kPartialAtomics: *value = 0; return valueError(MXMACA_CUDA_MAJOR >= 13);
+    default: return mcErrorInvalidValue;
+  }
+}
+
+// Access of devices to a pool, as a list of either interface gives it. Every device reaches every pool, so access can
+// be given, and not taken away.
+template <class Description>
+mcError_t setPoolAccess(mcMemoryPool_t pool, const Description* all, size_t count) {
+  constexpr unsigned kReadAndWrite = 3;
+  constexpr int kDevice = 1;
+  int owner = 0;
+  mcError_t error = mcMemPoolGetDevice(pool, &owner);
+  if (error != mcSuccess) return error;
+  if (all == nullptr && count != 0) return mcErrorInvalidValue;
+  bool restricted = false;
+  for (size_t i = 0; i < count; ++i) {
+    const auto flags = static_cast<unsigned>(all[i].flags);
+    if (static_cast<int>(all[i].location.type) != kDevice) return mcErrorInvalidValue;
+    error = checkDevice(all[i].location.id);
+    if (error == mcSuccess) error = checkFlags(flags, kReadAndWrite);
+    if (error != mcSuccess) return error;
+    restricted = restricted || flags != kReadAndWrite;
+  }
+  return restricted ? mcSetLastError(mcErrorNotSupported, "pools with restricted access") : mcSuccess;
+}
+template <class Flags, class Location>
+mcError_t poolAccess(Flags* flags, mcMemoryPool_t pool, const Location* location) {
+  int owner = 0;
+  mcError_t error = mcMemPoolGetDevice(pool, &owner);
+  if (error != mcSuccess) return error;
+  if (flags == nullptr || location == nullptr || static_cast<int>(location->type) != 1) return mcErrorInvalidValue;
+  error = checkDevice(location->id);
+  if (error == mcSuccess) *flags = static_cast<Flags>(3);  // to read and to write
+  return error;
+}
+
 // Where managed memory is wanted, and what pools are asked about.
 enum LocationType { kLocationDevice = 1, kLocationHost = 2, kLocationHostNuma = 3, kLocationHostNumaCurrent = 4 };
 inline mcError_t checkLocation(int type, int id) {

@@ -5,6 +5,12 @@
 
 #include "result.h"
 
+// A number that no other context of the process has.
+inline unsigned long long nextContextId() {
+  static std::atomic<unsigned long long> last{0};
+  return ++last;
+}
+
 // A device's primary context, or one that cuCtxCreate made. All contexts of a device share its memory, and what is
 // allocated while one is current outlives it.
 struct CUctx_st {
@@ -12,6 +18,7 @@ struct CUctx_st {
   std::atomic<int> retained{0};  // of a primary one
   int device = -1;               // of a created one
   unsigned int part = 0;         // of the device's multiprocessors: of one that a green context stands behind
+  unsigned long long id = nextContextId();
 };
 
 CUcontext primaryContext(int device);

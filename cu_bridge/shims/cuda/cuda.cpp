@@ -265,6 +265,10 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return result(mcDeviceCanAccessPeer(can, device, peer));
 }
 
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
+  return result(peerAttribute(value, attribute, from, to));
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   RETURN_IF_NULL(context);
   RETURN_IF_WRONG(checkDevice(device));
@@ -381,6 +385,17 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version) {
   if (context == nullptr) NEEDS_CONTEXT();
   if (context != nullptr && deviceOf(context) < 0) return CUDA_ERROR_INVALID_CONTEXT;
   *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
+  RETURN_IF_NULL(id);
+  if (context == nullptr) {
+    NEEDS_CONTEXT();
+    const CUresult error = cuCtxGetCurrent(&context);
+    if (error != CUDA_SUCCESS) return error;
+  }
+  if (deviceOf(context) < 0) return CUDA_ERROR_INVALID_CONTEXT;
+  *id = context->id;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetFlags(unsigned int* flags) {

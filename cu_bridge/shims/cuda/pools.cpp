@@ -140,6 +140,12 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   return result(mcMemPoolSetAttribute(own(pool), static_cast<mcPoolAttribute>(attribute), value));
 }
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* all, size_t count) {
+  return result(setPoolAccess(own(pool), all, count));
+}
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation* location) {
+  return result(poolAccess(flags, own(pool), location));
+}
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) { return result(mcMemPoolTrimTo(own(pool), keep)); }
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
   void* memory = nullptr;

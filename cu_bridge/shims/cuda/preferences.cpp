@@ -50,6 +50,17 @@ CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config) {
   return result(mcKernelCheck(function));
 }
 
+CUresult cuCtxResetPersistingL2Cache(void) {
+  NEEDS_CONTEXT();
+  return result(mcStickyError());
+}
+// No external profiler can be attached; as on a real device, that is no error.
+CUresult cuProfilerStart(void) {
+  NEEDS_CONTEXT();
+  return CUDA_SUCCESS;
+}
+CUresult cuProfilerStop(void) { return cuProfilerStart(); }
+
 CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr memory, size_t bytes, unsigned int flags) {
   NEEDS_CONTEXT();
   RETURN_IF_WRONG(checkAttachment(own(stream), address(memory), bytes, flags));

@@ -15,6 +15,10 @@ inline mcDim3 own(dim3 size) { return {size.x, size.y, size.z}; }
 using mxmaca::own;
 
 inline cudaError_t result(mcError_t error) { return static_cast<cudaError_t>(error); }
+// Of a check that is shared with the driver interface, which records no errors.
+inline cudaError_t recorded(mcError_t error) {
+  return result(error == mcSuccess || error == mcErrorNotSupported ? error : mcSetLastError(error, nullptr));
+}
 inline cudaError_t fail(mcError_t error) { return result(mcSetLastError(error, nullptr)); }
 
 // The function exists, the feature does not: the error's text says so.

@@ -208,19 +208,8 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
   return result(mcDeviceEnablePeerAccess(peer, flags));
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) { return result(mcDeviceDisablePeerAccess(peer)); }
-// All devices share the host's memory: one reaches another's as its own.
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int from, int to) {
-  int reached = 0;
-  if (value == nullptr) return fail(mcErrorInvalidValue);
-  RETURN_IF_WRONG(mcDeviceCanAccessPeer(&reached, from, to));
-  if (from == to) return fail(mcErrorInvalidDevice);
-  switch (attribute) {
-    case cudaDevP2PAttrPerformanceRank: *value = 0; return cudaSuccess;
-    case cudaDevP2PAttrAccessSupported:
-    case cudaDevP2PAttrNativeAtomicSupported:
-    case cudaDevP2PAttrCudaArrayAccessSupported: *value = reached; return cudaSuccess;
-    default: return fail(mcErrorInvalidValue);
-  }
+  return recorded(peerAttribute(value, attribute, from, to));
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {

@@ -258,30 +258,11 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, vo
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value) {
   return result(mcMemPoolSetAttribute(own(pool), static_cast<mcPoolAttribute>(attr), value));
 }
-// Every device reaches every pool, so access can be given, and not taken away from another device.
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descs, size_t count) {
-  int owner = 0;
-  RETURN_IF_WRONG(mcMemPoolGetDevice(own(pool), &owner));
-  if (descs == nullptr && count != 0) return fail(mcErrorInvalidValue);
-  for (size_t i = 0; i < count; ++i) {
-    if (descs[i].location.type != cudaMemLocationTypeDevice) return fail(mcErrorInvalidValue);
-    RETURN_IF_WRONG(checkDevice(descs[i].location.id));
-    RETURN_IF_WRONG(checkFlags(static_cast<unsigned int>(descs[i].flags), cudaMemAccessFlagsProtReadWrite));
-  }
-  for (size_t i = 0; i < count; ++i) {
-    if (descs[i].flags != cudaMemAccessFlagsProtReadWrite) return unsupported("pools with restricted access");
-  }
-  return cudaSuccess;
+  return recorded(setPoolAccess(own(pool), descs, count));
 }
 cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
-  int owner = 0;
-  RETURN_IF_WRONG(mcMemPoolGetDevice(own(pool), &owner));
-  if (flags == nullptr || location == nullptr || location->type != cudaMemLocationTypeDevice) {
-    return fail(mcErrorInvalidValue);
-  }
-  RETURN_IF_WRONG(checkDevice(location->id));
-  *flags = cudaMemAccessFlagsProtReadWrite;
-  return cudaSuccess;
+  return recorded(poolAccess(flags, own(pool), location));
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) { return result(mcMemPoolTrimTo(own(pool), keep)); }
 

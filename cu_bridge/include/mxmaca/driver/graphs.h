@@ -163,17 +163,34 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 #define cuGraphKernelNodeSetParams cuGraphKernelNodeSetParams_v2
 #define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
 #if MXMACA_CUDA_MAJOR >= 13
+#define cuStreamGetCaptureInfo cuStreamGetCaptureInfo_v3
+#define cuStreamUpdateCaptureDependencies cuStreamUpdateCaptureDependencies_v2
 #define cuGraphGetEdges cuGraphGetEdges_v2
 #define cuGraphNodeGetDependencies cuGraphNodeGetDependencies_v2
 #define cuGraphNodeGetDependentNodes cuGraphNodeGetDependentNodes_v2
 #define cuGraphAddDependencies cuGraphAddDependencies_v2
 #define cuGraphRemoveDependencies cuGraphRemoveDependencies_v2
 #define cuGraphAddNode cuGraphAddNode_v2
+#else
+#define cuStreamGetCaptureInfo cuStreamGetCaptureInfo_v2
 #endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                     const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode);
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, unsigned long long* id,
+                                   CUgraph* graph, const CUgraphNode** dependencies, size_t* count);
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, unsigned long long* id,
+                                   CUgraph* graph, const CUgraphNode** dependencies, const CUgraphEdgeData** edges,
+                                   size_t* count);
+#if MXMACA_CUDA_MAJOR < 13
+CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode* dependencies, size_t count,
+                                           unsigned int flags);
+#endif
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode* dependencies, const CUgraphEdgeData* edges,
+                                              size_t count, unsigned int flags);
 CUresult cuGraphCreate(CUgraph* graph, unsigned int flags);
 CUresult cuGraphClone(CUgraph* clone, CUgraph original);
 CUresult cuGraphNodeFindInClone(CUgraphNode* node, CUgraphNode original, CUgraph clone);

@@ -1,22 +1,7 @@
 // Attributes of a graph's kernel nodes, by both interfaces: kept, copied with the graph, and a grid whose blocks meet.
 #include <cooperative_groups.h>
-#include <cuda.h>
 
-#include "../../check.h"
-
-// A function of the driver interface, for a program that is linked with the runtime alone.
-static void* entry(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 13000
-  CHECK(cudaGetDriverEntryPointByVersion(name, &function, 13000, cudaEnableDefault, &found) == cudaSuccess);
-#else
-  CHECK(cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found) == cudaSuccess);
-#endif
-  CHECK(found == cudaDriverEntryPointSuccess && function != nullptr);
-  return function;
-}
-#define DRIVER(name) reinterpret_cast<decltype(&name)>(entry(#name))
+#include "../../driver_entry.h"
 
 // Each block adds what the other ones have stored before they met.
 __global__ void meet(int* values, int* sums) {

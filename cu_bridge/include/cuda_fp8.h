@@ -5,6 +5,7 @@
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
+#include "device_types.h"
 #include "vector_functions.h"
 
 typedef unsigned char __nv_fp8_storage_t;
@@ -16,6 +17,13 @@ typedef enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 } __nv_fp8_interpr
 
 #ifdef __cplusplus
 namespace mxmaca {
+
+MXMACA_HD Rounding rounding_of(cudaRoundMode mode) {
+  return mode == cudaRoundNearest  ? Rounding::nearest
+         : mode == cudaRoundZero   ? Rounding::zero
+         : mode == cudaRoundPosInf ? Rounding::up
+                                   : Rounding::down;
+}
 
 // Rounds to nearest, once. What is too large becomes the largest finite value, or without saturation NaN (E4M3) or
 // infinity (E5M2).
@@ -95,97 +103,28 @@ MXMACA_HD __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp
                      __nv_cvt_fp8_to_halfraw(static_cast<__nv_fp8_storage_t>(x >> 8), format).x};
 }
 
-// The classes saturate, as their constructors are documented to. Integers are rounded toward zero.
-#define MXMACA_TO_INTEGER(format, type)                                                     \
-  __host__ __device__ explicit operator type() const {                                      \
-    return mxmaca::to_integer<type>(mxmaca::from_fp8(__x, format), mxmaca::Rounding::zero); \
-  }
-#define MXMACA_INTEGER(name, format, type, wide)                                                  \
-  __host__ __device__ explicit __nv_fp8_##name(type x)                                            \
-      : __x(mxmaca::to_fp8(mxmaca::integer_odd(static_cast<wide>(x)), __NV_SATFINITE, format)) {} \
-  MXMACA_TO_INTEGER(format, type)
-#if MXMACA_CUDA_MAJOR >= 13
-#define MXMACA_FROM_DOUBLES(name, vector) \
-  __host__ __device__ explicit name(const vector& x) : name(make_double4(x.x, x.y, x.z, x.w)) {}
-#else
-#define MXMACA_FROM_DOUBLES(name, vector)
-#endif
-#define MXMACA_FP8(name, format)                                                                                     \
-  struct __nv_fp8_##name {                                                                                           \
-    __nv_fp8_storage_t __x;                                                                                          \
-    __nv_fp8_##name() = default;                                                                                     \
-    __host__ __device__ explicit __nv_fp8_##name(float x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}        \
-    __host__ __device__ explicit __nv_fp8_##name(double x) : __x(mxmaca::to_fp8(x, __NV_SATFINITE, format)) {}       \
-    __host__ __device__ explicit __nv_fp8_##name(__half x)                                                           \
-        : __x(mxmaca::to_fp8(mxmaca::half_value(x.__x), __NV_SATFINITE, format)) {}                                  \
-    __host__ __device__ explicit __nv_fp8_##name(__nv_bfloat16 x)                                                    \
-        : __x(mxmaca::to_fp8(mxmaca::bfloat16_value(x.__x), __NV_SATFINITE, format)) {}                              \
-    MXMACA_INTEGER(name, format, short, int64_t)                                                                     \
-    MXMACA_INTEGER(name, format, unsigned short, uint64_t)                                                           \
-    MXMACA_INTEGER(name, format, int, int64_t)                                                                       \
-    MXMACA_INTEGER(name, format, unsigned int, uint64_t)                                                             \
-    MXMACA_INTEGER(name, format, long, int64_t)                                                                      \
-    MXMACA_INTEGER(name, format, unsigned long, uint64_t)                                                            \
-    MXMACA_INTEGER(name, format, long long, int64_t)                                                                 \
-    MXMACA_INTEGER(name, format, unsigned long long, uint64_t)                                                       \
-    MXMACA_TO_INTEGER(format, char)                                                                                  \
-    MXMACA_TO_INTEGER(format, signed char)                                                                           \
-    MXMACA_TO_INTEGER(format, unsigned char)                                                                         \
-    __host__ __device__ explicit operator float() const { return mxmaca::from_fp8(__x, format); }                    \
-    __host__ __device__ explicit operator double() const { return mxmaca::from_fp8(__x, format); }                   \
-    __host__ __device__ explicit operator __half() const { return __nv_cvt_fp8_to_halfraw(__x, format); }            \
-    __host__ __device__ explicit operator __nv_bfloat16() const {                                                    \
-      return __float2bfloat16(mxmaca::from_fp8(__x, format));                                                        \
-    }                                                                                                                \
-    __host__ __device__ explicit operator bool() const { return (__x & 0x7f) != 0; }                                 \
-  };                                                                                                                 \
-  struct __attribute__((aligned(2))) __nv_fp8x2_##name {                                                             \
-    __nv_fp8x2_storage_t __x;                                                                                        \
-    __nv_fp8x2_##name() = default;                                                                                   \
-    __host__ __device__ explicit __nv_fp8x2_##name(float2 x)                                                         \
-        : __x(__nv_cvt_float2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                                \
-    __host__ __device__ explicit __nv_fp8x2_##name(double2 x)                                                        \
-        : __x(__nv_cvt_double2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                               \
-    __host__ __device__ explicit __nv_fp8x2_##name(__half2 x)                                                        \
-        : __x(__nv_cvt_halfraw2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                              \
-    __host__ __device__ explicit __nv_fp8x2_##name(__nv_bfloat162 x)                                                 \
-        : __x(__nv_cvt_bfloat16raw2_to_fp8x2(x, __NV_SATFINITE, format)) {}                                          \
-    __host__ __device__ explicit operator __half2() const { return __nv_cvt_fp8x2_to_halfraw2(__x, format); }        \
-    __host__ __device__ explicit operator float2() const {                                                           \
-      return make_float2(mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x), format),                             \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 8), format));                       \
-    }                                                                                                                \
-  };                                                                                                                 \
-  struct __attribute__((aligned(4))) __nv_fp8x4_##name {                                                             \
-    __nv_fp8x4_storage_t __x;                                                                                        \
-    __nv_fp8x4_##name() = default;                                                                                   \
-    __host__ __device__ explicit __nv_fp8x4_##name(float4 x)                                                         \
-        : __nv_fp8x4_##name(__nv_fp8x2_##name(make_float2(x.x, x.y)), __nv_fp8x2_##name(make_float2(x.z, x.w))) {}   \
-    __host__ __device__ explicit __nv_fp8x4_##name(double4 x)                                                        \
-        : __nv_fp8x4_##name(__nv_fp8x2_##name(make_double2(x.x, x.y)), __nv_fp8x2_##name(make_double2(x.z, x.w))) {} \
-    MXMACA_FROM_DOUBLES(__nv_fp8x4_##name, double4_16a)                                                              \
-    MXMACA_FROM_DOUBLES(__nv_fp8x4_##name, double4_32a)                                                              \
-    __host__ __device__ explicit __nv_fp8x4_##name(__half2 low, __half2 high)                                        \
-        : __nv_fp8x4_##name(__nv_fp8x2_##name(low), __nv_fp8x2_##name(high)) {}                                      \
-    __host__ __device__ explicit __nv_fp8x4_##name(__nv_bfloat162 low, __nv_bfloat162 high)                          \
-        : __nv_fp8x4_##name(__nv_fp8x2_##name(low), __nv_fp8x2_##name(high)) {}                                      \
-    __host__ __device__ explicit operator float4() const {                                                           \
-      return make_float4(mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x), format),                             \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 8), format),                        \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 16), format),                       \
-                         mxmaca::from_fp8(static_cast<__nv_fp8_storage_t>(__x >> 24), format));                      \
-    }                                                                                                                \
-                                                                                                                     \
-   private:                                                                                                          \
-    __host__ __device__ __nv_fp8x4_##name(__nv_fp8x2_##name low, __nv_fp8x2_##name high)                             \
-        : __x(low.__x | static_cast<unsigned>(high.__x) << 16) {}                                                    \
-  };
-MXMACA_FP8(e4m3, __NV_E4M3)
-MXMACA_FP8(e5m2, __NV_E5M2)
-#undef MXMACA_FP8
-#undef MXMACA_INTEGER
-#undef MXMACA_TO_INTEGER
+// The classes saturate, as their constructors are documented to.
+#define MXMACA_ONE __nv_fp8_e4m3
+#define MXMACA_TWO __nv_fp8x2_e4m3
+#define MXMACA_FOUR __nv_fp8x4_e4m3
+#define MXMACA_CODE __nv_fp8_storage_t
+#define MXMACA_CODE2 __nv_fp8x2_storage_t
+#define MXMACA_CODE4 __nv_fp8x4_storage_t
+#define MXMACA_BITS 8
+#define MXMACA_ENCODE(x) mxmaca::to_fp8(x, __NV_SATFINITE, __NV_E4M3)
+#define MXMACA_DECODE(code) mxmaca::from_fp8(code, __NV_E4M3)
+#include "mxmaca/arithmetic/tiny_float_class.inc"
+
+#define MXMACA_ONE __nv_fp8_e5m2
+#define MXMACA_TWO __nv_fp8x2_e5m2
+#define MXMACA_FOUR __nv_fp8x4_e5m2
+#define MXMACA_CODE __nv_fp8_storage_t
+#define MXMACA_CODE2 __nv_fp8x2_storage_t
+#define MXMACA_CODE4 __nv_fp8x4_storage_t
+#define MXMACA_BITS 8
+#define MXMACA_ENCODE(x) mxmaca::to_fp8(x, __NV_SATFINITE, __NV_E5M2)
+#define MXMACA_DECODE(code) mxmaca::from_fp8(code, __NV_E5M2)
+#include "mxmaca/arithmetic/tiny_float_class.inc"
 
 #include "mxmaca/arithmetic/fp8_scales.h"
-#undef MXMACA_FROM_DOUBLES
 #endif

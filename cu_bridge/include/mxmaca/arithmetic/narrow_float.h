@@ -100,6 +100,33 @@ MXMACA_HD uint16_t encode(double value, Rounding mode = Rounding::nearest) {
   return static_cast<uint16_t>(sign | result);
 }
 
+// To a format that has numbers alone, of at most 8 bits. What is too large becomes the largest of its sign, NaN the
+// largest.
+template <class F>
+MXMACA_HD uint8_t encode_finite(double value, Rounding mode) {
+  constexpr uint32_t largest = F::sign - 1;
+  if (value != value) return static_cast<uint8_t>(largest);
+  const bool negative = (bit_cast<uint64_t>(value) >> 63) != 0;
+  const double magnitude = negative ? -value : value;
+  uint32_t result = magnitude <= 1.7976931348623157e308 ? encode_magnitude<F>(magnitude, negative, mode) : largest;
+  if (result > largest) result = largest;
+  return static_cast<uint8_t>(result | (negative ? F::sign : 0));
+}
+template <class F>
+MXMACA_HD float decode_finite(uint32_t code) {
+  const uint32_t magnitude = code & (F::sign - 1);
+  constexpr int shift = 23 - F::mantissa_bits;
+  float value;
+  if (magnitude >> F::mantissa_bits == 0) {
+    // A multiple of the smallest subnormal number.
+    constexpr uint32_t smallest = static_cast<uint32_t>(128 - F::bias - F::mantissa_bits) << 23;
+    value = static_cast<float>(magnitude) * bit_cast<float>(smallest);
+  } else {
+    value = bit_cast<float>((magnitude << shift) + (static_cast<uint32_t>(127 - F::bias) << 23));
+  }
+  return (code & F::sign) != 0 ? -value : value;
+}
+
 // The exact double value nearest in "round to odd" of hi + lo: a later rounding to at most 51 bits is then single.
 MXMACA_HD double to_odd(double hi, double lo) {
   if (lo == 0 || lo != lo || hi != hi) return hi;

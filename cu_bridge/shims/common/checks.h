@@ -73,7 +73,10 @@ inline mcError_t peerAttribute(int* value, int attribute, int from, int to) {
     case kAccess:
     case kNativeAtomics:
     case kArrays: *value = reached; return mcSuccess;
-    case kPartialAtomics: *value = 0; return valueError(MXMACA_CUDA_MAJOR >= 13);
+    case kPartialAtomics:
+      if (MXMACA_CUDA_MAJOR < 13) return mcErrorInvalidValue;
+      *value = 0;
+      return mcSuccess;
     default: return mcErrorInvalidValue;
   }
 }

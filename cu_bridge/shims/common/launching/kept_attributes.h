@@ -27,8 +27,9 @@ inline cudaLaunchAttributeValue defaultAttribute(int attribute) {
 constexpr int kStreamAttributes[] = {cudaLaunchAttributeAccessPolicyWindow, cudaLaunchAttributeSynchronizationPolicy,
                                      cudaLaunchAttributePriority, cudaLaunchAttributeMemSyncDomainMap,
                                      cudaLaunchAttributeMemSyncDomain};
-constexpr int kNodeAttributes[] = {cudaLaunchAttributeAccessPolicyWindow,
-                                   cudaLaunchAttributeCooperative,
+// The first may fail where the others are copied, so that nothing of a copy is left behind.
+constexpr int kNodeAttributes[] = {cudaLaunchAttributeCooperative,
+                                   cudaLaunchAttributeAccessPolicyWindow,
                                    cudaLaunchAttributeClusterDimension,
                                    cudaLaunchAttributeClusterSchedulingPolicyPreference,
                                    cudaLaunchAttributePriority,
@@ -51,7 +52,8 @@ inline bool isWindow(const cudaAccessPolicyWindow& window) {
   return properties && window.hitRatio >= 0 && window.hitRatio <= 1 && window.num_bytes == 0;
 }
 
-inline mcError_t read(mcDim3 grid, int attribute, const cudaLaunchAttributeValue& value, LaunchWishes* wishes) {
+inline mcError_t checkAttribute(mcDim3 grid, int attribute, const cudaLaunchAttributeValue& value,
+                                LaunchWishes* wishes) {
   mcError_t error = readAttribute(grid, {static_cast<cudaLaunchAttributeID>(attribute), {}, value}, wishes);
   if (attribute == cudaLaunchAttributeAccessPolicyWindow && !isWindow(value.accessPolicyWindow)) {
     error = mcErrorInvalidValue;
@@ -69,7 +71,7 @@ inline mcError_t setStreamAttribute(mcStream_t stream, int attribute, const cuda
   if (error != mcSuccess) return error;
   if (value == nullptr || !isAmong(kStreamAttributes, attribute)) return wrong();
   LaunchWishes wishes;
-  error = read({1, 1, 1}, attribute, *value, &wishes);
+  error = checkAttribute({1, 1, 1}, attribute, *value, &wishes);
   return error != mcSuccess ? error : mcStreamKeep(stream, attribute, value, sizeof *value);
 }
 
@@ -106,7 +108,7 @@ struct CooperativeLaunch {
 // InvalidValue: it is no node that launches a kernel of the program's.
 inline mcError_t kernelOf(mcGraphNode_t node, mcKernelLaunch* launch) {
   const mcError_t error = mcGraphKernelLaunch(node, launch);
-  return error == mcErrorInvalidDeviceFunction ? mcErrorInvalidValue : error;
+  return error == mcErrorInvalidDeviceFunction ? wrong() : error;
 }
 
 inline mcError_t setNodeAttribute(mcGraphNode_t node, int attribute, const cudaLaunchAttributeValue* value) {
@@ -115,7 +117,7 @@ inline mcError_t setNodeAttribute(mcGraphNode_t node, int attribute, const cudaL
   if (error != mcSuccess) return error;
   if (value == nullptr || !isAmong(kNodeAttributes, attribute)) return wrong();
   LaunchWishes wishes;
-  error = read(launch.grid, attribute, *value, &wishes);
+  error = checkAttribute(launch.grid, attribute, *value, &wishes);
   if (error != mcSuccess) return error;
   if (attribute != cudaLaunchAttributeCooperative) return mcGraphNodeKeep(node, attribute, value, sizeof *value);
   if (wishes.cooperative == (launch.cooperative != 0)) return mcSuccess;

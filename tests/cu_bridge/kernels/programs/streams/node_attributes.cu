@@ -54,7 +54,7 @@ static void what_is_wrong_is_refused(cudaGraphNode_t node) {
   (void)cudaGetLastError();
 }
 
-static void blocks_meet(cudaGraph_t graph, cudaGraphNode_t node, const int* sums) {
+static void blocks_meet(cudaGraph_t graph, cudaGraphNode_t node, cudaGraphNode_t other, const int* sums) {
   cudaKernelNodeAttrValue value = {};
   CHECK(cudaGraphKernelNodeGetAttribute(node, cudaKernelNodeAttributeCooperative, &value) == cudaSuccess);
   CHECK(value.cooperative == 0);
@@ -63,6 +63,13 @@ static void blocks_meet(cudaGraph_t graph, cudaGraphNode_t node, const int* sums
   value.cooperative = 0;
   CHECK(cudaGraphKernelNodeGetAttribute(node, cudaKernelNodeAttributeCooperative, &value) == cudaSuccess);
   CHECK(value.cooperative == 1);
+  // It stays cooperative, and a copy that would change it changes nothing.
+  value.priority = -2;
+  CHECK(cudaGraphKernelNodeSetAttribute(other, cudaKernelNodeAttributePriority, &value) == cudaSuccess);
+  CHECK(cudaGraphKernelNodeCopyAttributes(node, other) == cudaErrorNotSupported);
+  (void)cudaGetLastError();
+  CHECK(cudaGraphKernelNodeGetAttribute(node, cudaKernelNodeAttributePriority, &value) == cudaSuccess);
+  CHECK(value.priority == -3);
   cudaGraphExec_t exec;
   CHECK(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
   CHECK(cudaGraphLaunch(exec, nullptr) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess);
@@ -109,7 +116,7 @@ int main() {
   CHECK(cudaGraphAddKernelNode(&other, others, nullptr, 0, &parameters) == cudaSuccess);
   values_are_kept(graph, node, other);
   what_is_wrong_is_refused(node);
-  blocks_meet(graph, node, sums);
+  blocks_meet(graph, node, other, sums);
   streams();
   CHECK(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphDestroy(others) == cudaSuccess);
   CHECK(cudaFree(values) == cudaSuccess && cudaFree(sums) == cudaSuccess);

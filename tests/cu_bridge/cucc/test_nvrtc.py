@@ -188,6 +188,41 @@ extern "C" __global__ void copy(const float* in, float* out) {
     assert list(numbers[128:]) == list(range(128))
 
 
+def test_programs_may_fill_namespace_std(libraries: Libraries, cache: pathlib.Path) -> None:
+    source = """
+    #include <math.h>
+    namespace mine {
+    template <class A, class B> struct pair { A first; B second; };
+    template <class T> struct numeric_limits { static constexpr int found = 1; };
+    template <class T> T&& declval() noexcept;
+    template <class T> struct only_here { static constexpr int value = 20; };
+    struct box { int kept; };
+    template <int place> int get(box b) { return b.kept + place; }
+    }
+    #include <limits>
+    #include <utility>
+    namespace std {
+      using mine::pair;
+      using mine::numeric_limits; using ::mine::declval;
+      using mine::only_here;
+      using mine::get;
+    }
+    namespace other { using mine::pair; }
+    extern "C" __global__ void fill(int* out) {
+      const std::pair<int, float> p{1, 2.5f};
+      const other::pair<int, int> q{3, 4};
+      out[0] = p.first + static_cast<int>(std::is_same<decltype(std::declval<int>()), int&&>::value);
+      out[1] = std::only_here<int>::value + q.second;
+      out[2] = std::numeric_limits<int>::max() == 2147483647 ? 5 : 0;
+      out[3] = std::get<2>(mine::box{40});
+    }
+    """
+    program = Program(libraries, source, ("--std=c++17",))
+    assert program.status == 0, program.log
+    _, module = load(libraries, program.text("CUBIN"))
+    assert filled(libraries, module) == [2, 24, 5, 42]
+
+
 @pytest.mark.parametrize("file", ["driver.py", "rewriting/phases.py", "rewriting/assembly/memory.py"])
 def test_another_compiler_compiles_anew(
     libraries: Libraries, cache: pathlib.Path, sdk: pathlib.Path, file: str

@@ -275,6 +275,7 @@ class Flags:
             kind for kind, flag in OWN_WARNINGS.items() if options.flag(flag) or kind in options.all("errors")
         )
         return rewriting.Choices(
+            at_run_time="__CUDACC_RTC__" in self.options.all("define"),
             relocatable=self.relocatable,
             static_stubs=options.value("static_stub") == "true",
             hidden=options.value("hidden") == "true",

@@ -24,13 +24,13 @@ from . import (
     kernels,
     launches,
     phases,
-    redeclared,
     shared_memory,
     variables,
     waits,
 )
 from .arithmetic import find as find_arithmetic
 from .arithmetic import type_names
+from .scopes import redeclared, standard
 from .source import Edit, Source
 from .waiting import lockstep, outside
 
@@ -49,6 +49,7 @@ class Choices(NamedTuple):
     relocatable: bool = False  # device code of this file and of others calls each other
     static_stubs: bool = False  # templates' stubs belong to this object alone
     hidden: bool = False  # no other library sees stubs and variables
+    at_run_time: bool = False  # compiled by NVRTC's interface
     named: bool = False  # for debuggers: a thread's code is a function of the kernel's name
     warn: FrozenSet[str] = frozenset()  # the kinds of nvcc's own warnings that are asked for
     phases: bool = True  # kernels may become loops between their waits (phases.py)
@@ -97,6 +98,8 @@ def rewrite(source: Source, device: bool, choices: Choices) -> Result:
     bold = named_casts = False
     edits = [*found.edits, *launched.edits, *data.edits, *shared, *inline_ptx.edits(source, device)]
     edits += redeclared.edits(source)
+    if choices.at_run_time:
+        edits += standard.edits(source)
     if device:
         of_arithmetic = find_arithmetic(source, type_names(source) if choices.bold else None)
         bold = named_casts = of_arithmetic.named

@@ -5,15 +5,14 @@ function `Kind Kind()`, compile with it, where g++ by itself says that the name 
 """
 
 import re
-from typing import List, Optional, Set, Tuple
+from typing import List, Optional, Set
 
-from .declarations import at_namespace_scope
-from .source import OPENERS, Edit, Source
+from ..declarations import at_namespace_scope
+from ..source import OPENERS, Edit, Source
+from .names import DECLARING, Path, declares_type, namespaces_around
 
 ALIAS = re.compile(r"\busing\s+(\w+)\s*=\s*(?:(?:typename|class|struct)\s+)?(?P<type>\1)\b(?!\s*::)")
 FUNCTION = re.compile(r"\b(?P<type>(?!long\b)[A-Za-z_]\w*)\s+(?P=type)\s*\(")
-DECLARING = frozenset(["class", "struct", "union", "enum", "using", "typedef"])
-Path = Tuple[str, ...]
 
 
 def edits(source: Source) -> List[Edit]:
@@ -38,26 +37,19 @@ def _namespaces_of(source: Source, name: str, place: int) -> Optional[Path]:
         classes.append(brace)
         brace = source.enclosing_brace(brace)
     based = any(DECLARING.isdisjoint(_head(source, one)) for one in classes)
-    own = _path(source, brace)
+    own = namespaces_around(source, brace)
     declared: Set[Path] = set()
     for token in source.find(name):
         if token.start >= place:
             break
-        if not _declares(source, token.start, token.end):
+        if not declares_type(source, token.start, token.end):
             continue
         around = source.enclosing_brace(token.start)
         if at_namespace_scope(source, token.start):
-            declared.add(_path(source, around))
+            declared.add(namespaces_around(source, around))
         elif based or around in classes:
             return None
     return next((own[:count] for count in range(len(own), -1, -1) if own[:count] in declared), None)
-
-
-def _declares(source: Source, start: int, end: int) -> bool:
-    """Whether the word is the name of a type that is declared there."""
-    if source.before(start).text in DECLARING:
-        return True
-    return source.token(end).text == ";" and source.words(source.declaration_start(start), start)[:1] == ["typedef"]
 
 
 def _head(source: Source, brace: int) -> Set[str]:
@@ -78,14 +70,3 @@ def _head(source: Source, brace: int) -> Set[str]:
         if token.text == "template":
             break
     return words
-
-
-def _path(source: Source, brace: int) -> Path:
-    """The names of the namespaces that end with this brace's, without those that are inline or have none."""
-    names: List[str] = []
-    while brace >= 0:
-        words = [token.text for token in source.outer(source.declaration_start(brace), brace)]
-        if words[:1] == ["namespace"]:
-            names[:0] = [word for word in words[1:] if word.isidentifier() and word != "__attribute__"]
-        brace = source.enclosing_brace(brace)
-    return tuple(names)

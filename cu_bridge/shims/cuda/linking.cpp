@@ -1,20 +1,15 @@
-// cuLink: what a program assembles into a module. Here that is one module of NVRTC's or cucc's, whole as it is. PTX
-// and GPU code are refused as what they are, and several modules as well: a shared object is not linked again.
+// cuLink: what a program assembles into a module; see linked_module.h.
 
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
-#include "module_image.h"
 #include "modules.h"
+#include "modules/linked_module.h"
 
-struct CUlinkState_st {
-  std::string image;  // what was added, and zeros behind it
-  size_t bytes = 0;
-  bool completed = false;
+struct CUlinkState_st : mxmaca::LinkedModule {
   char* log = nullptr;
   size_t room = 0;
 
@@ -45,27 +40,11 @@ CUlinkState_st* find(CUlinkState state) {
 }
 
 constexpr int kLastInput = 5;  // cubin, PTX, fat binary, object, library, NVVM
-constexpr size_t kHeader = 64;
 
 CUresult add(CUlinkState_st* state, const char* data, size_t size) {
-  std::string image(data, size);
-  image.append(kHeader, '\0');
-  switch (imageKind(image.data())) {
-    case ImageKind::kModule:
-    case ImageKind::kObject:
-      if (moduleSize(image.data()) > size) return state->fail(mcErrorInvalidKernelImage, "a module that is cut short");
-      break;
-    case ImageKind::kModuleText: break;
-    case ImageKind::kPtx:
-      return state->fail(mcErrorInvalidPtx, "PTX cannot run on this device: compile its source with cucc");
-    case ImageKind::kFatbinary: return state->fail(mcErrorNoKernelImageForDevice, "fat binary of NVIDIA's nvcc");
-    case ImageKind::kGpuCode: return state->fail(mcErrorNoKernelImageForDevice, "cubin of an NVIDIA GPU");
-    case ImageKind::kUnknown: return state->fail(mcErrorInvalidKernelImage, "no module of cucc or NVRTC");
-  }
-  if (!state->image.empty()) return state->fail(mcErrorNotSupported, "modules that are linked with each other");
-  state->image = std::move(image);
-  state->bytes = size;
-  return CUDA_SUCCESS;
+  const char* detail = nullptr;
+  const mcError_t error = state->add(data, size, &detail);
+  return error == mcSuccess ? CUDA_SUCCESS : state->fail(error, detail);
 }
 
 }  // namespace
@@ -108,11 +87,8 @@ CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char* path,
   if (found == nullptr) return fail(mcErrorInvalidResourceHandle, "link state");
   RETURN_IF_WRONG(checkOptions(count, options, values, kLastJitOption));
   if (type < 0 || type > kLastInput || path == nullptr || found->completed) return CUDA_ERROR_INVALID_VALUE;
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "rbe"), std::fclose);
-  if (file == nullptr) return found->fail(mcErrorFileNotFound, path);
   std::string bytes;
-  char buffer[1 << 16];
-  for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, file.get())) != 0;) bytes.append(buffer, got);
+  if (!readWhole(path, &bytes)) return found->fail(mcErrorFileNotFound, path);
   return add(found, bytes.data(), bytes.size());
 }
 

@@ -25,8 +25,8 @@
 
 #include "mc_kernel.h"
 #include "mc_runtime.h"
-#include "module_image.h"
 #include "modules.h"
+#include "modules/module_image.h"
 
 // Either a shared object, with the handle and the file that it was opened by, or an object file.
 struct CUmod_st {

@@ -6,7 +6,7 @@
 
 #include "build.h"
 #include "handle_table.h"
-#include "module_image.h"
+#include "modules/module_image.h"
 #include "refuse.h"
 #include "status.h"
 

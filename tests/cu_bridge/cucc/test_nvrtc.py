@@ -464,6 +464,38 @@ def test_what_is_no_module_is_refused_as_what_it_is(libraries: Libraries, tmp_pa
     assert libraries.driver.cuLinkDestroy(link) == 0
 
 
+@pytest.mark.parametrize("form", ["CUBIN", "PTX"])
+def test_one_module_is_linked_as_it_is(
+    libraries: Libraries, sdk: pathlib.Path, tmp_path: pathlib.Path, cache: pathlib.Path, form: str
+) -> None:
+    linker = ctypes.CDLL(str(sdk / "lib" / "cuda13" / "libnvJitLink.so.13"))
+    program = Program(libraries, SOURCE, ("-DVALUE=70", "--gpu-architecture=compute_80"))
+    assert program.status == 0, program.log
+    image, link, options = program.text(form), c_void_p(), (c_char_p * 2)(b"-arch=sm_80", b"-lto")
+
+    def result(what: str) -> bytes:
+        size = c_size_t()
+        assert getattr(linker, f"nvJitLinkGet{what}Size")(link, byref(size)) == 0
+        buffer = ctypes.create_string_buffer(size.value)
+        assert getattr(linker, f"nvJitLinkGet{what}")(link, buffer) == 0
+        return buffer.raw
+
+    assert linker.nvJitLinkCreate(byref(link), 2, options) == 0
+    assert linker.nvJitLinkAddData(link, 10, b".version 8.0\n.target sm_80\n", c_size_t(28), None) == 4
+    assert b"PTX cannot run on this device" in result("ErrorLog")
+    file = tmp_path / "module"
+    file.write_bytes(image)
+    assert linker.nvJitLinkAddFile(link, 10, str(file).encode()) == 0
+    assert linker.nvJitLinkAddData(link, 10, image, c_size_t(len(image)), b"second") == 6
+    assert b"modules that are linked with each other" in result("ErrorLog")
+    assert linker.nvJitLinkComplete(link) == 0
+    for linked in result("LinkedCubin"), result("LinkedPtx"):
+        status, module = load(libraries, linked)
+        assert status == 0
+        assert filled(libraries, module) == [70, 71, 72, 73]
+    assert linker.nvJitLinkDestroy(byref(link)) == 0 and link.value is None
+
+
 def test_a_cache_that_cannot_be_written_is_said(run_python: Any, sdk: pathlib.Path, tmp_path: pathlib.Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("no folder")

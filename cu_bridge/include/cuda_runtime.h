@@ -198,7 +198,7 @@ inline cudaError_t cudaThreadExit() { return ::cudaDeviceReset(); }
 #include "mxmaca/atomics.h"
 #include "mxmaca/device_library.h"
 #include "mxmaca/execution.h"
-#include "sm_20_intrinsics.h"
+#include "mxmaca/ptx/address_spaces.h"
 #endif
 #include "mxmaca/texture_fetches.h"
 

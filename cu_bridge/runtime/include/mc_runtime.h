@@ -289,7 +289,8 @@ MC_API mcError_t mcGraphExecDestroy(mcGraphExec_t exec);
 // *count: room in, number out; with `nodes` NULL the number alone.
 MC_API mcError_t mcGraphGetNodes(mcGraph_t graph, mcGraphNode_t* nodes, size_t* count);
 MC_API mcError_t mcGraphNodeDependencies(mcGraphNode_t node, mcGraphNode_t* dependencies, size_t* count);
-MC_API mcError_t mcGraphDebugDotPrint(mcGraph_t graph, const char* path);
+// `detailed`: with numbers of nodes and what kernels are launched with.
+MC_API mcError_t mcGraphDebugDotPrint(mcGraph_t graph, const char* path, int detailed);
 // Graphs that programs build. A new node comes after `dependencies`, which are nodes of the same graph.
 MC_API mcError_t mcGraphCreate(mcGraph_t* graph);
 MC_API mcError_t mcGraphClone(mcGraph_t* clone, mcGraph_t original);

@@ -205,9 +205,9 @@ CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
   return result(mcGraphRootNodes(own(graph), own(nodes), count));
 }
 CUresult cuGraphDebugDotPrint(CUgraph graph, const char* path, unsigned int flags) {
-  constexpr unsigned int kKnownFlags = 0x1ffff;  // all of them: the file has one amount of detail
+  constexpr unsigned int kKnownFlags = 0x1ffff;  // each of them asks for details
   RETURN_IF_WRONG(checkFlags(flags, kKnownFlags));
-  return result(mcGraphDebugDotPrint(own(graph), path));
+  return result(mcGraphDebugDotPrint(own(graph), path, flags != 0 ? 1 : 0));
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {

@@ -127,9 +127,9 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
   return result(mcGraphGetNodes(own(graph), own(nodes), count));
 }
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned int flags) {
-  constexpr unsigned int kKnownFlags = 0x1ffff;  // all of them: the file has one amount of detail
+  constexpr unsigned int kKnownFlags = 0x1ffff;  // each of them asks for details
   RETURN_IF_WRONG(checkFlags(flags, kKnownFlags));
-  return result(mcGraphDebugDotPrint(own(graph), path));
+  return result(mcGraphDebugDotPrint(own(graph), path, flags != 0 ? 1 : 0));
 }
 
 // ---- Events ---------------------------------------------------------------------------------------------------------

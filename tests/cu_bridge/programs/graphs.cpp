@@ -166,6 +166,13 @@ void capturesForbidWaiting() {
   begin(stream);
   CHECK(cudaMemsetAsync(pointer, 0, 16, nullptr) == cudaSuccess);
   CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+  // Who only asks it about a capture gets the error, and the capture goes on.
+  begin(blocking);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  CHECK(cudaStreamIsCapturing(nullptr, &status) == cudaErrorStreamCaptureImplicit);
+  CHECK(cudaStreamIsCapturing(blocking, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive);
+  CHECK(cudaMemsetAsync(pointer, 0, 16, blocking) == cudaSuccess);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
   begin(blocking);
   CHECK(cudaMemsetAsync(pointer, 0, 16, nullptr) == cudaErrorStreamCaptureImplicit);
   expectEnd(blocking, cudaErrorStreamCaptureInvalidated);

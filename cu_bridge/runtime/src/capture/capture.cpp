@@ -79,14 +79,15 @@ std::shared_ptr<Capture> captureOf(mcStream_t stream) {
 }
 
 // With the lock: work on a default stream would wait for the capturing streams of its device that are not non-blocking.
-mcError_t refuseImplicit(mcStream_t stream) {
+// Who only asks about that stream gets the error and leaves the capture valid.
+mcError_t refuseImplicit(mcStream_t stream, bool asks = false) {
   if (!isDefaultStream(stream)) return mcSuccess;
   for (const auto& capture : captures()) {
     for (const auto& [id, branch] : capture->branches) {
       (void)id;
       if (branch.stream == nullptr || branch.stream->flags != 0 || branch.stream->device != threadState.device)
         continue;
-      capture->invalid = true;
+      if (!asks) capture->invalid = true;
       return fail(mcErrorStreamCaptureImplicit);
     }
   }
@@ -438,7 +439,7 @@ mcError_t mcStreamCaptureInfo(mcStream_t stream, mcCaptureStatus* status, unsign
   if (!capturing()) return mcSuccess;
   const std::lock_guard<std::mutex> lock(captureMutex());
   const std::shared_ptr<Capture> capture = captureOf(stream);
-  if (capture == nullptr) return refuseImplicit(stream);
+  if (capture == nullptr) return refuseImplicit(stream, true);
   *status = capture->invalid ? mcCaptureInvalidated : mcCaptureActive;
   if (id != nullptr) *id = capture->id;
   if (graph != nullptr) *graph = capture->graph;

@@ -1,5 +1,10 @@
 // Attributes of a graph's kernel nodes, by both interfaces: kept, copied with the graph, and a grid whose blocks meet.
 #include <cooperative_groups.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "../../driver_entry.h"
 
@@ -54,6 +59,18 @@ static void what_is_wrong_is_refused(cudaGraphNode_t node) {
   (void)cudaGetLastError();
 }
 
+// The graph as a drawing in text.
+static std::string drawn(cudaGraph_t graph, unsigned flags) {
+  char path[] = "/tmp/node_attributes_XXXXXX";
+  const int file = mkstemp(path);
+  CHECK(file >= 0 && cudaGraphDebugDotPrint(graph, path, flags) == cudaSuccess);
+  std::string text(1 << 16, ' ');
+  text.resize(read(file, &text[0], text.size()));
+  close(file);
+  remove(path);
+  return text;
+}
+
 static void blocks_meet(cudaGraph_t graph, cudaGraphNode_t node, cudaGraphNode_t other, const int* sums) {
   cudaKernelNodeAttrValue value = {};
   CHECK(cudaGraphKernelNodeGetAttribute(node, cudaKernelNodeAttributeCooperative, &value) == cudaSuccess);
@@ -70,6 +87,10 @@ static void blocks_meet(cudaGraph_t graph, cudaGraphNode_t node, cudaGraphNode_t
   (void)cudaGetLastError();
   CHECK(cudaGraphKernelNodeGetAttribute(node, cudaKernelNodeAttributePriority, &value) == cudaSuccess);
   CHECK(value.priority == -3);
+  const std::string plain = drawn(graph, 0), detailed = drawn(graph, cudaGraphDebugDotFlagsVerbose);
+  CHECK(plain.find("meet") != std::string::npos && plain.find("grid") == std::string::npos);
+  CHECK(detailed.find("meet") != std::string::npos && detailed.find("grid 4 x 1 x 1") != std::string::npos);
+  CHECK(detailed.find("cooperative") != std::string::npos);
   cudaGraphExec_t exec;
   CHECK(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
   CHECK(cudaGraphLaunch(exec, nullptr) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess);

@@ -54,6 +54,27 @@ def test_what_is_no_cuda_stays_as_it_is(rewrite: Rewrite, text: str, device: boo
     assert rewrite("int y; " + text if text[0] != "#" else text, device).endswith(text)
 
 
+def test_types_that_members_are_named_after_get_their_scopes(rewrite: Rewrite) -> None:
+    outer = "namespace a { template <class T> struct X {}; enum class K { k }; struct Base { struct X {}; };\n"
+    assert "using X = ::a::X<int>;" in rewrite(outer + "struct S { using X = X<int>; };\n}\n")
+    # A base may have a type of the name.
+    assert "using X = X;" in rewrite(outer + "struct S : Base { using X = X; };\n}\n")
+    # In an operator's body: no class, and no template's arguments.
+    operator = outer + "struct S {}; bool operator>(S, S) { K K(a::K::k); return true; }\n}\n"
+    assert rewrite(operator).startswith(outer)
+
+
+def test_declarations_in_std_add_to_each_other(rewrite: Rewrite) -> None:
+    text = (
+        "namespace std { struct pair {}; }\n"
+        "namespace a { struct pair {}; void swap(pair); } namespace b { void swap(int); }\n"
+        "namespace std { using a::pair; using a::swap; using b::swap; }\n"
+    )
+    written = rewrite(text, at_run_time=True)
+    assert "using a::pair;" not in written and "using a::swap; using b::swap;" in written
+    assert rewrite(text) == text
+
+
 def test_a_system_header_stays_one_behind_a_kernel(rewrite: Rewrite) -> None:
     text = '# 1 "a.h" 3\n__mxmaca_global__ void k(int* p) {\n  p[0] = 1; __syncthreads(); p[1] = 2;\n}\nint after;\n'
     markers = re.findall(r'# \d+ "a.h"(.*)', rewrite(text, device=True))

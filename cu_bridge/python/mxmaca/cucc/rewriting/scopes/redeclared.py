@@ -7,6 +7,7 @@ function `Kind Kind()`, compile with it, where g++ by itself says that the name 
 import re
 from typing import List, Optional, Set
 
+from ...errors import CuccError
 from ..declarations import at_namespace_scope
 from ..source import OPENERS, Edit, Source
 from .names import DECLARING, Path, declares_type, namespaces_around
@@ -55,14 +56,17 @@ def _namespaces_of(source: Source, name: str, place: int) -> Optional[Path]:
 def _head(source: Source, brace: int) -> Set[str]:
     """The words in front of a class's brace. Of one with bases they are the bases', which may have types of their own.
 
-    Template arguments and what stands in brackets are left out.
+    Template arguments and what stands in brackets are left out. There are none where the head is no class's.
     """
-    words = set()
+    words: Set[str] = set()
     token = source.before(brace)
     while token.text not in ("", ";", "{", "}", ":"):
         place = token.start
         if token.text == ">":
-            place = source.opening_angle(place)
+            try:
+                place = source.opening_angle(place)
+            except CuccError:  # an operator
+                return set()
         elif token.text in OPENERS:
             place = source.opening(place)
         words.add(token.text)

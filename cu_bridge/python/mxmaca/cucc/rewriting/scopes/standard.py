@@ -5,7 +5,7 @@ the host's library is there, as the SDK's headers are written over it. Where it 
 """
 
 import re
-from typing import List
+from typing import AbstractSet, List
 
 from ..declarations import at_namespace_scope
 from ..source import Edit, Source
@@ -20,23 +20,26 @@ OVERLOADED = frozenset(["get"])
 def edits(source: Source) -> List[Edit]:
     """Leaves out the declarations of names that namespace std has."""
     found = []
-    for match in USING.finditer(source.text):
+    matches = list(USING.finditer(source.text))
+    # What one such declaration has brought in, another one may add to.
+    brought = {match.start("name") for match in matches}
+    for match in matches:
         name, place = match.group("name"), match.start()
         if match.group("from") == "std" or name in OVERLOADED or not source.is_code(place):
             continue
         if not at_namespace_scope(source, place):
             continue
-        if namespaces_around(source, source.enclosing_brace(place)) == STANDARD and _has(source, name, place):
+        if namespaces_around(source, source.enclosing_brace(place)) == STANDARD and _has(source, name, place, brought):
             found.append(Edit(place, match.end(), re.sub(r"[^\n]", " ", match.group())))
     return found
 
 
-def _has(source: Source, name: str, end: int) -> bool:
-    """Whether the name stands in namespace std before the place, outside of classes and functions."""
+def _has(source: Source, name: str, end: int, brought: AbstractSet[int]) -> bool:
+    """Whether the name stands in namespace std before the place, outside of classes, functions and `brought`."""
     for token in source.find(name):
         if token.start >= end:
             return False
-        if not at_namespace_scope(source, token.start):
+        if token.start in brought or not at_namespace_scope(source, token.start):
             continue
         if namespaces_around(source, source.enclosing_brace(token.start)) == STANDARD:
             return True

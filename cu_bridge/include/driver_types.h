@@ -179,10 +179,6 @@ enum cudaUserObjectRetainFlags {
   cudaGraphUserObjectMove = 1,
 };
 
-enum cudaGraphDebugDotFlags {
-  cudaGraphDebugDotFlagsVerbose = 1,
-};
-
 enum cudaGraphConditionalNodeType {
   cudaGraphCondTypeIf = 0,
   cudaGraphCondTypeWhile = 1,

@@ -1,6 +1,21 @@
 // The types of graphs that programs build. What it needs of driver_types.h stands before its #include there.
 #pragma once
 
+// What a drawing shows; each asks for details here.
+enum cudaGraphDebugDotFlags {
+  cudaGraphDebugDotFlagsVerbose = 0x1,
+  cudaGraphDebugDotFlagsKernelNodeParams = 0x4,
+  cudaGraphDebugDotFlagsMemcpyNodeParams = 0x8,
+  cudaGraphDebugDotFlagsMemsetNodeParams = 0x10,
+  cudaGraphDebugDotFlagsHostNodeParams = 0x20,
+  cudaGraphDebugDotFlagsEventNodeParams = 0x40,
+  cudaGraphDebugDotFlagsExtSemasSignalNodeParams = 0x80,
+  cudaGraphDebugDotFlagsExtSemasWaitNodeParams = 0x100,
+  cudaGraphDebugDotFlagsKernelNodeAttributes = 0x200,
+  cudaGraphDebugDotFlagsHandles = 0x400,
+  cudaGraphDebugDotFlagsConditionalNodeParams = 0x8000,
+};
+
 struct cudaPitchedPtr {
   void* ptr;
   size_t pitch;

@@ -1,5 +1,9 @@
 // Arrays, textures and surfaces. What kernels read is described in textures.h, so objects are made by its functions.
 
+#include <cstddef>
+#include <cstring>
+
+#include "contexts.h"
 #include "handle_table.h"
 #include "result.h"
 
@@ -150,6 +154,17 @@ CUDA_MEMCPY3D boxOf(const CUDA_MEMCPY2D& p) {
   return box;
 }
 
+// The contexts stand where the plain structure has reserved words.
+CUDA_MEMCPY3D boxOf(const CUDA_MEMCPY3D_PEER& p) {
+  static_assert(
+      sizeof(CUDA_MEMCPY3D) == sizeof p && offsetof(CUDA_MEMCPY3D, Depth) == offsetof(CUDA_MEMCPY3D_PEER, Depth),
+      "layout of a copy between contexts");
+  CUDA_MEMCPY3D box{};
+  std::memcpy(&box, &p, sizeof box);
+  box.reserved0 = box.reserved1 = nullptr;
+  return box;
+}
+
 // The resource in the runtime interface's words.
 CUresult resourceOf(const CUDA_RESOURCE_DESC& given, cudaResourceDesc* out) {
   *out = {};
@@ -277,6 +292,19 @@ CUresult cuMemcpy2D(const CUDA_MEMCPY2D* copy) {
   return error == CUDA_SUCCESS ? cuStreamSynchronize(nullptr) : error;
 }
 CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* copy) { return cuMemcpy2D(copy); }
+
+// All contexts of a device share its memory, and a copy finds the devices of what it copies.
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+  int device = 0;
+  unsigned int part = 0;
+  NEEDS_CONTEXT();
+  RETURN_IF_NULL(copy);
+  for (const CUcontext context : {copy->srcContext, copy->dstContext}) {
+    if (!isContext(context, &device, &part)) return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  return copyBox(boxOf(*copy), stream);
+}
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy) { return done(cuMemcpy3DPeerAsync(copy, nullptr)); }
 
 CUresult cuMemcpyHtoAAsync(CUarray to, size_t offset, const void* from, size_t bytes, CUstream stream) {
   return copyBytes(bytesOf(to, offset, bytes), from, bytes, mcMemcpyHostToDevice, stream);

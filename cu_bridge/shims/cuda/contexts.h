@@ -19,6 +19,7 @@ struct CUctx_st {
   int device = -1;               // of a created one
   unsigned int part = 0;         // of the device's multiprocessors: of one that a green context stands behind
   unsigned long long id = nextContextId();
+  std::atomic<unsigned int> users{1};  // its creator, and those of cuCtxAttach
 };
 
 CUcontext primaryContext(int device);

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "deprecated/launches.h"
 #include "mc_kernel.h"
 #include "mc_runtime.h"
 #include "modules.h"
@@ -227,7 +228,12 @@ CUresult cuModuleUnload(CUmodule module) {
     gone = std::move(found->second);
     all.live.erase(found);
     for (auto it = all.owners.begin(); it != all.owners.end();) {
-      it = it->second == module ? all.owners.erase(it) : std::next(it);
+      if (it->second == module) {
+        forgetLaunch(it->first);
+        it = all.owners.erase(it);
+      } else {
+        ++it;
+      }
     }
   }
   if (gone->object != nullptr) {

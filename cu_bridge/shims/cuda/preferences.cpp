@@ -3,6 +3,10 @@
 #include "contexts.h"
 #include "mc_preferences.h"
 
+#pragma GCC visibility push(default)
+#include "cudaProfiler.h"
+#pragma GCC visibility pop
+
 using namespace mxmaca;
 
 namespace {
@@ -55,6 +59,14 @@ CUresult cuCtxResetPersistingL2Cache(void) {
   return result(mcStickyError());
 }
 // No external profiler can be attached; as on a real device, that is no error.
+// The profiler that read such a file and wrote the other went with CUDA 11.
+CUresult cuProfilerInitialize(const char* configFile, const char* outputFile, CUoutput_mode mode) {
+  NEEDS_CONTEXT();
+  RETURN_IF_NULL(configFile);
+  RETURN_IF_NULL(outputFile);
+  RETURN_IF_WRONG(valueError(mode == CU_OUT_KEY_VALUE_PAIR || mode == CU_OUT_CSV));
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 CUresult cuProfilerStart(void) {
   NEEDS_CONTEXT();
   return CUDA_SUCCESS;

@@ -79,7 +79,7 @@ def test_help_says_what_each_option_does(cucc: Cucc) -> None:
     ("arguments", "message"),
     [
         (["--no-such-option"], "Unknown option '--no-such-option'"),
-        (["-ptx"], "'-ptx' is not supported: there is no PTX"),
+        (["-ltoir"], "'-ltoir' is not supported: there is no such code"),
         (["--sanitize", "memcheck"], "'--sanitize' is not supported: -fsanitize"),
         (["-Werror", "everything"], "Value 'everything' is not defined for option 'Werror'"),
         (["-rdc=maybe"], "Value 'maybe' is not defined for option 'relocatable-device-code'"),

@@ -2,7 +2,10 @@
 
 import pathlib
 
+import pytest
 from compiling import Cucc, run_program
+
+KERNELS = pathlib.Path(__file__).resolve().parents[1] / "kernels"
 
 MODULE = """
 struct Pair { double x; char y; };
@@ -217,4 +220,23 @@ def test_modules_launches_and_words_of_the_driver_interface(cucc: Cucc, tmp_path
     cucc("-O1", "-shared", "-Xcompiler", "-fPIC", tmp_path / "module.cu", "-o", tmp_path / "module.so")
     cucc("-O1", tmp_path / "program.cu", "-o", tmp_path / "program", "-lcuda")
     done = run_program(tmp_path / "program", tmp_path / "module.so")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+ADDS = """
+extern "C" __global__ void fill(int* out, int value, float half) {
+  atomicAdd(out + blockIdx.y * gridDim.x + blockIdx.x, value + (int)(half * 2));
+}
+"""
+
+
+# -ptx: a module as text, where programs expect PTX.
+@pytest.mark.parametrize("form", ["ptx", "cubin"])
+def test_what_the_driver_interface_keeps_of_its_first_years(cucc: Cucc, tmp_path: pathlib.Path, form: str) -> None:
+    module = tmp_path / f"module.{form}"
+    (tmp_path / "module.cu").write_text(ADDS, encoding="utf-8")
+    cucc(f"--{form}", "-rdc=true", tmp_path / "module.cu", "-o", module)
+    assert (b"\x7fELF" in module.read_bytes()) == (form == "cubin")
+    cucc("-O1", f"-I{KERNELS}", KERNELS / "deprecated_driver.cu", "-o", tmp_path / "program", "-lcuda")
+    done = run_program(tmp_path / "program", module)
     assert done.returncode == 0, done.stdout + done.stderr

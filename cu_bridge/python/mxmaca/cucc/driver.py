@@ -1,5 +1,6 @@
 """What the command line asks for, in the order in which it is made."""
 
+import base64
 import os
 import shlex
 import subprocess
@@ -65,6 +66,10 @@ class Driver:
     def _objects_only(self) -> bool:
         return any(map(self.options.flag, ("compile", "device_c", "device_w")))
 
+    def _image(self) -> str:
+        """The form in which a module of its own is asked for, which is its files' suffix too; empty for none."""
+        return next(filter(self.options.flag, ("cubin", "fatbin", "ptx")), "")
+
     def _preprocesses_only(self) -> bool:
         return any(map(self.options.flag, ("preprocess", "dependencies", "user_dependencies")))
 
@@ -99,8 +104,8 @@ class Driver:
             default = "a.o"
         elif options.flag("device_link"):
             default = "a_dlink.o"
-        elif options.flag("cubin") or options.flag("fatbin"):
-            default = options.beside(sources[0].path, ".cubin" if options.flag("cubin") else ".fatbin")
+        elif self._image():
+            default = options.beside(sources[0].path, "." + self._image())
         return options.value("output") or default
 
     def _show_setting(self) -> None:
@@ -141,7 +146,7 @@ class Driver:
             raise CuccError(
                 "cucc: fatal: A single input file is required for a non-link phase when an outputfile is specified"
             )
-        image = options.flag("cubin") or options.flag("fatbin")
+        image = bool(self._image())
         # What becomes a module of its own shows its variables to cuModuleGetGlobal.
         alone = not objects_only and len(to_compile) == 1
         compilation = Compilation(tools, self.flags, folder)
@@ -155,10 +160,22 @@ class Driver:
         if objects_only:
             return 0
         output = tools.output = self._linked_name(sources)
-        link.link(tools, self.flags, sources, compiled, output, shared=image or options.flag("shared"))
+        as_text = self._image() == "ptx"
+        linked = str(folder / "module.so") if as_text else output
+        link.link(tools, self.flags, sources, compiled, linked, shared=image or options.flag("shared"))
+        if as_text and not options.flag("dry_run"):
+            Path(output).write_text(module_text(Path(linked).read_bytes()), encoding="ascii")
         if options.flag("run") and not options.flag("dry_run"):
             return subprocess.call([os.path.abspath(output), *options.all("run_arguments")])
         return 0
+
+
+def module_text(module: bytes) -> str:
+    """A module of the host as text, which the driver interface loads where programs have PTX.
+
+    The form is that of `shims/common/modules/module_image.h`.
+    """
+    return "// MXMACA module 1: a shared object of the host in base64; no PTX.\n" + base64.encodebytes(module).decode()
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

@@ -79,6 +79,7 @@ TABLE: Tuple[Option, ...] = (
     _option("shared", FLAG, "-shared --shared"),
     _option("cubin", FLAG, "-cubin --cubin"),
     _option("fatbin", FLAG, "-fatbin --fatbin"),
+    _option("ptx", FLAG, "-ptx --ptx"),
     _option("run", FLAG, "-run --run"),
     _option("run_arguments", LIST, "-run-args --run-args"),
     _option("clean", FLAG, "-clean --clean-targets"),
@@ -226,7 +227,6 @@ TABLE: Tuple[Option, ...] = (
     # Link-time optimisation: relocatable code, as with nvcc, but optimised file by file
     _option("lto", FLAG, "-dlto --dlink-time-opt -lto --lto"),
     # Refused
-    _refused("there is no PTX for the simulated device", "-ptx --ptx"),
     _refused("there is no single source file between the two passes", "-cuda --cuda"),
     _refused("there is no such code for the simulated device", "-optix-ir --optix-ir -ltoir --ltoir"),
     _refused("kernels launch no kernels, so nothing can be left open", "-ewp --extensible-whole-program"),

@@ -21,7 +21,10 @@ struct LinkedModule {
   // `detail`: what is wrong.
   mcError_t add(const char* data, size_t size, const char** detail) {
     constexpr size_t kHeader = 64;
+    constexpr char kEmptyArchive[] = "!<arch>\n";
     std::string given(data, size);
+    // libcudadevrt.a, which programs add for kernels that launch kernels: its functions are in the device library.
+    if (given == kEmptyArchive) return mcSuccess;
     given.append(kHeader, '\0');
     const auto wrong = [&](mcError_t error, const char* what) {
       *detail = what;

@@ -74,14 +74,15 @@ def test_the_printed_variables_make_a_shell_find_the_libraries(
     for major in (12, 13):
         printed = surroundings(f"main(['env', '--cuda', '{major}'])", environment).stdout
         done = subprocess.run(
-            ["sh", "-c", f'{printed}\necho "$LD_LIBRARY_PATH"; echo "$CUDA_HOME"; command -v nvidia-smi'],
+            ["sh", "-c", f'{printed}\necho "$LD_LIBRARY_PATH"; echo "$CUDA_HOME"; command -v nvidia-smi; command -v nvcc'],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
         )
-        library_path, home, smi = done.stdout.splitlines()
+        library_path, home, smi, nvcc = done.stdout.splitlines()
         assert library_path == f"{place}/lib/cuda{major}:/before"
         assert home == f"{place}/cuda{major}" and smi == f"{place}/tools/nvidia/nvidia-smi"
+        assert nvcc == f"{home}/bin/nvcc"
         again = surroundings(f"main(['env', '--cuda', '{major}'])", {**environment, "LD_LIBRARY_PATH": library_path})
         assert again.stdout == printed
 

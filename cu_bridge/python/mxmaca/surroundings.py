@@ -57,7 +57,8 @@ def variables(cuda_major: int, environment: Mapping[str, str]) -> Dict[str, str]
     """
     first = {
         "LD_LIBRARY_PATH": [str(mxmaca.lib_dir(cuda_major))],
-        "PATH": [str(mxmaca.root() / "tools" / "nvidia")],
+        # Packages that compile kernels while they run (PyCUDA) call nvcc by its bare name.
+        "PATH": [str(mxmaca.root() / "tools" / "nvidia"), str(toolkit.tree(cuda_major) / "bin")],
     }
     result = {}
     for name, folders in first.items():

@@ -65,11 +65,14 @@ LINK = """#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 exec "${{CUDAHOSTCXX:-g++}}" "$@" "-Wl,-rpath,$(readlink -f "$here/../../lib/cuda{major}")"
 """
+# Programs that put a header's text in the place of its #include (KeOps) leave a name that is a macro alone.
 FORWARDER = """#ifndef MXMACA_CUDA_MAJOR
 #define MXMACA_CUDA_MAJOR {major}
 #endif
-#if __has_include("{path}")
-#include "{path}"
+#undef MXMACA_HEADER
+#define MXMACA_HEADER "{path}"
+#if __has_include(MXMACA_HEADER)
+#include MXMACA_HEADER
 #else  // this is a copy: programs lay headers beside the sources that they compile at run time
 #include_next <{name}>
 #endif

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,26 @@ def test_the_tree_is_what_build_tools_take_for_a_toolkit(sdk: pathlib.Path, majo
     assert archives >= {"libcublas_static.a", "libcufft_static.a", "libcusparse_static.a", "libcusolver_static.a"}
     for name in libraries:
         assert (home / "lib64" / name).is_file() and (home / "lib64" / f"{name.partition('.so')[0]}.so").is_file()
+
+
+def test_a_header_that_is_packed_into_one_file_compiles(sdk: pathlib.Path, major: int, tmp_path: pathlib.Path) -> None:
+    """KeOps puts a file of the toolkit's folder in the place of each #include of a quoted name, and copies the text."""
+    compiler = shutil.which(os.environ.get("CXX", "g++"))
+    if compiler is None:
+        pytest.skip("needs a C++ compiler")
+    include = sdk / f"cuda{major}" / "include"
+    text = (include / "cuda_fp16.h").read_text()
+    while (quoted := re.search('#include *"([^"]*)"', text)) is not None:
+        text = text[: quoted.start()] + (include / quoted[1]).read_text() + text[quoted.end() :]
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "packed" / "cuda_fp16.h").write_text(text)
+    source = tmp_path / "half.cpp"
+    source.write_text(
+        f"#include <cuda_fp16.h>\n#include <cuda_runtime.h>\nstatic_assert(CUDART_VERSION / 1000 == {major});\n"
+        "__half one() { return __float2half(1.0f); }\n"
+    )
+    command = [compiler, "-std=c++17", f"-I{tmp_path / 'packed'}", f"-I{include}", "-c", str(source), "-o", os.devnull]
+    subprocess.run(command, check=True)
 
 
 OPENED = """

@@ -74,7 +74,11 @@ def test_the_printed_variables_make_a_shell_find_the_libraries(
     for major in (12, 13):
         printed = surroundings(f"main(['env', '--cuda', '{major}'])", environment).stdout
         done = subprocess.run(
-            ["sh", "-c", f'{printed}\necho "$LD_LIBRARY_PATH"; echo "$CUDA_HOME"; command -v nvidia-smi; command -v nvcc'],
+            [
+                "sh",
+                "-c",
+                f'{printed}\necho "$LD_LIBRARY_PATH"; echo "$CUDA_HOME"; command -v nvidia-smi; command -v nvcc',
+            ],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,

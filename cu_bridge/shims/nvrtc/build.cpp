@@ -337,7 +337,8 @@ void compile(const Source& source, const std::vector<std::string>& options, cons
   writeHeaders(source, include);
   writeFile(program, programText(source));
   std::vector<std::string> command = interpreter();
-  command.insert(command.end(), {sdk + "/bin/cucc", "-shared", "-Xcompiler", "-fPIC", "-x", "cu"});
+  command.insert(command.end(),
+                 {sdk + "/bin/cucc", "-shared", "-Xlinker", "-Bsymbolic", "-Xcompiler", "-fPIC", "-x", "cu"});
   command.insert(command.end(), {"-D__CUDACC_RTC__", "-I" + include, "-MD", "-MF", rule});
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {program, "-o", module});

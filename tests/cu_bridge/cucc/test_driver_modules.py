@@ -1,11 +1,10 @@
 """The driver interface's libraries, kernels, links, launches with attributes, and streams that wait for words."""
 
 import pathlib
+from typing import Callable
 
 import pytest
 from compiling import Cucc, run_program
-
-KERNELS = pathlib.Path(__file__).resolve().parents[1] / "kernels"
 
 MODULE = """
 struct Pair { double x; char y; };
@@ -232,11 +231,34 @@ extern "C" __global__ void fill(int* out, int value, float half) {
 
 # -ptx: a module as text, where programs expect PTX.
 @pytest.mark.parametrize("form", ["ptx", "cubin"])
-def test_what_the_driver_interface_keeps_of_its_first_years(cucc: Cucc, tmp_path: pathlib.Path, form: str) -> None:
+def test_what_the_driver_interface_keeps_of_its_first_years(
+    cucc: Cucc, compile_program: Callable[..., pathlib.Path], tmp_path: pathlib.Path, form: str
+) -> None:
     module = tmp_path / f"module.{form}"
     (tmp_path / "module.cu").write_text(ADDS, encoding="utf-8")
     cucc(f"--{form}", "-rdc=true", tmp_path / "module.cu", "-o", module)
     assert (b"\x7fELF" in module.read_bytes()) == (form == "cubin")
-    cucc("-O1", f"-I{KERNELS}", KERNELS / "deprecated_driver.cu", "-o", tmp_path / "program", "-lcuda")
-    done = run_program(tmp_path / "program", module)
+    done = run_program(compile_program("driver/deprecated.cpp", "libcudart", "libcuda"), module)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# PyCUDA calls its kernels by what they compute: the mathematics library, which Python has loaded, has such names too.
+@pytest.mark.parametrize("form", ["ptx", "cubin"])
+def test_a_kernel_is_found_that_is_called_as_a_function_of_the_host(
+    cucc: Cucc, run_python: Callable[..., str], tmp_path: pathlib.Path, form: str
+) -> None:
+    module = tmp_path / f"module.{form}"
+    (tmp_path / "module.cu").write_text('extern "C" __global__ void conj(float* z) { *z = -*z; }\n', encoding="utf-8")
+    cucc(f"-{form}", "-w", tmp_path / "module.cu", "-o", module)
+    run_python(
+        f"""
+import ctypes, mxmaca
+ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL).conj
+cuda = ctypes.CDLL(str(mxmaca.lib_dir(12) / "libcuda.so.1"))
+context, module, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuModuleLoad(ctypes.byref(module), {str(module).encode()!r}) == 0
+assert cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"conj") == 0
+"""
+    )

@@ -291,17 +291,38 @@ __global__ void halves_in_step(const int* x, int* out) {
   }
   if (t == 0) *out = s[0];
 }
+// Extremes as libraries write them: a call with a comma between its operands, and one more store in the statement.
+__global__ void extremes_in_step(const int* x, int* least, int* most) {
+  __shared__ int low[64];
+  __shared__ volatile int high[64];
+  const int t = threadIdx.x;
+  low[t] = low[t + 32] = x[t];
+  high[t] = high[t + 32] = x[t];
+  volatile int* s = low;
+  for (int k = 16; k > 0; k /= 2) {
+    s[t] = min(s[t], s[t + k]);
+    high[t] = max(high[t], high[t + k]), *most = high[0];
+  }
+  if (t == 0) *least = s[0];
+}
 CASE(lanes_that_count_on_their_step) {
   auto x = Array<int>::of(128, [](size_t i) { return int(i * i % 101); });
   auto wide = Array<double>::of(32, [](size_t i) { return double(i) / 4; });
-  Array<int> sums(2), scans(64), halves(1);
+  Array<int> sums(2), scans(64), halves(1), least(1), most(1);
   Array<double> wideSum(1);
   sums_in_step<<<2, 64>>>(x.data(), sums.data());
   scans_in_step<<<1, 64>>>(x.data(), scans.data());
   halves_in_step<<<1, 32>>>(x.data(), halves.data());
+  extremes_in_step<<<1, 32>>>(x.data() + 3, least.data(), most.data());
   sums_with_a_variable<<<1, 32>>>(wide.data(), wideSum.data());
   DONE();
   auto& s = scans.get();
+  int low = x[3], high = x[3];
+  for (int i = 3; i < 35; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  EXPECT(least.get()[0] == low && most.get()[0] == high);
   int total = 0;
   for (int i = 0; i < 128; ++i) {
     total = (i % 64 == 0 ? 0 : total) + x[i];

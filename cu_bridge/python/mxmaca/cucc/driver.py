@@ -162,6 +162,9 @@ class Driver:
         output = tools.output = self._linked_name(sources)
         as_text = self._image() == "ptx"
         linked = str(folder / "module.so") if as_text else output
+        if image:
+            # A kernel may be called as a function of the program or of its libraries is: `conj`, `index`.
+            options.linker.append("-Bsymbolic")
         link.link(tools, self.flags, sources, compiled, linked, shared=image or options.flag("shared"))
         if as_text and not options.flag("dry_run"):
             Path(output).write_text(module_text(Path(linked).read_bytes()), encoding="ascii")

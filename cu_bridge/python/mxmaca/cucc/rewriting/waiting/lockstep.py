@@ -118,18 +118,31 @@ def _store(source: Source, tokens: Tokens, at: int, name: str) -> Optional[Tuple
         end = ex.closing(tokens, end) + 1
     sign = tokens[end].text
     last = next((i for i in range(end, len(tokens)) if tokens[i].text == ";"), end)
-    if sign not in ex.ASSIGNMENTS or ex.has(tokens[end:last], "{", "}", ","):
+    braces = [text for text in ex.texts(tokens[end:last]) if text in ("{", "}")]
+    if sign not in ex.ASSIGNMENTS or braces.count("{") != braces.count("}"):
         return None
-    target, value = (source.flat(tokens[a].start, tokens[b - 1].end) for a, b in ((at, end), (end + 1, last)))
+    # What stands behind a comma operator comes behind the store.
+    assigned = _first_operand(tokens[end + 1 : last])
+    behind = end + 1 + len(assigned)
+    target, value = (source.flat(tokens[a].start, tokens[b - 1].end) for a, b in ((at, end), (end + 1, behind)))
+    further = f" {source.flat(tokens[behind].end, tokens[last].end)}" if behind < last else ""
     if sign != "=" and not ex.STEPS.isdisjoint(ex.texts(tokens[at:end])):
         return None
     whole = value if sign == "=" else f"{target} {sign[:-1]} ({value})"
     lines = source.line_ends(tokens[at].start, tokens[last].end)
-    text = f"{{ const auto __mxmaca_step = {whole}; {STEP} {target} = __mxmaca_step; {STEP} }}{lines}"
-    if sign == "=" and last == end + 2:
+    text = f"{{ const auto __mxmaca_step = {whole}; {STEP} {target} = __mxmaca_step; {STEP}{further} }}{lines}"
+    if sign == "=" and len(assigned) == 1:
         # A constant, or a variable of the lane.
-        text = f"{{ {STEP} {target} = {value}; {STEP} }}{lines}"
+        text = f"{{ {STEP} {target} = {value}; {STEP}{further} }}{lines}"
     return at, sign == "=", Edit(tokens[at].start, tokens[last].end, text)
+
+
+def _first_operand(tokens: Tokens) -> Tokens:
+    """Of operands with comma operators between them. Commas in brackets are none, and those of a template's arguments:
+    there is a `<` before them, and a `>` behind."""
+    parts = ex.split(tokens)
+    templates = ex.has(parts[0], "<") and any(ex.has(part, ">", ">>") for part in parts[1:])
+    return tokens if templates else parts[0]
 
 
 def _begins_statement(tokens: Tokens, at: int) -> bool:

@@ -1,8 +1,9 @@
 // What CUDA's driver interface keeps of its first years. Argument: a module that has `fill`, as text or as a cubin.
 #include <cuda.h>
 #include <cudaProfiler.h>
+#include <cuda_runtime.h>
 
-#include "check.h"
+#include "../check.h"
 
 static void launches(const char* path, int* out) {
   CUmodule module;

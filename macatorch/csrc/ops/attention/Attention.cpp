@@ -58,7 +58,7 @@ bool flash_kernel_takes(const AttentionProblem& problem) {
 }
 
 /// Gradient of repeated heads, or of a broadcast bias: the sum over what was repeated.
-at::Tensor per_key_head(const at::Tensor& grad, int64_t groups) {
+at::Tensor per_head(const at::Tensor& grad, int64_t groups) {
   return groups == 1 ? grad : grad.unflatten(1, {grad.size(1) / groups, groups}).sum(2);
 }
 
@@ -138,11 +138,14 @@ void check_efficient_dtypes(const at::Tensor& query, const at::Tensor& key, cons
 }
 
 AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                                   const at::Tensor& bias, double dropout, bool causal, std::optional<double> scale) {
+                                   const at::Tensor& bias, double dropout, bool causal, std::optional<double> scale,
+                                   Heads heads) {
   TORCH_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
               "fused attention takes query, key and value of 4 dimensions, got ", query.dim(), ", ", key.dim(), " and ",
               value.dim());
-  TORCH_CHECK(key.size(1) == value.size(1) && key.size(1) != 0 && query.size(1) % key.size(1) == 0,
+  const bool grouped =
+      key.size(1) != 0 && query.size(1) % key.size(1) == 0 && value.size(1) != 0 && query.size(1) % value.size(1) == 0;
+  TORCH_CHECK(grouped && (heads == Heads::kOfTwoNumbers || key.size(1) == value.size(1)),
               "fused attention: the number of query heads (", query.size(1),
               ") must be a multiple of the number of key and value heads (", key.size(1), ", ", value.size(1), ")");
   TORCH_CHECK(query.size(0) == key.size(0) && query.size(0) == value.size(0) && key.size(2) == value.size(2) &&
@@ -157,13 +160,16 @@ AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& ke
                            causal,
                            scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(3)))),
                            query.size(1) / key.size(1),
+                           query.size(1) / value.size(1),
                            {}};
   if (problem.bias.defined() && problem.bias.scalar_type() != at::kBool) {
     problem.bias = problem.bias.to(problem.query.scalar_type());
   }
-  if (problem.groups != 1) {
-    problem.key = problem.key.repeat_interleave(problem.groups, 1);
-    problem.value = problem.value.repeat_interleave(problem.groups, 1);
+  if (problem.key_groups != 1) {
+    problem.key = problem.key.repeat_interleave(problem.key_groups, 1);
+  }
+  if (problem.value_groups != 1) {
+    problem.value = problem.value.repeat_interleave(problem.value_groups, 1);
   }
   return problem;
 }
@@ -208,8 +214,8 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const at:
       result.bias = at::sum_to(grad_scores, problem.bias.sizes());
     }
   }
-  result.key = per_key_head(result.key, problem.groups);
-  result.value = per_key_head(result.value, problem.groups);
+  result.key = per_head(result.key, problem.key_groups);
+  result.value = per_head(result.value, problem.value_groups);
   return result;
 }
 
@@ -266,18 +272,21 @@ namespace {
 
 // What scaled_dot_product_attention calls: dense heads-first tensors.
 
-/// `last_to_last`: where lengths differ and `causal` is asked for, the last query stands at the last key, not the first
-/// at the first.
+/// Which of upstream's kernels is asked for. They differ in what they take, and in their results' shapes and strides.
+enum class Kernel { kFlash, kEfficient, kCudnn };
+
 AttentionProblem make_problem(DeviceCall& call, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                               const std::optional<at::Tensor>& bias, double dropout, bool causal,
-                              std::optional<double> scale, bool last_to_last = false) {
+                              std::optional<double> scale, Kernel kernel) {
   TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
               "Expected query, key, and value to have the same device type, but got query.device: ", query.device(),
               " key.device: ", key.device(), " and value.device: ", value.device(), " instead.");
   AttentionProblem problem =
-      attention_problem(call(query), call(key), call(value), bias ? call(*bias) : at::Tensor(), dropout, causal, scale);
+      attention_problem(call(query), call(key), call(value), bias ? call(*bias) : at::Tensor(), dropout, causal, scale,
+                        kernel == Kernel::kCudnn ? Heads::kOfTwoNumbers : Heads::kOfOneNumber);
   const int64_t further = key.size(2) - query.size(2);
-  if (last_to_last && causal && further != 0) {
+  // In flash attention the last query stands at the last key where lengths differ; else the first at the first.
+  if (kernel == Kernel::kFlash && causal && further != 0) {
     problem.causal = false;
     problem.banned = at::ones({query.size(2), key.size(2)}, at::TensorOptions().dtype(at::kBool)).triu_(further + 1);
   }
@@ -291,6 +300,13 @@ bool packs_position() {
     return op.schema().returns()[6].name() == "rng_state";
   }();
   return packed;
+}
+
+/// Whether cuDNN's logsumexp is (B, H, L, 1) and not (B, H, L): since it has a form for packed sequences too.
+bool cudnn_sums_are_columns() {
+  static const bool columns =
+      c10::Dispatcher::singleton().findSchema({"aten::_cudnn_attention_forward", ""}).has_value();
+  return columns;
 }
 
 /// Whether flash attention's results have the strides of the query: up to 2.1 heads are next to each other there too.
@@ -325,18 +341,25 @@ at::Tensor debug_mask(DeviceCall& call, const AttentionProblem& problem, const a
 
 FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                        const std::optional<at::Tensor>& bias, double dropout, bool causal, bool return_debug_mask,
-                       std::optional<double> scale, bool packed, bool last_to_last) {
+                       std::optional<double> scale, Kernel kernel) {
   TORCH_CHECK(!return_debug_mask || dropout > 0, "return_softmax is only supported when p_dropout > 0.0");
   DeviceCall call(query);
-  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, last_to_last);
+  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, kernel);
   const PhiloxPosition position = attention_position(call, dropout);
   auto [output, logsumexp] = attention_forward(problem, attention_random(position, dropout));
-  const bool rows_may_be_empty = last_to_last && key.size(2) < query.size(2);
-  auto [seed, offset] = position_tensors(call, position, packed);
+  const bool flash = kernel == Kernel::kFlash;
+  if (flash && key.size(2) < query.size(2)) {
+    logsumexp = with_empty_rows(logsumexp);
+  }
+  logsumexp = logsumexp.contiguous();
+  if (!flash && cudnn_sums_are_columns()) {
+    logsumexp = logsumexp.unsqueeze(-1);
+  }
+  auto [seed, offset] = position_tensors(call, position, flash && packs_position());
   at::Tensor mask =
       return_debug_mask ? debug_mask(call, problem, logsumexp, position, query) : at::empty({0}, query.options());
   return {laid_out(call, output, query, kFlashKeepsOrder),
-          call.result((rows_may_be_empty ? with_empty_rows(logsumexp) : logsumexp).contiguous()),
+          call.result(logsumexp),
           at::Tensor(),
           at::Tensor(),
           query.sym_size(2),
@@ -349,7 +372,7 @@ FlashResult flash_form(const at::Tensor& query, const at::Tensor& key, const at:
 FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout,
                             bool causal, bool return_debug_mask, std::optional<double> scale) {
   check_flash_dtypes(query, key, value);
-  return flash_form(query, key, value, std::nullopt, dropout, causal, return_debug_mask, scale, packs_position(), true);
+  return flash_form(query, key, value, std::nullopt, dropout, causal, return_debug_mask, scale, Kernel::kFlash);
 }
 
 /// By name: 2.4 has no bias, and the backward's arguments in another order.
@@ -357,7 +380,7 @@ void cudnn_attention(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Arguments given(op, stack);
   FlashResult result = flash_form(given.tensor("query"), given.tensor("key"), given.tensor("value"),
                                   given.tensor("attn_bias"), *given.number("dropout_p"), given.flag("is_causal"),
-                                  given.flag("return_debug_mask"), given.number("scale"), false, false);
+                                  given.flag("return_debug_mask"), given.number("scale"), Kernel::kCudnn);
   std::apply([&](auto&... results) { given.give(std::move(results)...); }, result);
 }
 
@@ -365,12 +388,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> any_backward(
     const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const std::optional<at::Tensor>& bias, const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& seed,
     const at::Tensor& offset, double dropout, bool causal, std::optional<double> scale, bool wants_bias,
-    bool like_given, bool last_to_last = false) {
+    Kernel kernel) {
   DeviceCall call(query);
-  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, last_to_last);
+  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale, kernel);
+  at::Tensor sums = call(logsumexp);
+  if (kernel == Kernel::kCudnn && sums.dim() == 4) {
+    sums = sums.squeeze(-1);
+  }
   const AttentionGradients grads =
-      attention_backward(problem, widen(call(grad_out)), widen(call(out)), call(logsumexp).narrow(-1, 0, query.size(2)),
+      attention_backward(problem, widen(call(grad_out)), widen(call(out)), sums.narrow(-1, 0, query.size(2)),
                          attention_random(position_of(call, seed, offset, dropout), dropout), wants_bias);
+  const bool like_given = kernel == Kernel::kCudnn || (kernel == Kernel::kFlash && kFlashKeepsOrder);
   return {laid_out(call, grads.query, query, like_given), laid_out(call, grads.key, key, like_given),
           laid_out(call, grads.value, value, like_given),
           grads.bias.defined() ? call.result(with_aligned_rows(grads.bias, bias->scalar_type())) : at::Tensor()};
@@ -386,7 +414,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
   warn_of_order<kFlashAttention>();
   check_flash_dtypes(query, key, value);
   auto [q, k, v, bias] = any_backward(grad_out, query, key, value, std::nullopt, out, logsumexp, seed, offset, dropout,
-                                      causal, scale, false, kFlashKeepsOrder, true);
+                                      causal, scale, false, Kernel::kFlash);
   return {q, k, v};
 }
 
@@ -401,7 +429,7 @@ void cudnn_attention_backward(const c10::OperatorHandle& op, torch::jit::Stack* 
   auto [q, k, v, none] = any_backward(
       grad_out, given.tensor("query"), given.tensor("key"), given.tensor("value"), given.tensor("attn_bias"),
       given.tensor("out"), given.tensor("logsumexp"), given.tensor("philox_seed"), given.tensor("philox_offset"),
-      *given.number("dropout_p"), given.flag("is_causal"), given.number("scale"), false, true);
+      *given.number("dropout_p"), given.flag("is_causal"), given.number("scale"), false, Kernel::kCudnn);
   given.give(q, k, v);
 }
 
@@ -409,8 +437,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
     const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& bias,
     bool compute_log_sumexp, double dropout, bool causal, std::optional<double> scale) {
   check_efficient_dtypes(query, key, value);
+#if MACATORCH_TORCH_AT_LEAST(2, 12) && !MACATORCH_TORCH_AT_LEAST(2, 15)
+  constexpr int64_t kMostBlocks = 65535;
+  TORCH_CHECK(dropout == 0 || query.size(0) <= kMostBlocks,
+              "Efficient attention cannot produce valid seed and offset outputs when the batch size exceeds (",
+              kMostBlocks, ").");
+#endif
   DeviceCall call(query);
-  const AttentionProblem problem = make_problem(call, query, key, value, bias, dropout, causal, scale);
+  const AttentionProblem problem =
+      make_problem(call, query, key, value, bias, dropout, causal, scale, Kernel::kEfficient);
   const PhiloxPosition position = attention_position(call, dropout);
   auto [output, logsumexp] = attention_forward(problem, attention_random(position, dropout));
   auto [seed, offset] = position_tensors(call, position, false);
@@ -434,8 +469,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
   }
   warn_of_order<kEfficientAttention>();
   check_efficient_dtypes(query, key, value);
+#if MACATORCH_TORCH_AT_LEAST(2, 12)
+  TORCH_CHECK(!wanted[3] || bias.defined(), "bias_requires_grad is true but no bias was provided");
+#endif
   return any_backward(grad_out, query, key, value, bias, out, logsumexp, seed, offset, dropout, causal, scale,
-                      wanted[3] && bias.defined(), false);
+                      wanted[3] && bias.defined(), Kernel::kEfficient);
 }
 
 }  // namespace

@@ -14,15 +14,17 @@ namespace macatorch {
 // cuDNN) needs an operator here. All of them are one computation: upstream's CPU flash kernel where it can do it, else
 // the formula with its scores in memory (dropout, a bias that wants a gradient, an attention mask by position).
 // Low precision is widened and rounded once: Note [Precision].
-// Shapes: query (B, H, L, E), key (B, Hk, S, E), value (B, Hk, S, Ev); logsumexp (B, H, L) in float.
+// Shapes: query (B, H, L, E), key (B, Hk, S, E), value (B, Hv, S, Ev), where Hv is Hk but for cuDNN; logsumexp
+// (B, H, L) in float.
 
 struct AttentionProblem {
   at::Tensor query, key, value, bias;  // CPU aliases, or widened copies of them; bias may be undefined
   double dropout;
   bool causal;
   double scale;
-  int64_t groups;     // query heads per key head
-  at::Tensor banned;  // attention mask (L, S), true where a query may not see a key; may be undefined
+  int64_t key_groups;    // query heads per key head
+  int64_t value_groups;  // query heads per value head
+  at::Tensor banned;     // attention mask (L, S), true where a query may not see a key; may be undefined
 };
 
 struct AttentionGradients {
@@ -33,9 +35,13 @@ struct AttentionGradients {
 void check_flash_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
 void check_efficient_dtypes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
 
+/// Whether key and value have as many heads as each other.
+enum class Heads { kOfOneNumber, kOfTwoNumbers };
+
 /// Checks and widens CPU tensors; heads of key and value are repeated for their groups. `scale` None: 1 / sqrt(E).
 AttentionProblem attention_problem(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                                   const at::Tensor& bias, double dropout, bool causal, std::optional<double> scale);
+                                   const at::Tensor& bias, double dropout, bool causal, std::optional<double> scale,
+                                   Heads heads = Heads::kOfOneNumber);
 
 /// (output, logsumexp). `random` is what dropout draws from: None where there is none.
 std::tuple<at::Tensor, at::Tensor> attention_forward(const AttentionProblem& problem,

@@ -53,6 +53,15 @@ int main() {
   CALL(cub::DeviceSegmentedRadixSort::SortPairsDescending, in.data(), out.data(), vals.data(), vout.data(), n, 2, off,
        off + 1, 0, 32, (cudaStream_t)0);
   CHECK(out[0] == 3 && out[2] == 5 && vout[3] == 2);
+  std::vector<int> first(in), second(5), first_of(vals), second_of(5);
+  cub::DoubleBuffer<int> keys(first.data(), second.data()), values(first_of.data(), second_of.data());
+  CALL(cub::DeviceSegmentedRadixSort::SortPairsDescending, keys, values, n, 2, off, off + 1);
+  CHECK(keys.Current() == second.data() && values.Current() == second_of.data());
+  CHECK(second[0] == 3 && second[2] == 5 && second_of[3] == 2);
+  CALL(cub::DeviceSegmentedSort::StableSortKeys, keys, n, 2, off, off + 1);
+  CHECK(keys.Current() == first.data() && first[0] == -1 && first[1] == 3 && first[2] == 2 && first[4] == 5);
+  CALL(cub::DeviceSegmentedRadixSort::SortPairs, keys, values, n, 2, off, off + 1, 31, 32, (cudaStream_t)0);
+  CHECK(keys.Current()[0] == -1 && keys.Current()[1] == 3 && values.Current() == first_of.data());
   cub::DoubleBuffer<int> db(in.data(), out.data());
   CALL(cub::DeviceRadixSort::SortKeys, db, n);
   CHECK(db.Current()[0] == -1 && db.Current() == out.data());

@@ -82,8 +82,9 @@ struct DeviceRadixSort {
 };
 #undef MXMACA_RADIX
 
-// By segments; elements outside every segment of a sort between buffers stay unwritten.
-#define MXMACA_SEGMENTED(name, order, parameters, arguments)                                                           \
+// By segments; elements outside every segment of a sort between buffers stay unwritten. Of two buffers the current one
+// is the sorted one afterwards.
+#define MXMACA_SEGMENTED(name, order, parameters, arguments, passed)                                                   \
   template <class Key, class Value, class Begin, class End>                                                            \
   CUB_RUNTIME_FUNCTION static cudaError_t name##Pairs##order(                                                          \
       MXMACA_STORAGE, const Key* keys_in, Key* keys_out, const Value* values_in, Value* values_out, std::int64_t,      \
@@ -94,6 +95,26 @@ struct DeviceRadixSort {
                            static_cast<detail::Size>(end[s]), detail::RadixKey<Key>{arguments});                       \
       }                                                                                                                \
     });                                                                                                                \
+  }                                                                                                                    \
+  template <class Key, class Value, class Begin, class End>                                                            \
+  CUB_RUNTIME_FUNCTION static cudaError_t name##Pairs##order(                                                          \
+      MXMACA_STORAGE, DoubleBuffer<Key>& keys, DoubleBuffer<Value>& values, std::int64_t count, std::int64_t segments, \
+      Begin begin, End end, parameters) {                                                                              \
+    if (d_temp_storage != nullptr) {                                                                                   \
+      keys.selector ^= 1;                                                                                              \
+      values.selector ^= 1;                                                                                            \
+    }                                                                                                                  \
+    return name##Pairs##order(d_temp_storage, temp_storage_bytes, static_cast<const Key*>(keys.Alternate()),           \
+                              keys.Current(), static_cast<const Value*>(values.Alternate()), values.Current(), count,  \
+                              segments, begin, end, passed);                                                           \
+  }                                                                                                                    \
+  template <class Key, class Begin, class End>                                                                         \
+  CUB_RUNTIME_FUNCTION static cudaError_t name##Keys##order(MXMACA_STORAGE, DoubleBuffer<Key>& keys,                   \
+                                                            std::int64_t count, std::int64_t segments, Begin begin,    \
+                                                            End end, parameters) {                                     \
+    if (d_temp_storage != nullptr) keys.selector ^= 1;                                                                 \
+    return name##Keys##order(d_temp_storage, temp_storage_bytes, static_cast<const Key*>(keys.Alternate()),            \
+                             keys.Current(), count, segments, begin, end, passed);                                     \
   }                                                                                                                    \
   template <class Key, class Begin, class End>                                                                         \
   CUB_RUNTIME_FUNCTION static cudaError_t name##Keys##order(MXMACA_STORAGE, const Key* keys_in, Key* keys_out,         \
@@ -108,22 +129,24 @@ struct DeviceRadixSort {
     });                                                                                                                \
   }
 #define MXMACA_COMMA ,
+#define MXMACA_OF_BITS begin_bit MXMACA_COMMA end_bit MXMACA_COMMA stream
 #define MXMACA_ALL_BITS 0 MXMACA_COMMA static_cast<int>(sizeof(Key) * 8)
 struct DeviceSegmentedRadixSort {
   MXMACA_SEGMENTED(Sort, , int begin_bit = 0 MXMACA_COMMA int end_bit = sizeof(Key) * 8 MXMACA_COMMA MXMACA_STREAM,
-                   begin_bit MXMACA_COMMA end_bit MXMACA_COMMA false)
+                   begin_bit MXMACA_COMMA end_bit MXMACA_COMMA false, MXMACA_OF_BITS)
   MXMACA_SEGMENTED(Sort, Descending,
                    int begin_bit = 0 MXMACA_COMMA int end_bit = sizeof(Key) * 8 MXMACA_COMMA MXMACA_STREAM,
-                   begin_bit MXMACA_COMMA end_bit MXMACA_COMMA true)
+                   begin_bit MXMACA_COMMA end_bit MXMACA_COMMA true, MXMACA_OF_BITS)
 };
 struct DeviceSegmentedSort {
-  MXMACA_SEGMENTED(Sort, , MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA false)
-  MXMACA_SEGMENTED(Sort, Descending, MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA true)
-  MXMACA_SEGMENTED(StableSort, , MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA false)
-  MXMACA_SEGMENTED(StableSort, Descending, MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA true)
+  MXMACA_SEGMENTED(Sort, , MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA false, stream)
+  MXMACA_SEGMENTED(Sort, Descending, MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA true, stream)
+  MXMACA_SEGMENTED(StableSort, , MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA false, stream)
+  MXMACA_SEGMENTED(StableSort, Descending, MXMACA_STREAM, MXMACA_ALL_BITS MXMACA_COMMA true, stream)
 };
 #undef MXMACA_SEGMENTED
 #undef MXMACA_ALL_BITS
+#undef MXMACA_OF_BITS
 #undef MXMACA_COMMA
 #undef MXMACA_BITS
 

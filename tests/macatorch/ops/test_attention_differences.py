@@ -90,6 +90,65 @@ def test_a_form_of_attention_broadcasts_nothing(form: str, batch: int, length: i
         attention(q, k, v, *(() if form == "flash" or form == "cudnn" and UNASKED else (None, False)))
 
 
+@release_facts.wants("attention_of_cudnn_is_chosen")
+def test_results_of_cudnns_attention_have_the_shapes_that_compiled_programs_expect() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    attention = torch.ops.aten._scaled_dot_product_cudnn_attention
+    q, k = (torch.ones(2, 4, length, 64, device="cuda", dtype=torch.float16) for length in (6, 9))
+    with FakeTensorMode() as mode:
+        expected = attention(mode.from_tensor(q), mode.from_tensor(k), mode.from_tensor(k), None, True)
+    results = attention(q, k, k, None, True)
+    assert [getattr(result, "shape", result) for result in results[:2]] == [result.shape for result in expected[:2]]
+    assert results[1].dtype == expected[1].dtype and results[1].unique().numel() == 1
+
+
+@release_facts.wants("attention_of_cudnn_is_chosen")
+def test_cudnns_attention_may_have_more_heads_of_keys_than_of_values() -> None:
+    torch.manual_seed(0)
+    operands = [torch.randn(2, heads, 6, 64, device="cuda", dtype=torch.float16) for heads in (8, 4, 2)]
+    for operand in operands:
+        operand.requires_grad_()
+    with release_facts.attention_by("CUDNN_ATTENTION"):
+        output = torch.nn.functional.scaled_dot_product_attention(*operands, is_causal=True, enable_gqa=True)
+    double = [operand.detach().cpu().double().requires_grad_() for operand in operands]
+    repeated = [x.repeat_interleave(8 // x.size(1), 1) for x in double]
+    want = torch.nn.functional.scaled_dot_product_attention(*repeated, is_causal=True)
+    torch.testing.assert_close(output.cpu().double(), want, atol=2e-3, rtol=2e-3)
+    grad = torch.randn(want.shape).half()
+    got = torch.autograd.grad(output, operands, grad.cuda())
+    for one, wanted in zip(got, torch.autograd.grad(want, double, grad.double())):
+        torch.testing.assert_close(one.cpu().double(), wanted, atol=8e-3, rtol=4e-3)
+    for form in ("flash", "efficient"):
+        with pytest.raises(RuntimeError, match="must be a multiple"):
+            getattr(torch.ops.aten, f"_scaled_dot_product_{form}_attention")(
+                *operands, *([None, False] * (form[0] == "e"))
+            )
+
+
+@release_facts.wants("efficient_attention_checks_its_bias")
+def test_memory_efficient_attention_refuses_what_cuda_does() -> None:
+    q = torch.ones(2, 2, 8, 16, device="cuda", dtype=torch.float16)
+    output, sums, seed, offset = torch.ops.aten._scaled_dot_product_efficient_attention(q, q, q, None, True)
+    backward = torch.ops.aten._scaled_dot_product_efficient_attention_backward
+    saved = (q, q, q, None, output, sums, seed, offset, 0.0)
+    with pytest.raises(RuntimeError, match="^bias_requires_grad is true but no bias was provided"):
+        backward(output, *saved, (True, True, True, True))
+    assert backward(output, *saved, (True, True, True, False))[3] is None
+
+
+def test_the_fast_path_of_attention_computes_scores_of_halves_in_float() -> None:
+    torch.manual_seed(0)
+    attention = torch.nn.MultiheadAttention(96, 16, batch_first=True, device="cuda", dtype=torch.float16).eval()
+    x = torch.randn(2, 8, 96, device="cuda", dtype=torch.float16) * 238
+    with torch.no_grad():
+        output, weights = attention(x, x, x)
+        want, want_weights = attention.double()(x.double(), x.double(), x.double())
+    assert output.dtype == weights.dtype == torch.float16 and output.isfinite().all()
+    torch.testing.assert_close(output.double(), want, atol=0.1, rtol=2e-3)
+    torch.testing.assert_close(weights.double(), want_weights, atol=1e-3, rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("backend", "name"),
     [

@@ -13,9 +13,18 @@
 
 namespace {
 
+// What a kernel reads, and behind it what it was made of.
+struct Texture : TextureObject {
+  CUDA_RESOURCE_DESC made_of;
+  CUDA_TEXTURE_DESC way;
+};
+struct Surface : SurfaceObject {
+  CUDA_RESOURCE_DESC made_of;
+};
+
 mc::HandleTable<cudaArray> arrays;
-mc::HandleTable<TextureObject> textures;
-mc::HandleTable<SurfaceObject> surfaces;
+mc::HandleTable<Texture> textures;
+mc::HandleTable<Surface> surfaces;
 
 // nullptr: it is no array of this interface.
 cudaArray* arrayOf(CUarray array) {
@@ -24,12 +33,28 @@ cudaArray* arrayOf(CUarray array) {
 }
 
 // The object that the runtime interface has made, as one of a table.
-template <class Object>
-unsigned long long kept(mc::HandleTable<Object>& table, unsigned long long made) {
+template <class Object, class Own, class... Given>
+unsigned long long kept(mc::HandleTable<Own>& table, unsigned long long made, const Given&... given) {
   auto* const object = reinterpret_cast<Object*>(static_cast<uintptr_t>(made));
-  auto* const own = table.create(*object);
+  Object* const own = table.create(*object, given...);
   delete object;
   return reinterpret_cast<uintptr_t>(own);
+}
+
+// Null: it is no object of this interface.
+template <class Own>
+const Own* objectOf(const mc::HandleTable<Own>& table, unsigned long long object) {
+  auto* const one = reinterpret_cast<Own*>(static_cast<uintptr_t>(object));
+  return table.contains(one) ? one : nullptr;
+}
+template <class Own, class Description>
+CUresult describe(Description* out, const mc::HandleTable<Own>& table, unsigned long long object,
+                  Description Own::* part) {
+  RETURN_IF_NULL(out);
+  const Own* const one = objectOf(table, object);
+  if (one == nullptr) return result(mcSetLastError(mcErrorInvalidResourceHandle, nullptr));
+  *out = one->*part;
+  return CUDA_SUCCESS;
 }
 
 // Of one, two or four equal components; the format says which. False: there is no such format.
@@ -349,14 +374,26 @@ CUresult cuTexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resour
   const cudaTextureDesc wanted = textureOf(*texture, format);
   cudaTextureObject_t texel = 0;
   const cudaError_t status = cudaCreateTextureObject(&texel, &made, &wanted, nullptr);
-  if (status == cudaSuccess) *object = kept(textures, texel);
+  if (status == cudaSuccess) *object = kept<TextureObject>(textures, texel, *resource, *texture);
   // A filter of integers has an error of its own in the runtime interface alone.
   if (status == cudaErrorInvalidNormSetting) return CUDA_ERROR_INVALID_VALUE;
   return static_cast<CUresult>(status);
 }
 CUresult cuTexObjectDestroy(CUtexObject object) {
-  auto* const one = reinterpret_cast<TextureObject*>(static_cast<uintptr_t>(object));
+  auto* const one = reinterpret_cast<Texture*>(static_cast<uintptr_t>(object));
   return textures.destroy(one) ? CUDA_SUCCESS : result(mcSetLastError(mcErrorInvalidResourceHandle, nullptr));
+}
+CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC* resource, CUtexObject object) {
+  return describe(resource, textures, object, &Texture::made_of);
+}
+CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC* texture, CUtexObject object) {
+  return describe(texture, textures, object, &Texture::way);
+}
+// A texture of a view is refused, so none has one.
+CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC* view, CUtexObject object) {
+  RETURN_IF_NULL(view);
+  return objectOf(textures, object) != nullptr ? CUDA_ERROR_INVALID_VALUE
+                                               : result(mcSetLastError(mcErrorInvalidResourceHandle, nullptr));
 }
 CUresult cuSurfObjectCreate(CUsurfObject* object, const CUDA_RESOURCE_DESC* resource) {
   cudaResourceDesc made;
@@ -368,12 +405,15 @@ CUresult cuSurfObjectCreate(CUsurfObject* object, const CUDA_RESOURCE_DESC* reso
   if (error != CUDA_SUCCESS) return error;
   cudaSurfaceObject_t surface = 0;
   const cudaError_t status = cudaCreateSurfaceObject(&surface, &made);
-  if (status == cudaSuccess) *object = kept(surfaces, surface);
+  if (status == cudaSuccess) *object = kept<SurfaceObject>(surfaces, surface, *resource);
   return static_cast<CUresult>(status);
 }
 CUresult cuSurfObjectDestroy(CUsurfObject object) {
-  auto* const one = reinterpret_cast<SurfaceObject*>(static_cast<uintptr_t>(object));
+  auto* const one = reinterpret_cast<Surface*>(static_cast<uintptr_t>(object));
   return surfaces.destroy(one) ? CUDA_SUCCESS : result(mcSetLastError(mcErrorInvalidResourceHandle, nullptr));
+}
+CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC* resource, CUsurfObject object) {
+  return describe(resource, surfaces, object, &Surface::made_of);
 }
 
 }  // extern "C"

@@ -75,6 +75,13 @@ int main() {
   way.flags = CU_TRSF_NORMALIZED_COORDINATES;
   CUtexObject texture;
   CHECK(cuTexObjectCreate(&texture, &resource, &way, nullptr) == CUDA_SUCCESS);
+  CUDA_RESOURCE_DESC made{};
+  CUDA_TEXTURE_DESC kept{};
+  CUDA_RESOURCE_VIEW_DESC* const view = reinterpret_cast<CUDA_RESOURCE_VIEW_DESC*>(out);
+  CHECK(cuTexObjectGetResourceDesc(&made, texture) == CUDA_SUCCESS && made.res.array.hArray == array);
+  CHECK(cuTexObjectGetTextureDesc(&kept, texture) == CUDA_SUCCESS && kept.flags == way.flags);
+  CHECK(kept.addressMode[1] == CU_TR_ADDRESS_MODE_WRAP);
+  CHECK(cuTexObjectGetResourceViewDesc(view, texture) == CUDA_ERROR_INVALID_VALUE);
   rotated<<<width, width>>>(texture, out, width);
   CHECK(cuCtxSynchronize() == CUDA_SUCCESS);
   for (int i = 0; i < width * width; ++i) CHECK(out[i] == image[i % width * width + i / width]);
@@ -83,6 +90,8 @@ int main() {
   // A part of the array, after a kernel has written all of it, into the middle of pitched memory.
   CUsurfObject surface;
   CHECK(cuSurfObjectCreate(&surface, &resource) == CUDA_SUCCESS);
+  made = {};
+  CHECK(cuSurfObjectGetResourceDesc(&made, surface) == CUDA_SUCCESS && made.res.array.hArray == array);
   raised<<<width, width>>>(surface);
   CHECK(cuSurfObjectDestroy(surface) == CUDA_SUCCESS);
   CUDA_MEMCPY3D box{};

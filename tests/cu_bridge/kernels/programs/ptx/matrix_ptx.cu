@@ -107,6 +107,7 @@ __device__ T* element(T* c, int i) {
 #define OF_ONE " {%0, %1}, {%4}, {%8}, {%0, %1};"
 PRODUCT(s8_32, 16, 32, 8, int, "r", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32" OF_FOUR)
 PRODUCT(s8_clamped, 16, 32, 8, int, "r", "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32" OF_FOUR)
+PRODUCT(s8_clamped_last, 16, 32, 8, int, "r", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32.satfinite" OF_FOUR)
 PRODUCT(u8_32, 16, 32, 8, int, "r", "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32" OF_FOUR)
 PRODUCT(us8_32, 16, 32, 8, int, "r", "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32" OF_FOUR)
 PRODUCT(s8_16, 16, 16, 8, int, "r", "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32" OF_TWO)
@@ -331,6 +332,7 @@ int main() {
   compare<16, 32>(s8_32, byte, byte, bytes, 2147483640);
   compare<16, 32>(s8_clamped, byte, byte, bytes, 2147483640, clamps);
   compare<16, 32>(s8_clamped, byte, byte, bytes, -2147483640, clamps);
+  compare<16, 32>(s8_clamped_last, byte, byte, bytes, 2147483640, clamps);
   compare<16, 32>(u8_32, plain, plain, bytes, 3);
   compare<16, 32>(us8_32, plain, byte, bytes, 3);
   compare<16, 16>(s8_16, byte, byte, bytes, -7);

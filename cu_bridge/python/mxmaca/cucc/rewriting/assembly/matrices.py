@@ -11,6 +11,7 @@ MULTIPLY = re.compile(
     r"mma\.sync\.aligned\.m(?P<m>8|16)n8k(?P<k>\d+)\.(?P<left>row|col)\.(?P<right>row|col)(?P<sat>\.satfinite)?"
     r"\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)(?:\.(?P<bits>xor|and)\.popc)?"
 )
+LATE = re.compile(r"(mma\.sync\.aligned\.m\d+n8k\d+\.\w+\.\w+)(\.s32\..+)\.satfinite")
 HALVES = {kind: f"mxmaca::ptx::Halves<{table.TYPES[kind]}>" for kind in ("f16", "bf16")}
 QUARTERS = {"e4m3": "mxmaca::ptx::Quarters<false>", "e5m2": "mxmaca::ptx::Quarters<true>"}
 INTEGERS = {
@@ -47,7 +48,8 @@ def translate(work: Operands, name: str, arguments: List[str]) -> Optional[str]:
     layout = LAYOUT.fullmatch(name)
     if layout is not None and len(arguments) == 2:
         return _move(work, name.startswith("ld"), layout.group(1).strip(".").split("."), arguments)
-    product = MULTIPLY.fullmatch(name)
+    # Assemblers take the word at the end as well, where Marlin's kernels have it.
+    product = MULTIPLY.fullmatch(LATE.sub(r"\1.satfinite\2", name))
     return None if product is None or len(arguments) != 4 else _multiply(work, product, arguments)
 
 

@@ -6,6 +6,7 @@
 #include "block/exchange.cuh"
 #include "block/neighbours.cuh"
 #include "block/order.cuh"
+#include "block/raking.cuh"
 #include "block/runs.cuh"
 #include "block/sums.cuh"
 

@@ -124,6 +124,30 @@ std::vector<T> host(const T* memory, size_t count) {
   return values;
 }
 
+// Places of elements and begins of segments, which programs with scans of their own count on.
+template <int Threads>
+__global__ void segments(int* sums) {
+  using Layout = cub::BlockRakingLayout<int, Threads>;
+  __shared__ typename Layout::TempStorage storage;
+  const unsigned t = threadIdx.x;
+  *Layout::PlacementPtr(storage, t) = static_cast<int>(t * t);
+  __syncthreads();
+  if (t >= Layout::RAKING_THREADS) return;
+  const int* const own = Layout::RakingPtr(storage, t);
+  for (int i = 0; i < Layout::SEGMENT_LENGTH && t * Layout::SEGMENT_LENGTH + i < Threads; ++i) sums[t] += own[i];
+}
+template <int Threads>
+void check_segments(int length, int segments_of, bool padded) {
+  using Layout = cub::BlockRakingLayout<int, Threads>;
+  CHECK(Layout::SEGMENT_LENGTH == length && Layout::RAKING_THREADS == segments_of);
+  CHECK(Layout::GRID_ELEMENTS == segments_of * (length + padded));
+  int* const sums = device(std::vector<int>(32));
+  segments<Threads><<<1, Threads>>>(sums);
+  std::vector<int> wanted(32);
+  for (int t = 0; t < Threads; ++t) wanted[t / length] += t * t;
+  CHECK(host(sums, 32) == wanted);
+}
+
 struct Weighted {
   __host__ __device__ float operator()(float a, int b) const { return a * b + 1; }
 };
@@ -137,8 +161,13 @@ int main() {
   runs<<<2, threads>>>();
   ranks<false><<<1, threads>>>();
   ranks<true><<<1, threads>>>();
+  check_segments<16>(1, 16, false);
+  check_segments<64>(2, 32, false);
+  check_segments<96>(3, 32, false);
+  check_segments<100>(4, 25, true);
+  check_segments<128>(4, 32, true);
 
-  int* const counters = device(std::vector<int>(2)), * const seen = device(std::vector<int>(100));
+  int *const counters = device(std::vector<int>(2)), *const seen = device(std::vector<int>(100));
   cub::GridQueue<int> queue(counters);
   CHECK(cub::GridQueue<int>::AllocationSize() == 2 * sizeof(int));
   CHECK(queue.FillAndResetDrain(100) == cudaSuccess);
@@ -165,7 +194,7 @@ int main() {
   std::vector<float> x(50);
   std::vector<int> n(50);
   for (int i = 0; i < 50; ++i) x[i] = 0.5F * i, n[i] = i * 7 % 50;
-  float* const fx = device(x), * const out = device(x);
+  float *const fx = device(x), *const out = device(x);
   int* const in = device(n);
   CHECK(cub::DeviceTransform::Transform(::cuda::std::make_tuple(fx, in), out, 50, Weighted()) == cudaSuccess);
   const std::vector<float> made = host(out, 50);
@@ -184,17 +213,17 @@ int main() {
   CHECK(host(counters, 2) == (std::vector<int>{10, 20}) && host(parts[0], 10) == low && host(parts[1], 20) == middle &&
         host(parts[2], 20) == rest);
 
-  int* const a = device(std::vector<int>{1, 3, 5, 7}), * const b = device(std::vector<int>{3, 4, 9});
-  int* const av = device(std::vector<int>{0, 1, 2, 3}), * const bv = device(std::vector<int>{10, 11, 12});
-  int* const merged = device(std::vector<int>(7)), * const merged_values = device(std::vector<int>(7));
+  int *const a = device(std::vector<int>{1, 3, 5, 7}), *const b = device(std::vector<int>{3, 4, 9});
+  int *const av = device(std::vector<int>{0, 1, 2, 3}), *const bv = device(std::vector<int>{10, 11, 12});
+  int *const merged = device(std::vector<int>(7)), *const merged_values = device(std::vector<int>(7));
   CHECK(cub::DeviceMerge::MergePairs(room, bytes, a, av, 4, b, bv, 3, merged, merged_values) == cudaSuccess);
   CHECK(host(merged, 7) == (std::vector<int>{1, 3, 3, 4, 5, 7, 9}));
   CHECK(host(merged_values, 7) == (std::vector<int>{0, 1, 10, 11, 2, 3, 12}));
   CHECK(cub::DeviceMerge::MergeKeys(room, bytes, a, 4, b, 3, merged_values) == cudaSuccess);
   CHECK(host(merged_values, 7) == host(merged, 7));
 
-  float* const y = device(std::vector<float>(3)), * const entries = device(std::vector<float>{2, 3, 4, 5});
-  int* const offsets = device(std::vector<int>{0, 2, 2, 4}), * const columns = device(std::vector<int>{0, 2, 1, 2});
+  float *const y = device(std::vector<float>(3)), *const entries = device(std::vector<float>{2, 3, 4, 5});
+  int *const offsets = device(std::vector<int>{0, 2, 2, 4}), *const columns = device(std::vector<int>{0, 2, 1, 2});
   float* const v = device(std::vector<float>{1, 10, 100});
   CHECK(cub::DeviceSpmv::CsrMV(room, bytes, entries, offsets, columns, v, y, 3, 3, 4) == cudaSuccess);
   CHECK(host(y, 3) == (std::vector<float>{302, 0, 540}));

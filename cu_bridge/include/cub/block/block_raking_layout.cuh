@@ -1,0 +1,4 @@
+// One of cub's public names; the collectives of a block are in one place.
+#pragma once
+
+#include "../detail/block.cuh"

@@ -244,6 +244,11 @@ IN_STEP = {
     "condition": ("volatile int* s, int t", "if (t > 1) s[t] -= s[t - 1]; else s[t] = s[0];", "s[t] - (s[t - 1])"),
     "call": ("volatile float* s, int t", "s[t] = fminf(s[t], s[t + 1]);", "fminf(s[t], s[t + 1])"),
     "comma operator": ("volatile int* s, int t, int u", "if (t) s[t] = s[t + 1], u = 1;", "s[t + 1]"),
+    "comparisons": (
+        "volatile int* s, int t, bool u",
+        "s[t] = t < 3 ? s[t + 1] : 0, u = t > (1);",
+        "t < 3 ? s[t + 1] : 0",
+    ),
     "template": ("volatile int* s, int t", "s[t] = of<int, 2>(s[t + 1]);", "of<int, 2>(s[t + 1])"),
     "list": ("volatile Pair* s, int t", "s[t] = Pair{s[t + 1].x, 1};", "Pair{s[t + 1].x, 1}"),
     "local pointer": ("int* p, int t", "volatile int* s = p + t; s[0] *= s[2];", "s[0] * (s[2])"),

@@ -262,3 +262,11 @@ assert cuda.cuModuleLoad(ctypes.byref(module), {str(module).encode()!r}) == 0
 assert cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"conj") == 0
 """
     )
+
+
+def test_a_module_is_made_of_one_source_file(cucc: Cucc, tmp_path: pathlib.Path) -> None:
+    for name in ("a.cu", "b.cu"):
+        (tmp_path / name).write_text(ADDS, encoding="utf-8")
+    done = cucc("-ptx", tmp_path / "a.cu", tmp_path / "b.cu", "-odir", tmp_path, check=False)
+    assert done.returncode != 0 and "-ptx makes a module of one source file" in done.stderr
+    assert not list(tmp_path.glob("*.ptx"))

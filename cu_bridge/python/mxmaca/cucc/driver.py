@@ -147,6 +147,8 @@ class Driver:
                 "cucc: fatal: A single input file is required for a non-link phase when an outputfile is specified"
             )
         image = bool(self._image())
+        if image and len(to_compile) > 1:
+            raise CuccError(f"cucc: fatal: -{self._image()} makes a module of one source file: call it for each")
         # What becomes a module of its own shows its variables to cuModuleGetGlobal.
         alone = not objects_only and len(to_compile) == 1
         compilation = Compilation(tools, self.flags, folder)

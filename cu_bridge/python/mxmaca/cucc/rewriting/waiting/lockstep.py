@@ -138,11 +138,20 @@ def _store(source: Source, tokens: Tokens, at: int, name: str) -> Optional[Tuple
 
 
 def _first_operand(tokens: Tokens) -> Tokens:
-    """Of operands with comma operators between them. Commas in brackets are none, and those of a template's arguments:
-    there is a `<` before them, and a `>` behind."""
+    """Of operands with comma operators between them.
+
+    Commas in brackets are none, and those of a template's arguments: a `<` behind a name comes before them, a `>`
+    before a bracket or a scope behind, and nothing is changed in between.
+    """
     parts = ex.split(tokens)
-    templates = ex.has(parts[0], "<") and any(ex.has(part, ">", ">>") for part in parts[1:])
-    return tokens if templates else parts[0]
+    first = parts[0]
+    behind = tokens[len(first) :]
+    opens = any(token.text == "<" and first[at - 1].kind == WORD for at, token in enumerate(first) if at)
+    closes = any(
+        one.text in (">", ">>") and following.text in ("(", "{", "::") for one, following in zip(behind, behind[1:])
+    )
+    changes = ex.has(behind, *ex.ASSIGNMENTS, *ex.STEPS)
+    return tokens if opens and closes and not changes else first
 
 
 def _begins_statement(tokens: Tokens, at: int) -> bool:

@@ -21,7 +21,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from recorder import device_error, matches  # noqa: E402
+from recorder import device_error, matches, quicken_test_tools  # noqa: E402
 
 PARTS = int(os.environ.get("CONFORMITY_SAMPLE", "25"))
 WHOLE = ("test_values", "test_gradients")
@@ -42,6 +42,7 @@ def expected_failures() -> List[Dict[str, Any]]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: List[Any]) -> None:
+    quicken_test_tools()
     expected = expected_failures()
     kept, left = [], []
     for item in items:

@@ -8,6 +8,9 @@
 #include <ATen/ops/convolution_ops.h>
 #include <c10/util/Metaprogramming.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "alias/DeviceCall.h"
 #include "arguments/Device.h"
 #include "arguments/Release.h"
@@ -127,6 +130,29 @@ bool copies_for_weight_gradient(const at::Tensor& input, const at::Tensor& weigh
          input.numel() >= int64_t{1} << 14 && output_format(input, weight) == at::MemoryFormat::ChannelsLast;
 }
 
+/// Whether oneDNN would write behind its workspace for the weight's gradient: kernels of one pixel that skip pixels,
+/// of fewer than 16 channels in channels-last. It packs the pixels that count there, and takes their offset in blocks
+/// of 16 channels. Seen with AVX-512 in float; other processors and layouts are spared the risk.
+bool overruns_workspace(const at::Tensor& weight, Ints stride, Ints padding) {
+  const auto is = [](Ints numbers, int64_t wanted) {
+    return std::all_of(numbers.begin(), numbers.end(), [&](const c10::SymInt& each) { return each == wanted; });
+  };
+  const at::IntArrayRef sizes = weight.sizes();
+  return sizes[1] < 16 && !is(stride, 1) && is(padding, 0) &&
+         std::all_of(sizes.begin() + 2, sizes.end(), [](int64_t size) { return size == 1; });
+}
+
+/// The pixels that kernels of one pixel meet: every `stride`-th of each dimension, as many as `other` has.
+at::Tensor met_pixels(at::Tensor tensor, const at::Tensor& other, Ints stride) {
+  const at::MemoryFormat format = tensor.suggest_memory_format();
+  for (int64_t dim = 2; dim < tensor.dim(); ++dim) {
+    // One number may stand for all dimensions.
+    const int64_t step = stride[stride.size() == 1 ? 0 : dim - 2].guard_int(__FILE__, __LINE__);
+    tensor = tensor.slice(dim, 0, (other.size(dim) - 1) * step + 1, step);
+  }
+  return in_format(tensor, format);
+}
+
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
@@ -160,6 +186,16 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
     if (output_mask[0]) {
       std::get<0>(found) = std::get<0>(gradients(grad, source, kernel, {true, false, false}));
     }
+  } else if (output_mask[1] && !contiguous && overruns_workspace(kernel, stride, padding)) {
+    if (output_mask[0] || output_mask[2]) {
+      found = gradients(grad, source, kernel, {output_mask[0], false, output_mask[2]});
+    }
+    const std::vector<c10::SymInt> ones(stride.size(), 1), none(stride.size(), 0);
+    const at::Tensor of = transposed ? met_pixels(grad, source, stride) : grad;
+    const at::Tensor from = transposed ? source : met_pixels(source, grad, stride);
+    std::get<1>(found) = std::get<1>(
+        at::_ops::convolution_backward::redispatch(kCpu, of, from, kernel, std::nullopt, steps(ones), none, steps(ones),
+                                                   transposed, none, count(groups), {false, true, false}));
   } else {
     found = gradients(grad, source, kernel, output_mask);
   }

@@ -86,9 +86,19 @@ def _has_double(program: Program) -> bool:
     return True
 
 
+def _results(program: Program, device: str, dtype: torch.dtype) -> List[Tuple[str, Any]]:
+    """What a program returns, on the CPU. The device's memory, which is the host's, goes back before the next run."""
+    found = [
+        (path, value.detach().cpu() if isinstance(value, Tensor) else value)
+        for path, value in leaves(program(device, dtype))
+    ]
+    torch.cuda.empty_cache()
+    return found
+
+
 def _pairs(program: Program, dtype: torch.dtype) -> List[Tuple[str, Tensor, Tensor]]:
     """What a program returns on both devices: place, the CPU's value and the device's, both on the CPU."""
-    theirs, ours = (list(leaves(program(device, dtype))) for device in DEVICES)
+    theirs, ours = (_results(program, device, dtype) for device in DEVICES)
     if not theirs:
         raise Differs("the program returned nothing that could be compared")
     if [path for path, _ in theirs] != [path for path, _ in ours]:
@@ -97,7 +107,7 @@ def _pairs(program: Program, dtype: torch.dtype) -> List[Tuple[str, Tensor, Tens
     for (path, wanted), (_, got) in zip(theirs, ours):
         if isinstance(wanted, Tensor) != isinstance(got, Tensor):
             raise Differs(f"{path} is {type(got).__name__}, not {type(wanted).__name__}")
-        wanted, got = (torch.as_tensor(value).detach().cpu() for value in (wanted, got))
+        wanted, got = (torch.as_tensor(value) for value in (wanted, got))
         if (wanted.shape, wanted.dtype) != (got.shape, got.dtype):
             raise Differs(f"{path} is {got.dtype} {tuple(got.shape)}, not {wanted.dtype} {tuple(wanted.shape)}")
         pairs.append((path, wanted, got))

@@ -64,13 +64,57 @@ at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight
   return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
 }
 
+/// One number may stand for all dimensions.
+int64_t of_dimension(Ints numbers, int64_t dim) {
+  return numbers[numbers.size() == 1 ? 0 : dim].guard_int(__FILE__, __LINE__);
+}
+
+/// A kernel that is one pixel wide has no dilation there. oneDNN ends the process for one where an image is one pixel
+/// wide and padded. That of a transposed convolution stays, since it bounds the output's padding.
+std::vector<c10::SymInt> meant_dilation(Ints dilation, const at::Tensor& weight, bool transposed) {
+  std::vector<c10::SymInt> meant(dilation.begin(), dilation.end());
+  if (transposed || static_cast<int64_t>(meant.size()) != weight.dim() - 2) {
+    return meant;
+  }
+  for (size_t dim = 0; dim < meant.size(); ++dim) {
+    if (weight.size(static_cast<int64_t>(dim) + 2) == 1 && meant[dim] > 0) {
+      meant[dim] = 1;
+    }
+  }
+  return meant;
+}
+
+/// Whether oneDNN's bfloat16 can be trusted with these sizes. On processors with AMX it leaves results unwritten, or
+/// ends the process, where a side is one pixel wide and the kernel steps or is padded, and it writes no gradient of the
+/// weight for dilated kernels of one channel. So a side that is one pixel wide, a kernel that is larger than the image
+/// and any dilation are computed in float, where a random search of 1500 shapes found nothing wrong.
+bool has_plain_sizes(const at::Tensor& input, const at::Tensor& weight, Ints stride, Ints padding, Ints dilation,
+                     bool transposed) {
+  if (input.dim() != weight.dim()) {
+    return false;  // refused by the CPU's function
+  }
+  for (int64_t dim = 0; dim < input.dim() - 2; ++dim) {
+    const int64_t size = input.size(dim + 2), kernel = weight.size(dim + 2), step = of_dimension(stride, dim);
+    const int64_t pads = 2 * of_dimension(padding, dim);
+    if (step < 1) {
+      return false;
+    }
+    const int64_t result = transposed ? (size - 1) * step - pads + kernel : (size + pads - kernel) / step + 1;
+    if (of_dimension(dilation, dim) != 1 || std::min(size, result) < 2 || std::max(size, result) < kernel) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Whether a convolution of CPU aliases is computed in bfloat16, by oneDNN.
 bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                     Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
                     const c10::SymInt& groups, at::OptionalSymIntArrayRef bias_sizes) {
   using at::native::ConvBackend;
   static const bool multiplies = has_bfloat16_products();
-  if (!multiplies || input.scalar_type() != at::kBFloat16 || weight.scalar_type() != at::kBFloat16) {
+  if (!multiplies || input.scalar_type() != at::kBFloat16 || weight.scalar_type() != at::kBFloat16 ||
+      !has_plain_sizes(input, weight, stride, padding, dilation, transposed)) {
     return false;
   }
   const ConvBackend backend =
@@ -80,7 +124,7 @@ bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std
 }
 
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                       Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
+                       Ints stride, Ints padding, Ints given_dilation, bool transposed, Ints output_padding,
                        c10::SymInt groups) {
   check_same_type(input, weight, "weight");
   if (bias) {
@@ -98,10 +142,11 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   if (C10_UNLIKELY(at::tracer::impl::is_dispatch_enabled())) {
     // The tracer records no `convolution` but what upstream's is made of.
     at::Context& context = at::globalContext();
-    return at::_convolution_symint(input, weight, bias, steps(stride), padding, steps(dilation), transposed,
+    return at::_convolution_symint(input, weight, bias, steps(stride), padding, steps(given_dilation), transposed,
                                    output_padding, count(groups), context.benchmarkCuDNN(),
                                    context.deterministicCuDNN(), context.userEnabledCuDNN(), context.allowTF32CuDNN());
   }
+  const std::vector<c10::SymInt> dilation = meant_dilation(given_dilation, weight, transposed);
   DeviceCall call(input);
   at::Tensor source = call(input), kernel = call(weight);
   std::optional<at::Tensor> added = call(bias);
@@ -146,8 +191,7 @@ bool overruns_workspace(const at::Tensor& weight, Ints stride, Ints padding) {
 at::Tensor met_pixels(at::Tensor tensor, const at::Tensor& other, Ints stride) {
   const at::MemoryFormat format = tensor.suggest_memory_format();
   for (int64_t dim = 2; dim < tensor.dim(); ++dim) {
-    // One number may stand for all dimensions.
-    const int64_t step = stride[stride.size() == 1 ? 0 : dim - 2].guard_int(__FILE__, __LINE__);
+    const int64_t step = of_dimension(stride, dim - 2);
     tensor = tensor.slice(dim, 0, (other.size(dim) - 1) * step + 1, step);
   }
   return in_format(tensor, format);
@@ -156,10 +200,11 @@ at::Tensor met_pixels(at::Tensor tensor, const at::Tensor& other, Ints stride) {
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
-                               at::OptionalSymIntArrayRef bias_sizes, Ints stride, Ints padding, Ints dilation,
+                               at::OptionalSymIntArrayRef bias_sizes, Ints stride, Ints padding, Ints given_dilation,
                                bool transposed, Ints output_padding, c10::SymInt groups,
                                std::array<bool, 3> output_mask) {
   DeviceCall call(grad_output);
+  const std::vector<c10::SymInt> dilation = meant_dilation(given_dilation, weight, transposed);
   const bool contiguous = is_double(input, weight);  // see output_format
   const bool as_it_is = stays_bfloat16(call(input), call(weight), std::nullopt, stride, padding, dilation, transposed,
                                        output_padding, groups, bias_sizes);

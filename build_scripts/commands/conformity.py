@@ -242,16 +242,19 @@ def run_ecosystem(arguments: argparse.Namespace, release: Release, wheel: Upstre
     """Programs of others' packages on both devices; each may take ten minutes unless --timeout is given."""
     outcomes = results_of(release.torch, wheels) / "ecosystem.json"
     table = ecosystem.load()
+    chosen = ecosystem.families(table)
     found = samples.load(outcomes) if arguments.report or arguments.resume else None
-    if found is None:
-        if arguments.report:
-            raise FactoryError("There is no outcome of a run.", "Run it without --report first.")
+    if found is None and arguments.report:
+        raise FactoryError("There is no outcome of a run.", "Run it without --report first.")
+    left = [] if arguments.report else ecosystem.without(chosen, found or [])
+    if left:
         requirements = [REQUIREMENTS / "demo.txt", REQUIREMENTS / "ecosystem.txt"]
         bare = [f"torchvision=={release.companions['torchvision']}", *table["packages"]["without_requirements"]]
         name = f"ecosystem-{release.torch}-{wheel.python_tag}"
         program = environment.obtain(name, wheel.python, wheels, requirements, bare)
-        found = ecosystem.run_all(ecosystem.families(table), program, table["variables"], arguments.timeout)
+        found = (found or []) + ecosystem.run_all(left, program, table["variables"], arguments.timeout)
         samples.save(outcomes, found)
+    found = ecosystem.in_order(chosen, found or [])
     known = table["reasons"]
     print(ecosystem.table(found, known))
     if arguments.write:

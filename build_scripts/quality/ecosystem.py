@@ -47,6 +47,23 @@ def families(table: Dict[str, Any]) -> List[Family]:
     return [Family(**row) for row in table["family"]]
 
 
+def without(chosen: Sequence[Family], found: Sequence[Outcome]) -> List[Family]:
+    """The programs that have no outcome yet."""
+    known = {(one.category, one.name) for one in found}
+    rest = [
+        Family(family.module, family.name, [name for name in family.programs if (family.name, name) not in known])
+        for family in chosen
+    ]
+    return [family for family in rest if family.programs]
+
+
+def in_order(chosen: Sequence[Family], found: Sequence[Outcome]) -> List[Outcome]:
+    """The outcomes of the table's programs, in its order; what has left the table is left out."""
+    known = {(one.category, one.name): one for one in found}
+    names = [(family.name, name) for family in chosen for name in family.programs]
+    return [known[name] for name in names if name in known]
+
+
 def run_all(chosen: Sequence[Family], program: Path, variables: Dict[str, str], limit: float) -> List[Outcome]:
     """Run every program of the families, one after the other; each may take ``limit`` seconds."""
     found: List[Outcome] = []

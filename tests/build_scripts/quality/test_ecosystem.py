@@ -41,6 +41,25 @@ def test_a_run_goes_on_behind_a_program_that_dies_or_hangs(script: Path) -> None
     ]
 
 
+def test_a_resumed_run_takes_what_is_left_and_the_table_keeps_its_order() -> None:
+    chosen = [
+        ecosystem.Family("m", "a", ["x", "y"]),
+        ecosystem.Family("m", "b", ["x"]),
+        ecosystem.Family("n", "c", ["z"]),
+    ]
+    found = [Outcome("b", "x", "equal"), Outcome("a", "y", "differs"), Outcome("a", "gone", "fails")]
+    left = ecosystem.without(chosen, found)
+    assert left == [ecosystem.Family("m", "a", ["x"]), ecosystem.Family("n", "c", ["z"])]
+    found += [Outcome("c", "z", "equal"), Outcome("a", "x", "equal")]
+    assert [(one.category, one.name) for one in ecosystem.in_order(chosen, found)] == [
+        ("a", "x"),
+        ("a", "y"),
+        ("b", "x"),
+        ("c", "z"),
+    ]
+    assert ecosystem.without(chosen, found) == []
+
+
 def test_what_differs_needs_a_reason_and_a_reason_needs_a_difference() -> None:
     found = [Outcome("a", "x", "equal"), Outcome("a", "y", "differs", says="0.5"), Outcome("a", "z", "not run")]
     assert ecosystem.surprises(found, {"a/y": "known", "a/z": "known"}) == []

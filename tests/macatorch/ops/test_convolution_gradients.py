@@ -75,7 +75,7 @@ def test_gradients_are_right_on_a_processor_without_avx512() -> None:
     assert done.returncode == 0 and " passed" in done.stdout, done.stdout
 
 
-# Shapes that oneDNN computes wrongly in bfloat16 on processors with AMX, or ends the process at: input, weight, options.
+# Shapes that oneDNN computes wrongly in bfloat16 on processors with AMX, or ends the process at: input, weight, others.
 NARROW: Dict[str, Tuple[Tuple[int, ...], Tuple[int, ...], Dict[str, object]]] = {
     "one column, strided and padded": ((2, 16, 5, 1), (16, 16, 2, 4), {"stride": (1, 2), "padding": (0, 2)}),
     "one column of results": ((2, 4, 11, 11), (2, 4, 2, 4), {"stride": 2, "dilation": 3}),

@@ -41,7 +41,10 @@ int64_t count(const c10::SymInt& number) { return number.guard_int(__FILE__, __L
 
 at::Tensor widen_half(const at::Tensor& tensor) { return is_half(tensor.scalar_type()) ? widen(tensor) : tensor; }
 at::Tensor rounded(const at::Tensor& result, const at::Tensor& input) {
-  return is_half(input.scalar_type()) && result.defined() ? result.to(input.scalar_type()) : result;
+  return result.defined() ? result.to(input.scalar_type()) : result;
+}
+at::Tensor in_double(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat ? tensor.to(at::kDouble) : tensor;
 }
 
 /// Upstream's message for a model and an input on different devices, or of different dtypes.
@@ -64,24 +67,23 @@ at::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight
   return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
 }
 
-/// One number may stand for all dimensions.
+/// One number may stand for all dimensions. Lists of another length are refused by the CPU's function.
 int64_t of_dimension(Ints numbers, int64_t dim) {
-  return numbers[numbers.size() == 1 ? 0 : dim].guard_int(__FILE__, __LINE__);
+  if (numbers.empty()) {
+    return 1;
+  }
+  return numbers[std::min<size_t>(dim, numbers.size() - 1)].guard_int(__FILE__, __LINE__);
 }
 
-/// A kernel that is one pixel wide has no dilation there. oneDNN ends the process for one where an image is one pixel
-/// wide and padded. That of a transposed convolution stays, since it bounds the output's padding.
-std::vector<c10::SymInt> meant_dilation(Ints dilation, const at::Tensor& weight, bool transposed) {
-  std::vector<c10::SymInt> meant(dilation.begin(), dilation.end());
-  if (transposed || static_cast<int64_t>(meant.size()) != weight.dim() - 2) {
-    return meant;
-  }
-  for (size_t dim = 0; dim < meant.size(); ++dim) {
-    if (weight.size(static_cast<int64_t>(dim) + 2) == 1 && meant[dim] > 0) {
-      meant[dim] = 1;
+/// Whether some results see nothing but padding, as a padded kernel of one pixel does. oneDNN ends the process for some
+/// of these, so they are computed in double precision, which it does not have.
+bool sees_padding_alone(const at::Tensor& weight, Ints padding, Ints dilation) {
+  for (int64_t dim = 0; dim < weight.dim() - 2; ++dim) {
+    if (of_dimension(padding, dim) > of_dimension(dilation, dim) * (weight.size(dim + 2) - 1)) {
+      return true;
     }
   }
-  return meant;
+  return false;
 }
 
 /// Whether oneDNN's bfloat16 can be trusted with these sizes. On processors with AMX it leaves results unwritten, or
@@ -100,7 +102,8 @@ bool has_plain_sizes(const at::Tensor& input, const at::Tensor& weight, Ints str
       return false;
     }
     const int64_t result = transposed ? (size - 1) * step - pads + kernel : (size + pads - kernel) / step + 1;
-    if (of_dimension(dilation, dim) != 1 || std::min(size, result) < 2 || std::max(size, result) < kernel) {
+    if (of_dimension(dilation, dim) != 1 || pads >= 2 * kernel || std::min(size, result) < 2 ||
+        std::max(size, result) < kernel) {
       return false;
     }
   }
@@ -124,7 +127,7 @@ bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std
 }
 
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                       Ints stride, Ints padding, Ints given_dilation, bool transposed, Ints output_padding,
+                       Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
                        c10::SymInt groups) {
   check_same_type(input, weight, "weight");
   if (bias) {
@@ -142,11 +145,10 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   if (C10_UNLIKELY(at::tracer::impl::is_dispatch_enabled())) {
     // The tracer records no `convolution` but what upstream's is made of.
     at::Context& context = at::globalContext();
-    return at::_convolution_symint(input, weight, bias, steps(stride), padding, steps(given_dilation), transposed,
+    return at::_convolution_symint(input, weight, bias, steps(stride), padding, steps(dilation), transposed,
                                    output_padding, count(groups), context.benchmarkCuDNN(),
                                    context.deterministicCuDNN(), context.userEnabledCuDNN(), context.allowTF32CuDNN());
   }
-  const std::vector<c10::SymInt> dilation = meant_dilation(given_dilation, weight, transposed);
   DeviceCall call(input);
   at::Tensor source = call(input), kernel = call(weight);
   std::optional<at::Tensor> added = call(bias);
@@ -155,6 +157,11 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     source = widen_half(source);
     kernel = widen_half(kernel);
     added = added ? std::make_optional(widen_half(*added)) : std::nullopt;
+  }
+  if (C10_UNLIKELY(sees_padding_alone(kernel, padding, dilation))) {
+    source = in_double(source);
+    kernel = in_double(kernel);
+    added = added ? std::make_optional(in_double(*added)) : std::nullopt;
   }
   std::optional<at::Tensor> result =
       plane_convolution(source, kernel, added, stride, padding, dilation, transposed, groups);
@@ -200,17 +207,17 @@ at::Tensor met_pixels(at::Tensor tensor, const at::Tensor& other, Ints stride) {
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
-                               at::OptionalSymIntArrayRef bias_sizes, Ints stride, Ints padding, Ints given_dilation,
+                               at::OptionalSymIntArrayRef bias_sizes, Ints stride, Ints padding, Ints dilation,
                                bool transposed, Ints output_padding, c10::SymInt groups,
                                std::array<bool, 3> output_mask) {
   DeviceCall call(grad_output);
-  const std::vector<c10::SymInt> dilation = meant_dilation(given_dilation, weight, transposed);
-  const bool contiguous = is_double(input, weight);  // see output_format
+  const bool widest = sees_padding_alone(weight, padding, dilation);
+  const bool contiguous = widest || is_double(input, weight);  // see output_format
   const bool as_it_is = stays_bfloat16(call(input), call(weight), std::nullopt, stride, padding, dilation, transposed,
                                        output_padding, groups, bias_sizes);
   const auto given = [&](const at::Tensor& tensor) {
     const at::Tensor wide = as_it_is ? call(tensor) : widen_half(call(tensor));
-    return contiguous ? wide.contiguous() : wide;
+    return widest ? in_double(wide).contiguous() : contiguous ? wide.contiguous() : wide;
   };
   const at::Tensor grad = given(grad_output);
   const at::Tensor source = given(input);

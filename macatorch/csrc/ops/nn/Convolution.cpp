@@ -190,7 +190,7 @@ bool overruns_workspace(const at::Tensor& weight, Ints stride, Ints padding) {
     return std::all_of(numbers.begin(), numbers.end(), [&](const c10::SymInt& each) { return each == wanted; });
   };
   const at::IntArrayRef sizes = weight.sizes();
-  return sizes[1] < 16 && !is(stride, 1) && is(padding, 0) &&
+  return sizes.size() > 2 && sizes[1] < 16 && !is(stride, 1) && is(padding, 0) &&
          std::all_of(sizes.begin() + 2, sizes.end(), [](int64_t size) { return size == 1; });
 }
 

@@ -57,3 +57,22 @@ def test_a_layer_without_running_statistics_and_one_of_volumes() -> None:
     torch.testing.assert_close(
         got.double().cpu(), torch.nn.BatchNorm3d(8).double()(volume.double()), rtol=2e-5, atol=2e-5
     )
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(2, 17), (5, 17, 4), (3, 17, 4, 2)], ids=str)
+def test_numbers_of_channels_need_not_lie_side_by_side(shape: Tuple[int, ...], training: bool) -> None:
+    generator = torch.Generator().manual_seed(5)
+    x, slope = (torch.randn(shape, generator=generator) for _ in range(2))
+    every_second = [torch.rand(34, generator=generator).add(0.5) for _ in range(4)]
+    gradients = []
+    for device in ("cuda", "cpu"):
+        mean, var, weight, bias = (
+            numbers.to(device)[::2] if device == "cuda" else numbers[::2].contiguous() for numbers in every_second
+        )
+        values = [x.to(device).requires_grad_(), weight.requires_grad_(), bias.requires_grad_()]
+        y = torch.nn.functional.batch_norm(values[0], mean, var, *values[1:], training, eps=0.01)
+        freed = [torch.full((17,), float("nan")).to(device) for _ in range(100)]
+        del freed
+        gradients.append([grad.cpu() for grad in torch.autograd.grad(y, values, slope.to(device))])
+    torch.testing.assert_close(*gradients)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import Any, Dict, List
 
 import pytest
 import release_facts
@@ -179,3 +179,55 @@ def test_lists_keep_a_number_in_float(dtype: torch.dtype) -> None:
     same(changed, rounded([x**0.3 for x in wide]))
     with pytest.raises(RuntimeError, match="must have"):
         torch._foreach_pow(tensors, [0.3])
+
+
+FUSED = [
+    pytest.param("Adam", {}), pytest.param("Adam", {"amsgrad": True}), pytest.param("AdamW", {}),
+    pytest.param("SGD", {}, marks=release_facts.wants("fused_sgd")),
+    pytest.param("SGD", {"momentum": 0.9}, marks=release_facts.wants("fused_sgd")),
+    pytest.param("Adagrad", {}, marks=release_facts.wants("fused_adagrad_on_the_device")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"maximize": True, "weight_decay": 0.1}], ids=str)
+@pytest.mark.parametrize("kind, own", FUSED)
+def test_a_fused_step_takes_gradients_in_the_order_of_an_image(
+    kind: str, own: Dict[str, Any], options: Dict[str, Any]
+) -> None:
+    generator = torch.Generator().manual_seed(5)
+    start, slope = (torch.randn(4, 3, 3, 2, generator=generator) for _ in range(2))
+    results = []
+    for form in ({"fused": True}, {"foreach": False}):
+        images = [torch.nn.Parameter(start.to("cuda", memory_format=torch.channels_last)) for _ in range(2)]
+        optimizer = getattr(torch.optim, kind)(images, lr=0.1, **own, **options, **form)
+        for step in range(3):
+            for image in images:
+                image.grad = torch.empty(4, 3, 3, 2, device="cuda").copy_(slope * (step - 2))
+                assert image.grad.stride() != image.stride()
+            optimizer.step()
+        results.append([image.detach() for image in images])
+        assert all(image.is_contiguous(memory_format=torch.channels_last) for image in results[-1])
+    torch.testing.assert_close(*results)
+
+
+@pytest.mark.parametrize("order", ["transposed", "in steps"])
+@pytest.mark.parametrize("kind, own", FUSED)
+def test_a_fused_step_refuses_gradients_in_another_order(kind: str, own: Dict[str, Any], order: str) -> None:
+    parameter = torch.nn.Parameter(torch.zeros(2, 3, device="cuda"))
+    optimizer = getattr(torch.optim, kind)([parameter], lr=0.1, fused=True, **own)
+    parameter.grad = torch.ones(3, 2).cuda().t() if order == "transposed" else torch.ones(2, 6).cuda()[:, ::2]
+    words = "must have same dtype, device, and layout" if kind != "SGD" else "check_fast_path_restrictions"
+    with pytest.raises(RuntimeError, match=words):
+        optimizer.step()
+    assert not parameter.detach().any()
+
+
+@pytest.mark.parametrize("kind, own", FUSED)
+def test_a_fused_step_unscales_gradients_in_another_order(kind: str, own: Dict[str, Any]) -> None:
+    slope = torch.randn(4, 3, 3, 2, generator=torch.Generator().manual_seed(5))
+    image = torch.nn.Parameter(torch.zeros(4, 3, 3, 2, device="cuda").to(memory_format=torch.channels_last))
+    image.grad = torch.empty(4, 3, 3, 2, device="cuda").copy_(slope)
+    optimizer = getattr(torch.optim, kind)([image], lr=0.1, fused=True, **own)
+    optimizer.grad_scale, optimizer.found_inf = torch.tensor(2.0, device="cuda"), torch.tensor(0.0, device="cuda")
+    optimizer.step()
+    torch.testing.assert_close(image.grad.cpu(), slope / 2)

@@ -99,3 +99,14 @@ def test_a_zero_that_is_met_without_pivots_is_said() -> None:
         torch.linalg.lu_factor(matrix, pivot=False)
     with pytest.raises(RuntimeError, match="not implemented for 'Half'"):
         torch.linalg.lu_factor(matrix.half(), pivot=False)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (3, 2, 5, 5), (2, 3, 2, 4, 4)], ids=str)
+def test_a_batch_of_matrices_has_exponentials(shape: Tuple[int, ...]) -> None:
+    matrices = torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    got, want = (matrices.to(device).requires_grad_() for device in ("cuda", "cpu"))
+    result = torch.linalg.matrix_exp(got)
+    torch.testing.assert_close(result.cpu(), torch.linalg.matrix_exp(want))
+    result.sum().backward()
+    torch.linalg.matrix_exp(want).sum().backward()
+    torch.testing.assert_close(got.grad.cpu(), want.grad)

@@ -144,9 +144,13 @@ void cudnn_batch_norm_out(const c10::OperatorHandle& op, torch::jit::Stack* stac
 /// The same elements with the strides that a larger batch has. A batch of one can be dense in channels-last order with
 /// another first stride (the gradient of a transposed view, say). Upstream's CPU kernel then reads input and gradient
 /// in different orders, on the CPU as well.
+/// Of a channel's numbers the kernel keeps no copy that it makes of strided ones, and reads freed memory.
 at::Tensor plain_strides(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_contiguous()) {
     return tensor;
+  }
+  if (tensor.dim() == 1) {
+    return tensor.contiguous();
   }
   if (tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) {
     return tensor.as_strided(tensor.sizes(), c10::get_channels_last_strides_2d(tensor.sizes()));
@@ -204,9 +208,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
   DeviceCall call(input);
   const bool wider = is_computed_wider(input);
   const auto taken = [&](const at::Tensor& tensor) { return wider ? widen(call(tensor)) : call(tensor); };
+  const auto kept = [&](const std::optional<at::Tensor>& statistics) -> std::optional<at::Tensor> {
+    const std::optional<at::Tensor> given = call(statistics);
+    return given ? std::make_optional(plain_strides(*given)) : std::nullopt;
+  };
   auto [grad_input, grad_weight, grad_bias] = at::_ops::native_batch_norm_backward::redispatch(
-      kCpu, plain_strides(taken(grad_output)), plain_strides(taken(input)), taken(weight), call(running_mean),
-      call(running_var), call(save_mean), call(save_invstd),
+      kCpu, plain_strides(taken(grad_output)), plain_strides(taken(input)), plain_strides(taken(weight)),
+      kept(running_mean), kept(running_var), kept(save_mean), kept(save_invstd),
       /*train=*/true, epsilon, {true, true, true});
   if (wider) {
     grad_input = round_to(grad_input, input.scalar_type());

@@ -404,3 +404,19 @@ def test_borders_make_an_image_contiguous(dims: int, mode: str) -> None:
     x.requires_grad_()
     torch.nn.functional.pad(x, [1, 2] * dims, mode=mode).sum().backward()
     torch.testing.assert_close(given.grad.cpu(), x.grad)
+
+
+@pytest.mark.parametrize("order", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize("height", [1, 4, 20])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialiasing_makes_an_image_of_one_pixel_in_width(mode: str, height: int, order: torch.memory_format) -> None:
+    image = torch.randn(2, 4, 9, 5, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    want = torch.nn.functional.interpolate(image, size=(height, 1), mode=mode, antialias=True)
+    on_device = torch.empty(image.shape, dtype=image.dtype, device="cuda", memory_format=order).copy_(image)
+    got = torch.nn.functional.interpolate(on_device, size=(height, 1), mode=mode, antialias=True)
+    torch.testing.assert_close(got.cpu(), want)
+    assert got.is_contiguous(memory_format=order)
+    operator = getattr(torch.ops.aten, f"_upsample_{mode}2d_aa").out
+    for out in (got.new_empty(0), torch.empty_like(got), got.new_empty(1, height, 4, 2).permute(3, 2, 1, 0)):
+        operator(on_device, [height, 1], False, out=out)
+        torch.testing.assert_close(out.cpu(), want)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterator
 
 import pytest
+import release_facts
 import torch
 from torch.nn import functional as F
 
@@ -45,13 +46,26 @@ ALERTS: Dict[str, Callable[[], object]] = {
     ),
     "_bincount_cuda": lambda: torch.bincount(torch.tensor([0, 1]).cuda(), torch.ones(2, device="cuda")),
     HISTC: lambda: torch.histc(torch.ones(4, device="cuda")),
-    "kthvalue CUDA": lambda: torch.ones(4, device="cuda").kthvalue(2),
     "median CUDA with indices output": lambda: torch.ones(4, device="cuda").median(0),
     "nll_loss2d_forward_out_cuda_template": lambda: F.nll_loss(
         torch.zeros(1, 2, 3, 3, device="cuda"), torch.zeros(1, 3, 3, dtype=torch.long, device="cuda")
     ),
     "put_": lambda: torch.zeros(4, device="cuda").put_(torch.tensor([1]).cuda(), torch.ones(1).cuda(), accumulate=True),
 }
+
+MADE_DETERMINISTIC = {
+    "reflection_pad2d_backward_cuda": gradient(lambda x: F.pad(x, [1, 1, 1, 1], mode="reflect"), 1, 2, 3, 3),
+    "kthvalue CUDA": lambda: torch.ones(4, device="cuda").kthvalue(2),
+}
+
+
+@pytest.mark.parametrize("name", MADE_DETERMINISTIC)
+def test_deterministic_mode_takes_what_later_releases_have_made_so(name: str, deterministic: None) -> None:
+    if release_facts.has("deterministic_mirrors_and_kthvalue"):
+        MADE_DETERMINISTIC[name]()
+    else:
+        with pytest.raises(RuntimeError, match=f"^{name} does not have a deterministic implementation"):
+            MADE_DETERMINISTIC[name]()
 
 
 @pytest.mark.parametrize("name", ALERTS)

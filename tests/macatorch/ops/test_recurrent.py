@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import List, Tuple
 
 import pytest
@@ -128,3 +129,18 @@ def test_the_backward_of_a_forward_that_recorded_nothing() -> None:
     )
     for one, other in zip([found[0], *found[3]], expected):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_weights_that_no_longer_lie_together_are_told_of(kind: type) -> None:
+    layer, x = kind(3, 4, num_layers=2, bidirectional=True).cuda(), torch.randn(5, 2, 3, device="cuda")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        want = layer(x)[0]
+    layer.weight_hh_l0.data = layer.weight_hh_l0.data.clone()
+    with pytest.warns(UserWarning, match="weights are not part of single contiguous chunk of memory"):
+        torch.testing.assert_close(layer(x)[0], want)
+    layer.flatten_parameters()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.testing.assert_close(layer(x)[0], want)

@@ -348,12 +348,30 @@ at::Tensor cudnn_init_dropout_state(double, bool, int64_t, std::optional<at::Sca
 
 // nn.LSTM and friends reach _cudnn_rnn through these function tables, past the dispatcher.
 
+/// Whether the weights lie one behind the other from the start of a storage, as flatten_parameters() lays them.
+bool are_flat(at::TensorList weights) {
+  int64_t offset = 0;
+  for (const at::Tensor& weight : weights) {
+    if (!weight.is_contiguous() || !weight.is_alias_of(weights[0]) || weight.storage_offset() != offset) {
+      return false;
+    }
+    offset += weight.numel();
+  }
+  return true;
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> run_module(Mode mode, const at::Tensor& input,
                                                           const at::Tensor& batch_sizes, const at::Tensor& hx,
                                                           const at::Tensor& cx, at::TensorList params, bool has_biases,
                                                           int64_t num_layers, double dropout, bool train,
                                                           bool bidirectional, bool batch_first = false) {
   at::native::check_attributes(input, params, cx.defined() ? at::TensorList({hx, cx}) : at::TensorList(hx));
+  if (C10_UNLIKELY(!are_flat(params))) {
+    TORCH_WARN(
+        "RNN module weights are not part of single contiguous chunk of memory. This means they need to be "
+        "compacted at every call, possibly greatly increasing memory usage. To compact weights again call "
+        "flatten_parameters().");
+  }
   const int64_t directions = bidirectional ? 2 : 1;
   const int64_t per_direction = static_cast<int64_t>(params.size()) / (num_layers * directions);
   const int64_t hidden = cx.defined() ? cx.size(2) : hx.size(2);

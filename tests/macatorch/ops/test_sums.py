@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import pytest
 import torch
@@ -129,6 +129,41 @@ def test_a_softmax_over_many_terms_has_the_forms_and_errors_of_one_over_few():
         torch._softmax(x, 0, False, out=torch.empty(0, device="cuda", dtype=torch.double))
     integers = torch.ones(40000, 2, dtype=torch.int64, device="cuda")
     assert torch.softmax(integers.float(), 0).sum().item() == pytest.approx(2)
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [*LOW, torch.complex32], ids=str)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_sum_of_many_halves_on_several_threads_is_rounded_once(
+    seed: int, dtype: torch.dtype, two_threads: None
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    wide = torch.complex64 if dtype.is_complex else torch.float32
+    numbers = torch.randn(512, 513, 2, generator=generator, dtype=wide).to(dtype)
+    x = numbers.cuda()
+    exact = numbers.to(torch.complex128 if dtype.is_complex else torch.float64)
+
+    def check(got: torch.Tensor, want: torch.Tensor) -> None:
+        assert got.shape == want.shape and got.dtype == dtype
+        parts = [(got, want)] if not dtype.is_complex else [(got.real, want.real), (got.imag, want.imag)]
+        for part, value in parts:
+            step = torch.finfo(part.dtype).eps * value.abs().item() + 0.01
+            assert abs(part.item() - value.item()) <= step
+
+    check(x.sum(), exact.sum())
+    check(x.transpose(0, 1).sum((0, 1, 2), keepdim=True), exact.sum((0, 1, 2), keepdim=True))
+    check(x[:, ::2].sum(), exact[:, ::2].sum())
+    check(x.view(1, -1).sum(1), exact.view(1, -1).sum(1))
+    check(torch.sum(x, (0, 1, 2), out=torch.empty(0, dtype=dtype, device="cuda")), exact.sum())
+    with torch.inference_mode():
+        check(x.clone().sum(), exact.sum())
 
 
 NUMBERS = [0.1, -1e-6, 2049, 65519.0, 1e5]  # 2049 is 2048 as a half, the last two are infinite

@@ -149,6 +149,31 @@ def test_layout_on_the_way_to_the_device(script, env, shape, strides):
     assert script(STRIDES.format(shape), env) == str(strides)
 
 
+SEQUENCES = """
+import torch
+
+torch.manual_seed(0)
+inputs = [torch.randn(2, 3, 4), torch.randn(2, 4, 5), torch.randn(2, 3, 4, 5, 6)]
+want, got = ([x.to(device).requires_grad_() for x in inputs] for device in ("cpu", "cuda"))
+results = []
+for x, y, volume in (want, got):
+    product = torch.baddbmm(x.transpose(1, 2) @ x, x.transpose(1, 2), x)
+    image = x.flatten(1) @ x.view(2, -1).t()
+    rows = x.as_strided((2, 3, 2), x.stride()) + x.permute(0, 1, 2)[..., :2] + x.unfold(2, 2, 1)[..., :2, 0]
+    parts = volume.mean((2, 3, 4)).sum() + volume[:, :, 1].flatten(2).std() + volume.movedim(1, -1).flatten(1).norm()
+    loss = product.square().sum() + image.sum() + rows.sum() + parts + (x @ y).exp().mean()
+    results.append([loss, *torch.autograd.grad(loss, [x, y, volume])])
+for one, other in zip(*results):
+    torch.testing.assert_close(other.cpu(), one)
+print(got[0].stride(), got[2].stride())
+"""
+
+
+def test_sequences_and_volumes_of_the_layout_rule_compute_what_the_cpus_do(script):
+    result = script(SEQUENCES, {"PYTORCH_DEFAULT_NLC": "1", "PYTORCH_DEFAULT_NDHWC": "1"})
+    assert result == "(12, 1, 3) (360, 1, 90, 18, 3)"
+
+
 def test_every_way_to_the_device_has_the_same_layout():
     x = torch.rand(2, 3, 4, 5)
     ways = [

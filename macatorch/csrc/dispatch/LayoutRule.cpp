@@ -6,6 +6,7 @@
 #include <c10/util/strides.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -25,6 +26,18 @@ bool arrives_channels_last(int64_t dims) {
 
 namespace {
 
+/// No view tells: a view of such a tensor asks for the layout rule itself.
+bool is_channels_last_1d(const at::Tensor& self) {
+  const auto sizes = self.sizes();
+  const std::array<int64_t, 3> wanted{sizes[1] * sizes[2], 1, sizes[1]};
+  for (int64_t dim = 0; dim < 3; ++dim) {
+    if (sizes[dim] != 1 && self.stride(dim) != wanted[dim]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Whether `tensor`, all of it, lies in the order of the rule and in no other.
 bool is_whole(const at::Tensor& self) {
   if (self.layout() != at::kStrided || self.is_contiguous() || !arrives_channels_last(self.dim())) {
@@ -32,7 +45,7 @@ bool is_whole(const at::Tensor& self) {
   }
   return self.dim() == 4   ? self.is_contiguous(at::MemoryFormat::ChannelsLast)
          : self.dim() == 5 ? self.is_contiguous(at::MemoryFormat::ChannelsLast3d)
-                           : self.transpose(1, 2).is_contiguous();
+                           : is_channels_last_1d(self);
 }
 
 /// Of a part of a channels-last image, or of several: the strides of its dimensions (images,) channels, rows, columns

@@ -1,4 +1,4 @@
-"""Gradients of convolutions over images large enough to be copied for a weight's gradient (ops/nn/Convolution.cpp)."""
+"""Gradients of convolutions over large images, and sizes and strides at the edge (ops/nn/Convolution.cpp)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
-from typing import Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
 import torch
@@ -183,3 +183,57 @@ def test_convolutions_in_double_precision_are_contiguous(batch: int, dtype: torc
     (gradient,) = torch.autograd.grad(result.abs().sum(), x)
     if not dtype.is_complex:
         assert gradient.is_contiguous(memory_format=torch.contiguous_format if double else torch.channels_last)
+
+
+ONE_COLUMN = [
+    # weight, image, stride, padding
+    ((4, 1, 1, 3), (3, 1, 2, 4), (1, 2), 0),
+    ((8, 1, 3, 3), (2, 1, 5, 3), (1, 3), 0),
+    ((2, 1, 2, 3, 3), (2, 1, 3, 5, 2), (2, 1, 2), (0, 0, 1)),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", ONE_COLUMN, ids=str)
+def test_steps_to_the_right_alone_that_end_in_one_column(case: Any, dtype: torch.dtype) -> None:
+    weight_shape, shape, stride, padding = case
+    generator = torch.Generator().manual_seed(7)
+    order = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+    x, weight = (torch.randn(size, generator=generator).to(dtype) for size in (shape, weight_shape))
+    convolution = getattr(torch.nn.functional, f"conv{len(shape) - 2}d")
+    want = convolution(x.double(), weight.double(), stride=stride, padding=padding)
+    assert want.shape[-1] == 1
+    got = convolution(
+        x.cuda().to(memory_format=order), weight.cuda().to(memory_format=order), stride=stride, padding=padding
+    )
+    assert got.is_contiguous(memory_format=order)
+    torch.testing.assert_close(got.cpu().double(), want.to(dtype).double(), rtol=2e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_a_side_of_one_pixel_may_have_any_stride(dims: int, groups: int, transposed: bool) -> None:
+    generator = torch.Generator().manual_seed(7)
+    convolution = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{dims}d")
+    kernel = (1, 3) if dims == 2 else (1, 3, 1)
+    x = torch.randn(3, 32, *(4, 5, 2)[:dims], generator=generator)
+    weight = torch.randn(32, 8, *kernel, generator=generator)
+    if not transposed:
+        weight = torch.randn(16, 32 // groups, *kernel, generator=generator)
+    order = torch.channels_last if dims == 2 else torch.channels_last_3d
+    want: List[torch.Tensor] = []
+    got: List[torch.Tensor] = []
+    for device, results in (("cpu", want), ("cuda", got)):
+        given = [tensor.to(device) for tensor in (x, weight)]
+        if device == "cuda":
+            given = [tensor.to(memory_format=order) for tensor in given]
+            strides = [396 if size == 1 else step for size, step in zip(given[1].shape, given[1].stride())]
+            given[1] = given[1].as_strided(given[1].shape, strides)
+        for tensor in given:
+            tensor.requires_grad_()
+        results.append(convolution(*given, groups=groups))
+        slope = torch.linspace(-1, 1, results[0].numel()).view(results[0].shape).to(device)
+        results.extend(torch.autograd.grad(results[0], given, slope))
+    for one, other in zip(got, want):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=1e-4)

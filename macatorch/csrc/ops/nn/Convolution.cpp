@@ -18,6 +18,7 @@
 #include "fast/LayoutCopy.h"
 #include "fast/Lines.h"
 #include "fast/Processor.h"
+#include "ops/Strides.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -110,6 +111,19 @@ bool has_plain_sizes(const at::Tensor& input, const at::Tensor& weight, Ints str
   return true;
 }
 
+/// Whether oneDNN would read the wrong pixels: of one channel in channels-last, for a result that is one pixel wide, by
+/// kernels that take steps to the right and none down. It does so on the CPU as well. Seen with AVX-512 in float.
+bool misses_pixels(const at::Tensor& input, const at::Tensor& weight, Ints stride, Ints padding, Ints dilation,
+                   const c10::SymInt& groups) {
+  const int64_t dims = weight.dim() - 2;
+  if (C10_LIKELY(dims < 2 || weight.size(1) != 1 || groups != 1 || of_dimension(stride, dims - 1) == 1)) {
+    return false;
+  }
+  const int64_t right = dims - 1, kernel = of_dimension(dilation, right) * (weight.size(-1) - 1) + 1;
+  const int64_t pads = padding.empty() ? 0 : of_dimension(padding, right);
+  return input.size(-1) + 2 * pads - kernel < of_dimension(stride, right);
+}
+
 /// Whether a convolution of CPU aliases is computed in bfloat16, by oneDNN.
 bool stays_bfloat16(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                     Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
@@ -150,7 +164,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                                    context.deterministicCuDNN(), context.userEnabledCuDNN(), context.allowTF32CuDNN());
   }
   DeviceCall call(input);
-  at::Tensor source = call(input), kernel = call(weight);
+  at::Tensor source = plain_strides(call(input)), kernel = plain_strides(call(weight));
   std::optional<at::Tensor> added = call(bias);
   if (!stays_bfloat16(source, kernel, added, stride, padding, dilation, transposed, output_padding, groups,
                       std::nullopt)) {
@@ -162,6 +176,10 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     source = in_double(source);
     kernel = in_double(kernel);
     added = added ? std::make_optional(in_double(*added)) : std::nullopt;
+  }
+  if (C10_UNLIKELY(!transposed && misses_pixels(source, kernel, stride, padding, dilation, groups))) {
+    source = in_rows(source);
+    kernel = in_rows(kernel);
   }
   std::optional<at::Tensor> result =
       plane_convolution(source, kernel, added, stride, padding, dilation, transposed, groups);
@@ -216,7 +234,8 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
   const bool as_it_is = stays_bfloat16(call(input), call(weight), std::nullopt, stride, padding, dilation, transposed,
                                        output_padding, groups, bias_sizes);
   const auto given = [&](const at::Tensor& tensor) {
-    const at::Tensor wide = as_it_is ? call(tensor) : widen_half(call(tensor));
+    const at::Tensor plain = plain_strides(call(tensor));
+    const at::Tensor wide = as_it_is ? plain : widen_half(plain);
     return widest ? in_double(wide).contiguous() : contiguous ? wide.contiguous() : wide;
   };
   const at::Tensor grad = given(grad_output);

@@ -18,6 +18,7 @@
 #include "arguments/Release.h"
 #include "dispatch/Precision.h"
 #include "ops/Forms.h"
+#include "ops/Strides.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -141,24 +142,11 @@ void cudnn_batch_norm_out(const c10::OperatorHandle& op, torch::jit::Stack* stac
              write_out(given.tensor("out2"), invstd), write_out(given.tensor("out3"), reserve));
 }
 
-/// The same elements with the strides that a larger batch has. A batch of one can be dense in channels-last order with
-/// another first stride (the gradient of a transposed view, say). Upstream's CPU kernel then reads input and gradient
-/// in different orders, on the CPU as well.
-/// Of a channel's numbers the kernel keeps no copy that it makes of strided ones, and reads freed memory.
-at::Tensor plain_strides(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_contiguous()) {
-    return tensor;
-  }
-  if (tensor.dim() == 1) {
-    return tensor.contiguous();
-  }
-  if (tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) {
-    return tensor.as_strided(tensor.sizes(), c10::get_channels_last_strides_2d(tensor.sizes()));
-  }
-  if (tensor.is_contiguous(at::MemoryFormat::ChannelsLast3d)) {
-    return tensor.as_strided(tensor.sizes(), c10::get_channels_last_strides_3d(tensor.sizes()));
-  }
-  return tensor;
+/// Tensors as upstream's CPU kernel for the backward can take them. It does not keep the copy that it makes of strided
+/// numbers of channels, and reads freed memory.
+at::Tensor readable(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.dim() == 1 ? tensor.contiguous()
+                                                                                  : plain_strides(tensor);
 }
 
 /// Refuses weights and statistics of another dtype where CUDA does: in its one kernel for the whole backward of
@@ -194,7 +182,7 @@ void batch_norm_backward_boxed(const c10::OperatorHandle& op, torch::jit::Stack*
   for (auto value = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size()); value != stack->end();
        ++value) {
     if (value->isTensor()) {
-      *value = plain_strides(value->toTensor());
+      *value = readable(value->toTensor());
     }
   }
   call_boxed(spec, op, stack);
@@ -210,11 +198,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
   const auto taken = [&](const at::Tensor& tensor) { return wider ? widen(call(tensor)) : call(tensor); };
   const auto kept = [&](const std::optional<at::Tensor>& statistics) -> std::optional<at::Tensor> {
     const std::optional<at::Tensor> given = call(statistics);
-    return given ? std::make_optional(plain_strides(*given)) : std::nullopt;
+    return given ? std::make_optional(readable(*given)) : std::nullopt;
   };
   auto [grad_input, grad_weight, grad_bias] = at::_ops::native_batch_norm_backward::redispatch(
-      kCpu, plain_strides(taken(grad_output)), plain_strides(taken(input)), plain_strides(taken(weight)),
-      kept(running_mean), kept(running_var), kept(save_mean), kept(save_invstd),
+      kCpu, readable(taken(grad_output)), readable(taken(input)), readable(taken(weight)), kept(running_mean),
+      kept(running_var), kept(save_mean), kept(save_invstd),
       /*train=*/true, epsilon, {true, true, true});
   if (wider) {
     grad_input = round_to(grad_input, input.scalar_type());

@@ -71,7 +71,7 @@ def test_every_row_names_an_operator_of_some_release() -> None:
     later = r"dtype|philox|rms_norm|_attention_|_scaled_grouped|^cholesky\."
     # With 2.3 and 2.4: jagged tensors, packed weights, both layouts of semi-structured matrices, copies on write.
     later += r"|jagged|nested_get|pack|semi_structured|_cslt|_lazy|_linalg_eigvals|_mixed_dtypes|batch_norm_(with|back)"
-    later += r"|_foreach_(add|div)_?\.Tensor|cudnn_attention$"
+    later += r"|_foreach_(add|div)_?\.Tensor|cudnn_attention$|_fused_(sgd|adagrad)_"
     assert all(re.search(later, name) for name in missing), missing
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Tuple
 
 import pytest
 import torch
@@ -164,6 +164,18 @@ def test_a_sum_of_many_halves_on_several_threads_is_rounded_once(
     check(torch.sum(x, (0, 1, 2), out=torch.empty(0, dtype=dtype, device="cuda")), exact.sum())
     with torch.inference_mode():
         check(x.clone().sum(), exact.sum())
+
+
+@pytest.mark.parametrize("dtype", LOW, ids=str)
+@pytest.mark.parametrize("dims", [(0, 1), (0, 2, 3), (1, 3), (0, 1, 2, 3)], ids=str)
+def test_a_sum_over_several_dimensions_is_rounded_once(dims: Tuple[int, ...], dtype: torch.dtype) -> None:
+    numbers = torch.randn(16, 6, 20, 30, generator=torch.Generator().manual_seed(5)).to(dtype)
+    for take in (lambda t: t, lambda t: t[:, ::2, :, :13], lambda t: t.transpose(1, 3)):
+        want = take(numbers).double().sum(dims).to(dtype)
+        got = take(numbers.cuda()).sum(dims)
+        torch.testing.assert_close(got.cpu(), want, rtol=torch.finfo(dtype).eps, atol=2e-3)
+        out = torch.sum(take(numbers.cuda()), dims, out=torch.empty(0, dtype=dtype, device="cuda"))
+        assert torch.equal(out, got)
 
 
 NUMBERS = [0.1, -1e-6, 2049, 65519.0, 1e5]  # 2049 is 2048 as a half, the last two are infinite

@@ -12,9 +12,11 @@
 
 #include "arguments/Arguments.h"
 #include "arguments/Device.h"
+#include "arguments/Release.h"
 #include "dispatch/Precision.h"
 #include "dispatch/Stubs.h"
 #include "dispatch/Unboxed.h"
+#include "ops/Forms.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -51,6 +53,21 @@ bool loses_digits(const at::Tensor& self, at::ScalarType dtype, at::OptionalIntA
   return true;
 }
 
+/// Up to 2.4 the kernel goes through rows that do not make one, and adds each to a sum in the input's dtype: of a batch
+/// of images, say, or of every second column.
+bool adds_rows(const at::Tensor& self, at::ScalarType dtype, at::OptionalIntArrayRef dim) {
+  if (MACATORCH_TORCH_AT_LEAST(2, 6) || !is_low(dtype)) {
+    return false;
+  }
+  const auto summed = at::native::make_dim_mask(dim, self.dim());
+  int64_t dims = 0, whole = 0;
+  for (int64_t i = 0; i < self.dim(); ++i) {
+    dims += self.size(i) > 1 ? 1 : 0;
+    whole += self.size(i) > 1 && summed[i] ? 1 : 0;
+  }
+  return whole > 1 && (whole < dims || !self.is_contiguous());
+}
+
 /// Calls `function` where upstream's kernels find no threads to share their work with.
 template <class Function>
 void in_one_thread(const Function& function) {
@@ -62,10 +79,14 @@ void in_one_thread(const Function& function) {
 }
 
 at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype) {
+  const at::ScalarType given = dtype.value_or(self.scalar_type());
+  if (adds_rows(self, given, dim)) {
+    return macatorch::sum(widen(self.to(given)), dim, keepdim, std::nullopt).to(given);
+  }
   const auto call = [&] {
     return Unboxed<at::_ops::sum_dim_IntList, spec_sum_dim_IntList>::call(*in_dtype(self, dtype), dim, keepdim, dtype);
   };
-  if (C10_LIKELY(!loses_digits(self, dtype.value_or(self.scalar_type()), dim))) {
+  if (C10_LIKELY(!loses_digits(self, given, dim))) {
     return call();
   }
   at::Tensor result;
@@ -101,12 +122,17 @@ void accumulate_into(const OperatorHandle& op, Stack* stack) {
 }
 
 void sum_into(const OperatorHandle& op, Stack* stack) {
-  const Arguments given(op, stack);
-  const at::ScalarType dtype = given.dtype("dtype").value_or(given.tensor("out").scalar_type());
+  Arguments given(op, stack);
+  const at::Tensor self = given.tensor("self"), out = given.tensor("out");
+  const at::ScalarType dtype = given.dtype("dtype").value_or(out.scalar_type());
   const c10::IValue dim = given["dim"];
   const std::vector<int64_t> dims = dim.isNone() ? std::vector<int64_t>() : dim.toIntVector();
+  if (adds_rows(self, dtype, at::IntArrayRef(dims)) && self.device() == out.device() && out.scalar_type() == dtype) {
+    given.give(write_out(out, macatorch::sum(self, at::IntArrayRef(dims), given.flag("keepdim"), dtype)));
+    return;
+  }
   const auto call = [&] { accumulate_into<spec_sum_IntList_out>(op, stack); };
-  if (C10_LIKELY(!loses_digits(given.tensor("self"), dtype, at::IntArrayRef(dims)))) {
+  if (C10_LIKELY(!loses_digits(self, dtype, at::IntArrayRef(dims)))) {
     call();
   } else {
     in_one_thread(call);

@@ -237,3 +237,18 @@ def test_a_side_of_one_pixel_may_have_any_stride(dims: int, groups: int, transpo
         results.extend(torch.autograd.grad(results[0], given, slope))
     for one, other in zip(got, want):
         torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("outer", [1, 4, 16])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_pixels_that_no_kernel_reaches_have_the_bias(dims: int, outer: int, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(7)
+    convolution = getattr(torch.nn.functional, f"conv_transpose{dims}d")
+    x, weight = (torch.randn(8, size, *[n] * dims, generator=generator).to(dtype) for size, n in ((8, 4), (outer, 2)))
+    bias = torch.full((outer,), 0.875, dtype=dtype)
+    result = convolution(x.cuda(), weight.cuda(), bias.cuda(), stride=3)
+    torch.testing.assert_close(
+        result.cpu(), convolution(x.double(), weight.double(), bias.double(), stride=3).to(dtype)
+    )
+    assert (result[..., 2::3] == 0.875).all()

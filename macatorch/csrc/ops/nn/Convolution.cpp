@@ -89,8 +89,9 @@ bool sees_padding_alone(const at::Tensor& weight, Ints padding, Ints dilation) {
 
 /// Whether oneDNN's bfloat16 can be trusted with these sizes. On processors with AMX it leaves results unwritten, or
 /// ends the process, where a side is one pixel wide and the kernel steps or is padded, and it writes no gradient of the
-/// weight for dilated kernels of one channel. So a side that is one pixel wide, a kernel that is larger than the image
-/// and any dilation are computed in float, where a random search found nothing but what sees_padding_alone names.
+/// weight for dilated kernels of one channel; by 2.15 a transposed convolution leaves pixels that no kernel reaches
+/// without their bias. So a side that is one pixel wide, a kernel that is larger than the image, any dilation and steps
+/// over pixels are computed in float, where a random search found nothing but what sees_padding_alone names.
 bool has_plain_sizes(const at::Tensor& input, const at::Tensor& weight, Ints stride, Ints padding, Ints dilation,
                      bool transposed) {
   if (input.dim() != weight.dim()) {
@@ -103,8 +104,8 @@ bool has_plain_sizes(const at::Tensor& input, const at::Tensor& weight, Ints str
       return false;
     }
     const int64_t result = transposed ? (size - 1) * step - pads + kernel : (size + pads - kernel) / step + 1;
-    if (of_dimension(dilation, dim) != 1 || pads >= 2 * kernel || std::min(size, result) < 2 ||
-        std::max(size, result) < kernel) {
+    if ((transposed && step > kernel) || of_dimension(dilation, dim) != 1 || pads >= 2 * kernel ||
+        std::min(size, result) < 2 || std::max(size, result) < kernel) {
       return false;
     }
   }

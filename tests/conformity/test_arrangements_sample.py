@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,4 +28,5 @@ def test_operators_compute_the_same_in_any_arrangement(layouts: Tuple[str, ...])
         cwd=HERE, env={**variables, **dict.fromkeys(layouts, "1")}, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, f"ARRANGEMENTS_DATE={day}\n{done.stdout[-12000:]}\n{done.stderr[-3000:]}"
-    assert f"{CASES} cases, 0 differences" in done.stdout
+    said = re.search(rf"{CASES} cases, (\d+) compared, 0 differences", done.stdout)
+    assert said and int(said.group(1)) > 0.9 * CASES, done.stdout

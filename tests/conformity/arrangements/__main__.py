@@ -30,7 +30,7 @@ def main(words: Optional[List[str]] = None) -> int:
     if "PYTORCH_DEFAULT_NCHW" in os.environ:
         print("PYTORCH_DEFAULT_NCHW is set: images lie in upstream's order.")
     warnings.simplefilter("ignore")
-    names, differences = sorted(arguments.only or OPERATORS), 0
+    names, differences, compared = sorted(arguments.only or OPERATORS), 0, 0
     for number in range(arguments.first, arguments.first + arguments.count):
         draw = Draw(number, list(TOLERANCE))
         name = draw.of(names)
@@ -38,13 +38,15 @@ def main(words: Optional[List[str]] = None) -> int:
         case = f"{number} {name}: {'; '.join(map(str, given))}"
         if arguments.show:
             print(case, flush=True)
-        for words_of_one in compare(draw, function, given):
+        found = compare(draw, function, given)
+        compared += found is not None
+        for words_of_one in found or ():
             differences += 1
             print(f"{case}\n    {words_of_one}", flush=True)
         done = number - arguments.first + 1
         if done % PROGRESS == 0:
             print(f"{done} of {arguments.count} cases, {differences} differences", file=sys.stderr, flush=True)
-    print(f"torch {torch.__version__}: {arguments.count} cases, {differences} differences")
+    print(f"torch {torch.__version__}: {arguments.count} cases, {compared} compared, {differences} differences")
     return 1 if differences else 0
 
 

@@ -43,17 +43,18 @@ def run(function: Function, given: Sequence[torch.Tensor]) -> Tuple[Optional[Lis
         return None, f"{type(error).__name__}: {error}"
 
 
-def compare(draw: Draw, function: Function, arguments: Sequence[Argument]) -> List[str]:
-    """What differs, in words. A case that the CPU refuses in double precision shows nothing."""
+def compare(draw: Draw, function: Function, arguments: Sequence[Argument]) -> Optional[List[str]]:
+    """What differs, in words. None where the case shows nothing: the CPU refuses it in double precision, or CUDA lacks
+    its dtype; whether rightly is what the sweep looks at."""
     exact = [argument.exact.clone().requires_grad_(argument.differentiable) for argument in arguments]
     want, _ = run(function, exact)
     if want is None:
-        return []
+        return None
     dirty(draw.dtype)
     given = [argument.arranged.detach().requires_grad_(argument.differentiable) for argument in arguments]
     got, words = run(function, given)
     if got is None:
-        return [] if "not implemented for" in words else [f"raises {words}"]
+        return None if "not implemented for" in words else [f"raises {words}"]
     tolerance = max((TOLERANCE[t.dtype] for t in given if t.is_floating_point()), default=0.0)
     found = [(f"result {i}", difference(g, w, tolerance)) for i, (g, w) in enumerate(zip(got, want))]
     with_slope = [(g, w) for g, w in zip(got, want) if w.requires_grad]
@@ -61,11 +62,11 @@ def compare(draw: Draw, function: Function, arguments: Sequence[Argument]) -> Li
         slopes = [torch.randn(w.shape).to(g.dtype) for g, w in with_slope]
         wanted, _ = gradients([w for _, w in with_slope], exact, [slope.double() for slope in slopes])
         if wanted is None:
-            return []
+            return None
         dirty(draw.dtype)
         grads, words = gradients([g for g, _ in with_slope], given, [draw.arrange(slope)[0] for slope in slopes])
         if grads is None:
-            return [] if "not implemented for" in words else [f"the backward raises {words}"]
+            return None if "not implemented for" in words else [f"the backward raises {words}"]
         for i, (one, other) in enumerate(zip(grads, wanted)):
             if (one is None) != (other is None):
                 found.append((f"gradient {i}", f"is {'missing' if one is None else 'there'}"))

@@ -53,10 +53,10 @@ bool loses_digits(const at::Tensor& self, at::ScalarType dtype, at::OptionalIntA
   return true;
 }
 
-/// Up to 2.4 the kernel goes through rows that do not make one, and adds each to a sum in the input's dtype: of a batch
+/// Up to 2.1 the kernel goes through rows that do not make one, and adds each to a sum in the input's dtype: of a batch
 /// of images, say, or of every second column.
 bool adds_rows(const at::Tensor& self, at::ScalarType dtype, at::OptionalIntArrayRef dim) {
-  if (MACATORCH_TORCH_AT_LEAST(2, 6) || !is_low(dtype)) {
+  if (MACATORCH_TORCH_AT_LEAST(2, 4) || !is_low(dtype)) {
     return false;
   }
   const auto summed = at::native::make_dim_mask(dim, self.dim());

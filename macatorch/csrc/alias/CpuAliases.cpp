@@ -1,5 +1,6 @@
 #include "alias/CpuAliases.h"
 
+#include <ATen/ops/_efficientzerotensor.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
@@ -311,10 +312,14 @@ at::Tensor CpuAliases::to_device(at::Tensor result, c10::Device device) const {
     }
   }
   const DataPtr& data = impl->unsafe_storage().unsafeGetStorageImpl()->data_ptr();
-  if (C10_UNLIKELY(data.device().is_cpu() && !is_device_owned(data) &&
-                   (result.use_count() > 1 || result.storage().use_count() > 1))) {
-    // Host memory that somebody else holds, a CPU argument say: it stays theirs.
-    return to_device(result.clone(), device);
+  if (C10_UNLIKELY(data.device().is_cpu() && !is_device_owned(data))) {
+    if (result._is_zerotensor()) {  // zeros by its key alone: there is no memory to move
+      return at::_efficientzerotensor(result.sizes(), result.options().device(device));
+    }
+    if (result.use_count() > 1 || result.storage().use_count() > 1) {
+      // Host memory that somebody else holds, a CPU argument say: it stays theirs.
+      return to_device(result.clone(), device);
+    }
   }
   relabel(*impl, device);
   return result;

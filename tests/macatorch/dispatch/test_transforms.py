@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 import pytest
 import release_facts
 import torch
+from torch.autograd import forward_ad
 from torch.nn import functional as F
 
 Function = Callable[..., torch.Tensor]
@@ -68,6 +69,23 @@ def test_forward_mode(name: str) -> None:
         return torch.func.jvp(function, tensors[: len(shapes)], tensors[len(shapes) :])
 
     on_both(run, *primals, *tangents)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
+@pytest.mark.parametrize("product", [torch.dot, torch.vdot, torch.matmul], ids=lambda product: product.__name__)
+def test_forward_mode_of_one_factor(product: Function, dtype: torch.dtype) -> None:
+    """The other factor's tangent is a tensor of zeros without memory, and so is what upstream multiplies by it."""
+    first, second, tangent = (make(size).to(dtype) for size in (5, 5, 5))
+
+    def derivative(device: str) -> Tuple[torch.Tensor, ...]:
+        x, y, moved = (t.to(device) for t in (first, second, tangent))
+        zeros = torch._efficientzerotensor(5, dtype=dtype, device=device)
+        with forward_ad.dual_level():
+            left = forward_ad.unpack_dual(product(forward_ad.make_dual(x, moved), y)).tangent
+            right = forward_ad.unpack_dual(product(x, forward_ad.make_dual(y, moved))).tangent
+        return left, right, product(x, zeros), product(zeros, y)
+
+    same(derivative("cuda"), derivative("cpu"))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import release_facts
 import torch
 from building import HERE, build_folder, run
 from torch.utils import cpp_extension
@@ -90,6 +91,45 @@ def test_load_inline_builds_a_string(tmp_path):
     assert torch.equal(module.plus_one(x), x + 1)
     x = torch.randn(1024, device="cuda")
     assert torch.equal(module.copied(x), x)
+
+
+def test_operators_with_objects_among_their_arguments_are_exported(tmp_path):
+    """While a program is traced, such an object has a stand-in, which knows no kernel of C++."""
+    release_facts.need("classes_have_stand_ins")
+    sources = HERE / "just_in_time" / "counter.cpp"
+    folder = build_folder("counter", sources)
+    cpp_extension.load(
+        "counter", [str(sources)], build_directory=str(folder), extra_cflags=["-O0"], is_python_module=False
+    )
+    (folder / ".complete").touch()
+
+    @torch._library.register_fake_class("maca_tests::Counter")
+    class StandIn:
+        def __init__(self, count):
+            self.count = count
+
+        @classmethod
+        def __obj_unflatten__(cls, flattened):
+            return cls(**dict(flattened))
+
+        def added_to(self, x):
+            return x + self.count
+
+    torch.ops.maca_tests.add_count.default.py_impl(torch._C.DispatchKey.Meta)(lambda counter, x: counter.added_to(x))
+
+    class Adds(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.counter = torch.classes.maca_tests.Counter(3)
+
+        def forward(self, x):
+            return torch.ops.maca_tests.add_count(self.counter, x) * 2
+
+    x = torch.randn(5, device="cuda")
+    exported = torch.export.export(Adds(), (x,), strict=False)
+    assert "add_count" in exported.graph_module.code
+    assert torch.equal(exported.module()(x), (x + 3) * 2)
+    assert torch.equal(Adds()(x), (x + 3) * 2)
 
 
 def test_an_error_in_the_source_is_shown_at_its_file_and_line(tmp_path):

@@ -65,6 +65,19 @@ def test_what_upstream_cannot_view_stays_its_error(take):
         x.cuda().view(7, 5)
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 1, 2), (3, 2, 1, 0)], ids=str)
+def test_the_loss_of_every_pixel_takes_scores_in_any_order(order):
+    """The CPU's gradient of it refuses all orders but rows; an image that arrived has another one by the rule."""
+    scores = image(2, 5, 4, 3).permute(order)
+    classes = torch.arange(scores[:, 0].numel()).reshape(scores[:, 0].shape) % scores.shape[1]
+    gradients = []
+    for device in ("cpu", "cuda"):
+        here = (scores.contiguous() if device == "cpu" else scores.to(device)).detach().requires_grad_()
+        F.nll_loss(here, classes.to(device), ignore_index=1).backward()
+        gradients.append(here.grad.cpu())
+    assert torch.equal(*gradients)
+
+
 def test_the_copy_is_told_of_once(script):
     code = """
         import torch, warnings

@@ -37,7 +37,7 @@ __host__ __device__ void stable_order(Keys keys, std::ptrdiff_t n, Less less, st
 
 // Keys and values of a group of threads in shared memory, blocked.
 template <class Key, class Value, int Count>
-struct SortStorage {
+struct __align__(16) SortStorage {
   Uninitialized<Key> key[Count];
   Uninitialized<Value> value[std::is_same<Value, NullType>::value ? 1 : Count];
 

@@ -21,8 +21,14 @@ struct LogicalWarp {
     mask = WarpMask<Threads>(hardware_lane / Threads);
   }
 };
-struct NoStorage {
+// Programs put memory of their own behind a collective's: its size keeps what follows aligned.
+struct __align__(16) NoStorage {
   char unused;
+};
+// What others need who hand the items on through memory; here they are read where they lie.
+template <class T, int Count>
+struct __align__(16) ItemStorage {
+  Uninitialized<T> item[Count];
 };
 }  // namespace detail
 
@@ -174,7 +180,8 @@ template <class T, int Items, WarpLoadAlgorithm Algorithm = WARP_LOAD_DIRECT, in
           int LegacyArch = 0>
 class WarpLoad : detail::LogicalWarp<LogicalThreads> {
  public:
-  using TempStorage = detail::NoStorage;
+  using TempStorage = std::conditional_t<Algorithm == WARP_LOAD_TRANSPOSE,
+                                         detail::ItemStorage<T, LogicalThreads * Items>, detail::NoStorage>;
   __device__ WarpLoad() = default;
   __device__ explicit WarpLoad(TempStorage&) {}
   template <class Iterator>
@@ -206,7 +213,8 @@ template <class T, int Items, WarpStoreAlgorithm Algorithm = WARP_STORE_DIRECT, 
           int LegacyArch = 0>
 class WarpStore : detail::LogicalWarp<LogicalThreads> {
  public:
-  using TempStorage = detail::NoStorage;
+  using TempStorage = std::conditional_t<Algorithm == WARP_STORE_TRANSPOSE,
+                                         detail::ItemStorage<T, LogicalThreads * Items>, detail::NoStorage>;
   __device__ WarpStore() = default;
   __device__ explicit WarpStore(TempStorage&) {}
   template <class Iterator>
@@ -231,9 +239,7 @@ template <class T, int Items, int LogicalThreads = 32, int LegacyArch = 0,
           WarpExchangeAlgorithm Algorithm = WARP_EXCHANGE_SMEM>
 class WarpExchange : detail::LogicalWarp<LogicalThreads> {
  public:
-  struct TempStorage {
-    Uninitialized<T> item[LogicalThreads * Items];
-  };
+  using TempStorage = detail::ItemStorage<T, LogicalThreads * Items>;
   __device__ explicit WarpExchange(TempStorage& storage) : storage_(storage) {}
   template <class Out>
   __device__ void BlockedToStriped(const T (&in)[Items], Out (&out)[Items]) {

@@ -107,6 +107,25 @@ __global__ void differences() {
   }
 }
 
+// Memory of the program's own behind that of a collective, in one piece of dynamic shared memory: it stays aligned.
+template <class Load>
+__global__ void behind(const int* in) {
+  extern __shared__ char memory[];
+  int4* const own = reinterpret_cast<int4*>(memory + sizeof(typename Load::TempStorage));
+  int values[4];
+  Load(reinterpret_cast<typename Load::TempStorage&>(memory)).Load(in, values);
+  own[threadIdx.x] = make_int4(values[0], values[1], values[2], values[3]);
+  __syncthreads();
+  const int4 other = own[blockDim.x - 1 - threadIdx.x];
+  const int first = 4 * (static_cast<int>(blockDim.x) - 1 - static_cast<int>(threadIdx.x));
+  EXPECT(other.x == first && other.y == first + 1 && other.z == first + 2 && other.w == first + 3);
+}
+template <cub::BlockLoadAlgorithm algorithm>
+void load_before_own_memory(const int* data) {
+  using Load = cub::BlockLoad<int, 64, 4, algorithm>;
+  behind<Load><<<2, 64, sizeof(typename Load::TempStorage) + 64 * sizeof(int4)>>>(data);
+}
+
 int main() {
   int* data;
   cudaMallocManaged(&data, 512 * sizeof *data);
@@ -115,5 +134,8 @@ int main() {
   warps<<<2, 128>>>();
   differences<1><<<2, 64>>>();
   differences<5><<<2, 64>>>();
+  load_before_own_memory<cub::BLOCK_LOAD_DIRECT>(data);
+  load_before_own_memory<cub::BLOCK_LOAD_TRANSPOSE>(data);
+  load_before_own_memory<cub::BLOCK_LOAD_WARP_TRANSPOSE>(data);
   return summary();
 }

@@ -10,7 +10,9 @@ template <class T, int X, int Items, BlockLoadAlgorithm Algorithm = BLOCK_LOAD_D
           int LegacyArch = 0>
 class BlockLoad {
  public:
-  using TempStorage = detail::NoStorage;
+  using TempStorage = std::conditional_t<Algorithm == BLOCK_LOAD_TRANSPOSE || Algorithm == BLOCK_LOAD_WARP_TRANSPOSE ||
+                                             Algorithm == BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED,
+                                         detail::ItemStorage<T, X * Y * Z * Items>, detail::NoStorage>;
   __device__ BlockLoad() {}
   __device__ explicit BlockLoad(TempStorage&) {}
   template <class Iterator>
@@ -43,7 +45,10 @@ template <class T, int X, int Items, BlockStoreAlgorithm Algorithm = BLOCK_STORE
           int LegacyArch = 0>
 class BlockStore {
  public:
-  using TempStorage = detail::NoStorage;
+  using TempStorage =
+      std::conditional_t<Algorithm == BLOCK_STORE_TRANSPOSE || Algorithm == BLOCK_STORE_WARP_TRANSPOSE ||
+                             Algorithm == BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED,
+                         detail::ItemStorage<T, X * Y * Z * Items>, detail::NoStorage>;
   __device__ BlockStore() {}
   __device__ explicit BlockStore(TempStorage&) {}
   template <class Iterator>
@@ -109,9 +114,7 @@ __device__ void StoreDirectStriped(int thread, Iterator to, T (&items)[Items], i
 template <class T, int X, int Items, bool TimeSlicing = false, int Y = 1, int Z = 1, int LegacyArch = 0>
 class BlockExchange {
  public:
-  struct TempStorage {
-    Uninitialized<T> item[X * Y * Z * Items];
-  };
+  using TempStorage = detail::ItemStorage<T, X * Y * Z * Items>;
   MXMACA_BLOCK(BlockExchange)
 
   template <class Out>

@@ -19,7 +19,7 @@ __device__ auto with_index(Op& op, const T& a, const T& b, int index) {
 template <class T, int X, int Y = 1, int Z = 1, int LegacyArch = 0>
 class BlockDiscontinuity {
  public:
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     Uninitialized<T> first[X * Y * Z], last[X * Y * Z];
   };
   MXMACA_BLOCK(BlockDiscontinuity)
@@ -86,7 +86,7 @@ class BlockDiscontinuity {
 template <class T, int X, int Y = 1, int Z = 1, int LegacyArch = 0>
 class BlockAdjacentDifference {
  public:
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     Uninitialized<T> first[X * Y * Z], last[X * Y * Z];
   };
   MXMACA_BLOCK(BlockAdjacentDifference)
@@ -148,7 +148,7 @@ class BlockAdjacentDifference {
 template <class T, int X, int Y = 1, int Z = 1, int LegacyArch = 0>
 class BlockShuffle {
  public:
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     Uninitialized<T> item[X * Y * Z], other[X * Y * Z];
   };
   MXMACA_BLOCK(BlockShuffle)

@@ -88,7 +88,7 @@ template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm Algorithm
           int Z = 1, int LegacyArch = 0>
 class BlockHistogram {
  public:
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     Uninitialized<T> item[X * Y * Z * Items];
   };
   MXMACA_BLOCK(BlockHistogram)

@@ -27,7 +27,7 @@ struct ShiftDigitExtractor : BFEDigitExtractor<Key> {
 template <class Item, int X, int Runs, int Decoded, class DecodedOffset = std::uint32_t, int Y = 1, int Z = 1>
 class BlockRunLengthDecode {
  public:
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     Uninitialized<Item> items[X * Y * Z * Runs];
     DecodedOffset begin[X * Y * Z * Runs + 1];
   };
@@ -104,7 +104,7 @@ template <int X, int RadixBits, bool Descending, bool MemoizeOuterScan = true,
 class BlockRadixRank {
  public:
   enum { BINS_TRACKED_PER_THREAD = ((1 << RadixBits) + X * Y * Z - 1) / (X * Y * Z) };
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     std::uint32_t count[X * Y * Z][1 << RadixBits];
     std::uint32_t begin[1 << RadixBits];
   };

@@ -10,7 +10,7 @@ template <class T, int X, BlockReduceAlgorithm Algorithm = BLOCK_REDUCE_WARP_RED
           int LegacyArch = 0>
 class BlockReduce {
  public:
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     Uninitialized<T> item[X * Y * Z];
   };
   MXMACA_BLOCK(BlockReduce)
@@ -57,7 +57,7 @@ class BlockReduce {
 template <class T, int X, BlockScanAlgorithm Algorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int LegacyArch = 0>
 class BlockScan {
  public:
-  struct TempStorage {
+  struct __align__(16) TempStorage {
     Uninitialized<T> item[X * Y * Z];
     Uninitialized<T> prefix;
   };

@@ -38,6 +38,9 @@ __global__ void stuck(int* out) {
 __global__ void wrong_mask(int* out) { *out = __shfl_sync(1u, 1, 0); }
 __global__ void out_of_bounds(int* out) { out[1ULL << 44] = 1; }
 __global__ void null_pointer(int*) { *(volatile int*)nullptr = 1; }
+__global__ void misaligned(int* out) { *reinterpret_cast<uint4*>(out + 16) = reinterpret_cast<uint4*>(out + 1)[*out]; }
+__global__ void misaligned_store(int* out) { reinterpret_cast<uint4*>(out + 2)[*out] = make_uint4(1, 2, 3, 4); }
+__global__ void no_address(int* out) { *out = *(volatile int*)(0x1234567812345678ull + *out); }
 __global__ void beyond_dynamic_shared(int* out) {
   extern __shared__ int s[];
   s[threadIdx.x + 64] = 1;
@@ -112,6 +115,9 @@ int main(int count, char** arguments) {
   RUN(wrong_mask, 2, 0);
   RUN(out_of_bounds, 1, 0);
   RUN(null_pointer, 1, 0);
+  RUN(misaligned, 1, 0);
+  RUN(misaligned_store, 1, 0);
+  RUN(no_address, 1, 0);
   RUN(beyond_dynamic_shared, 64, 256);
   RUN(asserts, 6, 0);
   RUN(traps, 1, 0);
@@ -198,6 +204,9 @@ def wrong(wrong_program: pathlib.Path) -> Callable[..., str]:
         ("wrong_mask", "cudaErrorLaunchFailure", ["mask 0x00000001", "thread (1, 0, 0)"]),
         ("out_of_bounds", "cudaErrorIllegalAddress", []),
         ("null_pointer", "cudaErrorIllegalAddress", ["address (nil)"]),
+        ("misaligned", "cudaErrorMisalignedAddress", ["a vector at address 0x", "no multiple of its size"]),
+        ("misaligned_store", "cudaErrorMisalignedAddress", ["a vector at address 0x", "no multiple of its size"]),
+        ("no_address", "cudaErrorIllegalAddress", ["address 0x1234567812345678"]),
         ("beyond_dynamic_shared", "cudaErrorIllegalAddress", []),
         ("asserts", "cudaErrorAssert", ["threadIdx.x < 5", "wrong.cu"]),
         ("traps", "cudaErrorLaunchFailure", ["__trap()"]),

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "check/check.h"
+#include "check/operand.h"
 #include "execution/registers.h"
 #include "execution/worker.h"
 
@@ -31,6 +32,25 @@ void passOn(int number, siginfo_t* info, void* context) {
   }
 }
 
+// What a fault on memory was, in `text`. Of an address that no process can have, and of a vector that is not aligned,
+// the processor says no more than that something was wrong.
+mcError_t explainMemory(const siginfo_t& info, void* context, char* text, size_t size) {
+  uintptr_t address = reinterpret_cast<uintptr_t>(info.si_addr);
+  bool misaligned = info.si_signo == SIGBUS && info.si_code == BUS_ADRALN;
+#if defined(__x86_64__)
+  if (info.si_signo == SIGSEGV && info.si_code == SI_KERNEL && operandOf(context, &address)) {
+    misaligned = isUserAddress(address);
+  }
+#endif
+  const void* const place = reinterpret_cast<const void*>(address);
+  if (misaligned) {
+    std::snprintf(text, size, "a vector at address %p, which is no multiple of its size", place);
+    return mcErrorMisalignedAddress;
+  }
+  std::snprintf(text, size, "no memory to read or write at address %p", place);
+  return mcErrorIllegalAddress;
+}
+
 // False: the fault is no kernel's.
 bool endKernel(int number, siginfo_t* info, void* context) {
   Worker* const worker = Worker::current();
@@ -47,10 +67,7 @@ bool endKernel(int number, siginfo_t* info, void* context) {
   mcError_t error = mcErrorLaunchFailure;
   switch (number) {
     case SIGSEGV:
-    case SIGBUS:
-      error = mcErrorIllegalAddress;
-      std::snprintf(text, sizeof text, "no memory to read or write at address %p", info->si_addr);
-      break;
+    case SIGBUS: error = explainMemory(*info, context, text, sizeof text); break;
     case SIGFPE: std::snprintf(text, sizeof text, "division of an integer by zero"); break;
     default: std::snprintf(text, sizeof text, "__trap() or an unreachable statement"); break;
   }

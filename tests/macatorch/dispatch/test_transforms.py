@@ -125,6 +125,21 @@ def test_vmap_draws_as_it_is_told() -> None:
 FLOAT8 = [dtype for name, dtype in sorted(vars(torch).items()) if name.startswith("float8_e") and "e8m0" not in name]
 
 
+def test_batched_derivatives_of_what_draws() -> None:
+    """Upstream's gradcheck batches tangents by the older vmap, which lets rrelu through: it draws for itself."""
+    x = make(20).cuda()
+
+    def derivative(tangent: torch.Tensor) -> torch.Tensor:
+        with forward_ad.dual_level():
+            y = F.rrelu(forward_ad.make_dual(x, tangent), 0.0, 1.0, training=True)
+            return forward_ad.unpack_dual(y).tangent
+
+    slopes = torch._vmap_internals._vmap(derivative, 0, 0)(torch.eye(20, dtype=x.dtype, device="cuda"))
+    diagonal = slopes.diagonal()
+    assert torch.equal(slopes, diagonal.diag()) and torch.equal(diagonal == 1, x > 0)
+    assert ((diagonal >= 0) & (diagonal <= 1)).all()
+
+
 @pytest.mark.parametrize("dtype", FLOAT8, ids=str)
 @pytest.mark.parametrize("source", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_float8_rounds_as_on_the_cpu(dtype: torch.dtype, source: torch.dtype) -> None:

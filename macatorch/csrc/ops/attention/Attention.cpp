@@ -1,4 +1,5 @@
 #include "ops/attention/Attention.h"
+#include "ops/random/Draws.h"
 #include "registered/Specs.h"
 
 #include <ATen/ATen.h>
@@ -91,6 +92,7 @@ at::Tensor probabilities(const at::Tensor& scores, const at::Tensor& logsumexp) 
 at::Tensor keep_mask(const AttentionProblem& problem, const at::Tensor& like,
                      const std::optional<at::Generator>& random) {
   // _fill_mem_eff_dropout_mask_ promises these very numbers.
+  const DrawsInside draws;
   const at::Tensor numbers = at::empty(like.sizes(), like.options().dtype(at::kFloat)).uniform_(0, 1, random);
   return numbers.gt(problem.dropout).to(like.scalar_type()).div_(1 - problem.dropout);
 }

@@ -6,6 +6,7 @@
 
 #include "arguments/Arguments.h"
 #include "ops/attention/Attention.h"
+#include "ops/random/Draws.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -475,6 +476,7 @@ void fill_dropout_mask(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
     DeviceCall call(self);
     const PhiloxPosition position{static_cast<uint64_t>(*given.integer("seed")),
                                   static_cast<uint64_t>(*given.integer("offset"))};
+    const DrawsInside draws;
     call(self, true).uniform_(0, 1, generator_at(position));
   }
   given.give(self);

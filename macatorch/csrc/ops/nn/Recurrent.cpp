@@ -9,6 +9,7 @@
 #include "dispatch/Precision.h"
 #include "fast/Processor.h"
 #include "graph/GraphCapture.h"
+#include "ops/random/Draws.h"
 #include "random/Random.h"
 #include "registered/Specs.h"
 
@@ -109,6 +110,7 @@ Outputs run_layers(const Layers& layers, const Operands& operands, PhiloxPositio
       if (layers.dropout >= 1) {
         x = x * 0;
       } else {
+        const DrawsInside draws;
         x = x * at::empty_like(x).detach().bernoulli_(1 - layers.dropout, generator).div_(1 - layers.dropout);
       }
     }

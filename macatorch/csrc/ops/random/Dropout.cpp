@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "alias/DeviceCall.h"
+#include "ops/random/Draws.h"
 #include "random/Random.h"
 #include "registered/Specs.h"
 
@@ -32,6 +33,7 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
   }
   check_dtype(source);
   auto [mask, elements] = empty_mask(source, at::kBool);
+  const DrawsInside draws;
   elements.bernoulli_(1 - p, cpu_generator(std::nullopt, call.device().index()));
   return call.results(source.mul(mask).mul_(1 / (1 - p)), mask);
 }
@@ -43,6 +45,7 @@ std::tuple<at::Tensor, at::Tensor> fused_dropout(const at::Tensor& self, double 
   const at::Tensor source = call(self);
   check_dtype(source);
   auto [mask, elements] = empty_mask(source, at::kByte);
+  const DrawsInside draws;
   elements.bernoulli_(p, cpu_generator(generator, call.device().index()));
   return call.results(source.mul(mask).mul_(1 / p), mask);
 }

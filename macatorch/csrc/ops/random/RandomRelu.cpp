@@ -4,6 +4,7 @@
 #include "arguments/Arguments.h"
 #include "arguments/Device.h"
 #include "arguments/Names.h"
+#include "ops/random/Draws.h"
 #include "registered/Specs.h"
 
 namespace macatorch {
@@ -26,6 +27,7 @@ void rrelu_with_noise(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     call_boxed(spec, op, stack);
     return;
   }
+  const DrawsInside draws;
   noise.uniform_(lower, upper, given["generator"].toOptional<at::Generator>());
   noise.masked_fill_(self.le(0).logical_not_(), 1);
   const at::Tensor value = self.mul(noise);

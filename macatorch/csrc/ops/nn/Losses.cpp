@@ -39,12 +39,15 @@ bool use_cudnn_ctc_loss_tensor(const at::Tensor&, const at::Tensor&, const at::T
   return false;
 }
 
-/// The CPU's kernel makes the gradient in the order of the input, and then takes no order but rows.
+/// The gradient has the order of the input, of which upstream's kernels take rows alone, on CUDA as well. An image that
+/// the layout rule has put in channels-last counts as rows.
 template <const OperatorSpec& spec>
 void gradient_in_rows(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   constexpr size_t kSelf = 1;
   c10::IValue& self = (*stack)[stack->size() - op.schema().arguments().size() + kSelf];
-  self = self.toTensor().contiguous();
+  if (self.toTensor().suggest_memory_format() == at::MemoryFormat::ChannelsLast) {
+    self = self.toTensor().contiguous();
+  }
   call_boxed(spec, op, stack);
 }
 

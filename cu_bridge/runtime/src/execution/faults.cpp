@@ -34,7 +34,7 @@ void passOn(int number, siginfo_t* info, void* context) {
 
 // What a fault on memory was, in `text`. Of an address that no process can have, and of a vector that is not aligned,
 // the processor says no more than that something was wrong.
-mcError_t explainMemory(const siginfo_t& info, void* context, char* text, size_t size) {
+mcError_t explainMemory(const siginfo_t& info, [[maybe_unused]] void* context, char* text, size_t size) {
   uintptr_t address = reinterpret_cast<uintptr_t>(info.si_addr);
   bool misaligned = info.si_signo == SIGBUS && info.si_code == BUS_ADRALN;
 #if defined(__x86_64__)

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "alias/DeviceCall.h"
+#include "arguments/Arguments.h"
 #include "registered/Specs.h"
 
 namespace macatorch {

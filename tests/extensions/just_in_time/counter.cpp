@@ -1,4 +1,4 @@
-// An operator with an object of a class among its arguments. It has kernels of the CPU and of tensors without data.
+// An operator with an object of a class among its arguments, for both devices and for tensors without data.
 #include <torch/custom_class.h>
 #include <torch/library.h>
 

@@ -75,7 +75,8 @@ def test_forward_mode(name: str) -> None:
 @pytest.mark.parametrize("product", [torch.dot, torch.vdot, torch.matmul], ids=lambda product: product.__name__)
 def test_forward_mode_of_one_factor(product: Function, dtype: torch.dtype) -> None:
     """The other factor's tangent is a tensor of zeros without memory, and so is what upstream multiplies by it."""
-    first, second, tangent = (make(size).to(dtype) for size in (5, 5, 5))
+    turn = 1 + 2j if dtype.is_complex else 1
+    first, second, tangent = (make(size)[:5].to(dtype) * turn for size in (5, 6, 7))
 
     def derivative(device: str) -> Tuple[torch.Tensor, ...]:
         x, y, moved = (t.to(device) for t in (first, second, tangent))
